@@ -1,0 +1,58 @@
+"""The exceptions of leafspan, one tree.
+
+    LeafspanError
+    ├── InvalidArgument     (also a ValueError)     an option out of its range, or of a wrong type
+    ├── InvalidDocument     (also a ValueError)     a document that cannot be stored as it is
+    ├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
+    ├── DocumentNotFound    (also a KeyError)       no document of that id
+    ├── IndexNotFound       (also a FileNotFoundError)  nothing to open, and creating was not wanted
+    ├── IndexMismatch                               the index was made with another embedder, splitter or format
+    ├── WriterBusy          (also a TimeoutError)   another writer holds the index
+    ├── Overtaken           (also a RuntimeError)   writers replaced what was being read, again and again
+    └── MissingExtra        (also an ImportError)   an optional part is not installed
+"""
+
+from __future__ import annotations
+
+
+class LeafspanError(Exception):
+    """Everything that leafspan raises by itself; catch it to handle all of the below."""
+
+
+class InvalidArgument(LeafspanError, ValueError):
+    """An option breaks its rule; the message gives the rule and the value. Catch it where options come from users."""
+
+
+class InvalidDocument(LeafspanError, ValueError):
+    """A document cannot be stored; the message names it. Catch it to skip such documents in an ingestion."""
+
+
+class NotALeaf(LeafspanError, ValueError):
+    """A host's retriever, used as a base, returned a result that is no leaf of this index."""
+
+
+class DocumentNotFound(LeafspanError, KeyError):
+    """No document of that id is in the index. Catch it where ids come from users."""
+
+    def __str__(self) -> str:  # a KeyError would show the repr of its message
+        return str(self.args[0]) if self.args else ""
+
+
+class IndexNotFound(LeafspanError, FileNotFoundError):
+    """There is no index at that place, and ``create`` was off."""
+
+
+class IndexMismatch(LeafspanError):
+    """The index was made with another embedder, splitter or format; the message names both."""
+
+
+class WriterBusy(LeafspanError, TimeoutError):
+    """Another writer held the index for longer than the timeout. Catch it to try again later."""
+
+
+class Overtaken(LeafspanError, RuntimeError):
+    """What was being read was replaced during every attempt to read it. Catch it to try again."""
+
+
+class MissingExtra(LeafspanError, ImportError):
+    """An optional part is not installed; the message gives the command that installs it."""

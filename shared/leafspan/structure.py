@@ -1,0 +1,36 @@
+"""A leaf's place in its document, packed into the one metadata value that is stored with it.
+
+Each metadata key is a row that Chroma must read, so everything about the structure stands in one string:
+``1|ordinal,start,end,words|first,last,children,start,end,words|...``, an ancestor a level, parents first. The leading
+number is the version of this format.
+"""
+
+from __future__ import annotations
+
+from leafspan.errors import IndexMismatch
+from leafspan.values import Ancestor, Leaf
+
+STRUCTURE_KEY = "leafspan"
+FORMAT = "1"
+
+
+def pack(leaf: Leaf) -> str:
+    """The leaf's place as a string; document and version are not in it, since the leaf's id holds them."""
+    parts = [FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
+    parts += [",".join(map(str, ancestor)) for ancestor in leaf.ancestors]
+    return "|".join(parts)
+
+
+def unpack(leaf_id: str, packed: str) -> Leaf:
+    """The leaf of that id, from its packed place.
+
+    Raises:
+        IndexMismatch: if the value is of another format.
+    """
+    document_id, version, _ = leaf_id.rsplit("#", 2)
+    form, place, *levels = packed.split("|")
+    if form != FORMAT:
+        raise IndexMismatch(f"leaf {leaf_id!r} is stored in format {form!r}, this version of leafspan reads {FORMAT!r}")
+    ordinal, start, end, words = map(int, place.split(","))
+    ancestors = tuple(Ancestor(*map(int, level.split(","))) for level in levels)
+    return Leaf(document_id, version, ordinal, start, end, words, ancestors)

@@ -1,0 +1,139 @@
+"""What every part speaks: documents, leaves, runs of leaves, and the passages made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from leafspan.trace import Trace
+
+MetadataValue = str | int | float | bool | Sequence[str] | Sequence[int] | Sequence[float] | Sequence[bool]
+Metadata = Mapping[str, MetadataValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with an identity: what is added to an index, and what comes back from ``Index.get``.
+
+    ``title`` is indexed with every leaf, but is no part of the text. ``metadata`` values are str, int, float, bool or a
+    list of one of these; it is copied onto every passage.
+    """
+
+    id: str
+    text: str
+    title: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+class Ancestor(NamedTuple):
+    """A node above a leaf: the leaves ``first`` to ``last`` (inclusive), characters ``start`` to ``end`` (exclusive).
+
+    ``children`` is the number of nodes one level below it, ``words`` its length in words.
+    """
+
+    first: int
+    last: int
+    children: int
+    start: int
+    end: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The smallest piece of a document: the leaf ``ordinal`` (from 0) of one version, ``text[start:end]`` of it.
+
+    ``ancestors[0]`` is its parent, ``ancestors[-1]`` the whole document.
+    """
+
+    document_id: str
+    version: str
+    ordinal: int
+    start: int
+    end: int
+    words: int
+    ancestors: tuple[Ancestor, ...]
+
+    @property
+    def id(self) -> str:
+        """``{document_id}#{version}#{ordinal}``."""
+        return leaf_id(self.document_id, self.version, self.ordinal)
+
+
+def leaf_id(document_id: str, version: str, ordinal: int) -> str:
+    """The id of a leaf, which can be computed without looking anything up."""
+    return f"{document_id}#{version}#{ordinal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of consecutive leaves of one document, ``first`` to ``last`` (both included).
+
+    ``anchor`` is one leaf whose place in the text is known, as (ordinal, start character): since leaves partition the
+    text, it fixes the characters of the whole run.
+    """
+
+    document_id: str
+    version: str
+    first: int
+    last: int
+    anchor: tuple[int, int]
+
+    @property
+    def id(self) -> str:
+        """``{document_id}#{version}#{first}-{last}``."""
+        return f"{self.document_id}#{self.version}#{self.first}-{self.last}"
+
+    @property
+    def leaf_ids(self) -> list[str]:
+        """The ids of its leaves, in the order of the text."""
+        prefix = f"{self.document_id}#{self.version}#"
+        return [f"{prefix}{ordinal}" for ordinal in range(self.first, self.last + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One scored result of a strategy, before its text is fetched; a higher ``score`` is better.
+
+    ``leaf`` is set where the result is a single leaf, so that a strategy above can merge or widen it. ``words`` is its
+    length where that is known before fetching.
+    """
+
+    span: Span
+    score: float
+    trace: Trace
+    metadata: Mapping[str, object]
+    words: int | None = None
+    leaf: Leaf | None = None
+
+    @property
+    def order(self) -> tuple[float, str, int]:
+        """The sorting key of every list of results: score, then document, then position."""
+        return (-self.score, self.span.document_id, self.span.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved piece of a document: ``document.text[start:end] == text``.
+
+    ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's own. ``trace`` says how
+    the passage came about; ``trace.explain()`` says it in words.
+    """
+
+    id: str
+    document_id: str
+    start: int
+    end: int
+    text: str
+    score: float
+    metadata: Mapping[str, object]
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question, as ``text``, or embedded already as ``vector``, or both (the vector is then what is searched)."""
+
+    text: str | None = None
+    vector: tuple[float, ...] | None = None

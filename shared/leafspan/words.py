@@ -1,0 +1,17 @@
+"""Counting words, the unit of leaf sizes and budgets."""
+
+from __future__ import annotations
+
+import re
+
+# Chinese, Japanese and Korean are written without spaces: each of their characters counts as a word, as word
+# processors count them. (Kana, ideographs with their extensions, Hangul, half-width forms.)
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
+
+
+def count_words(text: str) -> int:
+    """How many words ``text`` has: runs without white space, and each Chinese, Japanese or Korean character."""
+    if text.isascii():
+        return len(text.split())
+    return sum(1 for _ in _WORD.finditer(text))
