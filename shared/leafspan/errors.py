@@ -1,15 +1,15 @@
 """The exceptions of leafspan, one tree.
 
-    LeafspanError
-    ├── InvalidArgument     (also a ValueError)     an option out of its range, or of a wrong type
-    ├── InvalidDocument     (also a ValueError)     a document that cannot be stored as it is
-    ├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
-    ├── DocumentNotFound    (also a KeyError)       no document of that id
-    ├── IndexNotFound       (also a FileNotFoundError)  nothing to open, and creating was not wanted
-    ├── IndexMismatch                               the index was made with another embedder, splitter or format
-    ├── WriterBusy          (also a TimeoutError)   another writer holds the index
-    ├── Overtaken           (also a RuntimeError)   writers replaced what was being read, again and again
-    └── MissingExtra        (also an ImportError)   an optional part is not installed
+LeafspanError
+├── InvalidArgument     (also a ValueError)     an option out of its range, or of a wrong type
+├── InvalidDocument     (also a ValueError)     a document that cannot be stored as it is
+├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
+├── DocumentNotFound    (also a KeyError)       no document of that id
+├── IndexNotFound       (also a FileNotFoundError)  nothing to open, and creating was not wanted
+├── IndexMismatch                               the index was made with another embedder, splitter or format
+├── WriterBusy          (also a TimeoutError)   another writer holds the index
+├── Overtaken           (also a RuntimeError)   writers replaced what was being read, again and again
+└── MissingExtra        (also an ImportError)   an optional part is not installed
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[L
     if not cuts:
         return []
     starts = [0, *(cut.end for cut in cuts[:-1])]
-    words = [count_words(document.text[start:cut.end]) for start, cut in zip(starts, cuts, strict=True)]
+    words = [count_words(document.text[start : cut.end]) for start, cut in zip(starts, cuts, strict=True)]
     levels = []
     for level in range(1, max(cut.level for cut in cuts) + 1):
         levels.append(_nodes([i for i, cut in enumerate(cuts) if cut.level >= level], cuts, starts, words, level))

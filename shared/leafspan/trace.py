@@ -25,7 +25,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """``present`` of the ``children`` of a node at ``level`` (1 is the parents of leaves) were there, so it took their place."""
+    """``present`` of the ``children`` of a node at ``level`` (1: the parents of leaves) were there; it took their place."""
 
     level: int
     first: int

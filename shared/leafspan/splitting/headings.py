@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 # A parse costs about 0.3 s for a million characters: a text without any such line cannot have a heading worth it.
@@ -31,7 +31,7 @@ def find_headings(text: str) -> list[Heading]:
     starts = [0, *accumulate(len(line) for line in _lines(text))]
     tokens = parser.parse(text)
     headings = []
-    for token, content in zip(tokens, tokens[1:], strict=False):
+    for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.map and token.level == 0:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.splitting.cuts import Cut
@@ -75,6 +76,12 @@ class HierarchicalSplitter:
         """What is recorded in an index that was made with this splitter."""
         unit = self.unit if isinstance(self.unit, str) else getattr(self.unit, "__qualname__", type(self.unit).__qualname__)
         return f"HierarchicalSplitter(leaf_words={self.leaf_words}, parent_words={self.parent_words}, unit={unit})"
+
+    def options(self) -> dict[str, Any] | None:
+        """What makes an equal splitter, as plain values; None where ``unit`` is a function."""
+        if callable(self.unit):
+            return None
+        return {"leaf_words": self.leaf_words, "parent_words": list(self.parent_words), "unit": self.unit}
 
     def _measure(self, text: str) -> int:
         if callable(self.unit):

@@ -1,0 +1,486 @@
+"""The index: documents go in, passages come out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, overload
+
+from leafspan.adding import Added, adding, deleting
+from leafspan.doctor import Finding, examining
+from leafspan.documents import read_documents
+from leafspan.embedding import PROBE, Embedder, EmbedderIdentity, check_vectors, to_embedder
+from leafspan.engine import Flow, arun, run
+from leafspan.errors import DocumentNotFound, IndexMismatch, InvalidArgument
+from leafspan.packing import Budget
+from leafspan.progress import Progress
+from leafspan.reading import reading
+from leafspan.retrieval import Limits, retrieving, to_query
+from leafspan.settings import recorded_context, recorded_splitter, settings_of
+from leafspan.splitting import HierarchicalSplitter, Splitter
+from leafspan.store import Reader, Row, Store, open_store
+from leafspan.strategies import AutoMerging, Strategy
+from leafspan.strategies.strategy import whole
+from leafspan.trace import Trace
+from leafspan.values import Document, Passage, Query, leaf_id
+from leafspan.wordllama import default_embedder
+
+Numbers = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document without reading its text; lengths in leaves, words and characters."""
+
+    id: str
+    title: str | None
+    metadata: Mapping[str, object]
+    leaves: int
+    words: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """An index in numbers, and what it was made with; ``embedder`` is None before the first document."""
+
+    documents: int
+    leaves: int
+    words: int
+    characters: int
+    embedder: str | None
+    dimension: int | None
+    splitter: str
+    context_sentences: int
+
+
+class Index:
+    """Documents in Chroma, cut into leaves, from which every strategy retrieves. Open one with ``Index.open``.
+
+    Each method has an asynchronous twin whose name starts with ``a``, which does not block the event loop. An index may
+    be used by many threads. It can be closed, or used in a ``with`` statement.
+    """
+
+    def __init__(
+        self, store: Store, embedder: Embedder, splitter: Splitter | None, context_sentences: int, timeout: float
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._splitter = splitter
+        self._context_sentences = context_sentences
+        self._timeout = timeout
+        self._identity: EmbedderIdentity | None = None
+        self._checked = threading.Event()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        embedder: Any = None,
+        splitter: Splitter | None = None,
+        context_sentences: int | None = None,
+        create: bool = True,
+        timeout: float = 30.0,
+    ) -> Self:
+        """The index in the folder ``path``, or behind a Chroma ``client`` (a server, Chroma Cloud, in memory).
+
+        ``name``: an index has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so a folder can hold
+        several. ``embedder``: a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction or a function
+        from texts to vectors; by default WordLlama, which is bundled and works offline. ``splitter``: by default
+        ``HierarchicalSplitter()``. ``context_sentences``: so many sentences of each neighbour are indexed with a leaf, 0
+        by default. ``create``: make it where there is none. ``timeout``: seconds to wait for another writer.
+
+        Raises:
+            InvalidArgument: if not exactly one of ``path`` and ``client`` is given.
+            IndexNotFound: if there is none, and ``create`` is False.
+            IndexMismatch: if it was made with another splitter or format. Another embedder is noticed, and raises the
+                same, at the first embedding.
+        """
+        return run(cls._opening(path, client, name, embedder, splitter, context_sentences, create, timeout))
+
+    @classmethod
+    async def aopen(
+        cls,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        embedder: Any = None,
+        splitter: Splitter | None = None,
+        context_sentences: int | None = None,
+        create: bool = True,
+        timeout: float = 30.0,
+    ) -> Self:
+        """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
+        return await arun(cls._opening(path, client, name, embedder, splitter, context_sentences, create, timeout))
+
+    @classmethod
+    def _opening(
+        cls,
+        path: str | Path | None,
+        client: Any,
+        name: str,
+        embedder: Any,
+        splitter: Splitter | None,
+        context_sentences: int | None,
+        create: bool,
+        timeout: float,
+    ) -> Flow[Self]:
+        whole("context_sentences", 0 if context_sentences is None else context_sentences, 0)
+        used = default_embedder() if embedder is None else to_embedder(embedder)
+        settings = settings_of(splitter or HierarchicalSplitter(), context_sentences or 0)
+        store = yield from open_store(path, client, name, settings=settings, create=create, timeout=timeout)
+        chosen = recorded_splitter(store.settings, splitter)
+        return cls(store, used, chosen, recorded_context(store.settings, context_sentences), timeout)
+
+    def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+        """Add documents, replace those whose text, title or metadata have changed, and skip the others.
+
+        ``documents``: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of
+        text and Markdown files or folders of them; one, or any iterable. They are written in groups: where something
+        fails or the process is killed, earlier groups are there, and the others are as they were; add them again.
+        ``progress``: show a bar; by default where a person is watching.
+
+        Raises:
+            InvalidDocument: if one cannot be stored, or an id occurs twice. Of a list, nothing is written then.
+            IndexMismatch: if the index was made with another embedder.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(self._adding(documents, progress))
+
+    async def aadd(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+        """Like ``add``."""
+        return await arun(self._adding(documents, progress))
+
+    def delete(self, ids: Sequence[str]) -> list[str]:
+        """Delete documents by id; the ids of those that were there. Unknown ids do not matter.
+
+        Raises:
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(deleting(self._store, ids, timeout=self._timeout))
+
+    async def adelete(self, ids: Sequence[str]) -> list[str]:
+        """Like ``delete``."""
+        return await arun(deleting(self._store, ids, timeout=self._timeout))
+
+    def documents(self) -> list[DocumentInfo]:
+        """All documents, without their texts, in the order of their ids."""
+        return run(self._listing())
+
+    async def adocuments(self) -> list[DocumentInfo]:
+        """Like ``documents``."""
+        return await arun(self._listing())
+
+    def get(self, document_id: str) -> Document:
+        """The document with its full text, as it was added.
+
+        Raises:
+            DocumentNotFound: if there is none of that id.
+        """
+        return run(self._getting(document_id))
+
+    async def aget(self, document_id: str) -> Document:
+        """Like ``get``."""
+        return await arun(self._getting(document_id))
+
+    def leaves(self, document_id: str | None = None) -> list[Passage]:
+        """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id.
+        """
+        return run(self._listing_leaves(document_id))
+
+    async def aleaves(self, document_id: str | None = None) -> list[Passage]:
+        """Like ``leaves``."""
+        return await arun(self._listing_leaves(document_id))
+
+    def count(self) -> int:
+        """The number of documents."""
+        return len(run(self._listing()))
+
+    async def acount(self) -> int:
+        """Like ``count``."""
+        return len(await arun(self._listing()))
+
+    def stats(self) -> Stats:
+        """The index in numbers."""
+        return run(self._summing_up())
+
+    async def astats(self) -> Stats:
+        """Like ``stats``."""
+        return await arun(self._summing_up())
+
+    def doctor(self, *, mend: bool = True) -> list[Finding]:
+        """Look for what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
+
+        Nothing is wrong where the list is empty. A document with missing leaves cannot be mended from within: its finding
+        says so, and the next ``add`` of it restores it. Run it while nobody else writes to a server.
+
+        Raises:
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(examining(self._store, mend=mend, timeout=self._timeout))
+
+    async def adoctor(self, *, mend: bool = True) -> list[Finding]:
+        """Like ``doctor``."""
+        return await arun(examining(self._store, mend=mend, timeout=self._timeout))
+
+    @overload
+    def retrieve(
+        self,
+        query: str | Query | Numbers,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Passage]: ...
+
+    @overload
+    def retrieve(
+        self,
+        query: list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[list[Passage]]: ...
+
+    def retrieve(
+        self,
+        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Passage] | list[list[Passage]]:
+        """The passages that a strategy finds for a query, best first; or a list of them for each of several queries.
+
+        ``query``: a text, or its vector; or a list of them, which are searched in one call. ``strategy``: by default
+        ``AutoMerging()``. ``k``: at most so many passages, 5 by default, or all where a budget is given. ``candidates``:
+        the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so many words in all, or
+        tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and the first of all is
+        returned even where it alone is over. ``where``: a filter of Chroma's on the documents' metadata.
+
+        Passages of one result never share text; ties go by document id, then position. An empty index gives none.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or a query is blank.
+            IndexMismatch: if the index was made with another embedder.
+            Overtaken: if what was read was replaced at every one of ten attempts.
+        """
+        return run(self._retrieving(query, strategy, Limits.of(k, candidates, budget, where)))
+
+    @overload
+    async def aretrieve(
+        self,
+        query: str | Query | Numbers,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Passage]: ...
+
+    @overload
+    async def aretrieve(
+        self,
+        query: list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[list[Passage]]: ...
+
+    async def aretrieve(
+        self,
+        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Passage] | list[list[Passage]]:
+        """Like ``retrieve``."""
+        return await arun(self._retrieving(query, strategy, Limits.of(k, candidates, budget, where)))
+
+    @property
+    def client(self) -> Any:
+        """The Chroma client in use, for looking at the collections; write to them only through the index."""
+        return self._store.client
+
+    def close(self) -> None:
+        """Let go of the files. An index behind a client of yours leaves that client open."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
+        if self._splitter is None:
+            recorded = self._store.settings["splitter"]
+            raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+        things = documents if isinstance(documents, Iterable) else [documents]
+        total = None
+        checked: Iterable[Document] = read_documents(things)
+        if isinstance(things, Sequence):
+            checked = list(checked)
+            total = len(checked)
+        progress = Progress(total, show=show)
+        try:
+            return (
+                yield from adding(
+                    self._store,
+                    self._embed_documents,
+                    checked,
+                    splitter=self._splitter,
+                    context_sentences=self._context_sentences,
+                    timeout=self._timeout,
+                    progress=progress,
+                )
+            )
+        finally:
+            progress.close()
+
+    def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
+        if strategy is not None and not callable(getattr(strategy, "retrieve", None)):
+            raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
+        single = _is_single(query)
+        queries = [to_query(thing) for thing in ([query] if single else query)]
+        vectors = [each.vector for each in queries if each.vector is not None]
+        if vectors:
+            identity = self._identity or (yield from self._store.embedder())
+            length = identity.dimension if identity else len(vectors[0])
+            for vector in vectors:
+                if len(vector) != length:
+                    raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+        used = AutoMerging() if strategy is None else strategy
+        results = yield from retrieving(self._store, self._embed_queries, used, queries, limits)
+        return results[0] if single else results
+
+    def _embed_documents(self, texts: Sequence[str]) -> Flow[Any]:
+        yield from self._check_embedder(record=True)
+        vectors = yield self._embedder.embed_documents(texts)
+        return self._checked_vectors(vectors, len(texts))
+
+    def _embed_queries(self, texts: Sequence[str]) -> Flow[Any]:
+        yield from self._check_embedder(record=False)
+        vectors = yield self._embedder.embed_queries(texts)
+        return self._checked_vectors(vectors, len(texts))
+
+    def _checked_vectors(self, vectors: Any, count: int) -> Any:
+        dimension = self._identity.dimension if self._identity else None
+        return check_vectors(vectors, count, name=self._embedder.name, dimension=dimension)
+
+    def _check_embedder(self, *, record: bool) -> Flow[None]:
+        """At the first embedding: see that the index was made with this embedder, or record that it is from now on."""
+        if self._checked.is_set():
+            return
+        probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
+        identity = yield from self._store.embedder()
+        if identity is None and record:
+            writer = yield from self._store.start_writing(self._timeout, [])
+            try:
+                identity = yield from self._store.embedder()
+                if identity is None:
+                    identity = EmbedderIdentity.of(self._embedder.name, probe)
+                    yield from self._store.record_embedder(identity)
+            finally:
+                writer.stop()
+        if identity is None:
+            return
+        if not identity.is_same(probe):
+            raise IndexMismatch(
+                f"the index was made with the embedder {identity.name} ({identity.dimension} dimensions), it cannot go on "
+                f"with {self._embedder.name} ({len(probe)} dimensions), whose vectors differ; pass embedder= to open"
+            )
+        self._identity = identity
+        self._checked.set()
+
+    def _listing(self) -> Flow[list[DocumentInfo]]:
+        rows = yield from reading(self._store, lambda reader: reader.rows())
+        return [
+            DocumentInfo(row.document_id, row.title, row.metadata, row.leaves, row.words, row.characters)
+            for _, row in sorted(rows.items())
+            if row.version is not None
+        ]
+
+    def _getting(self, document_id: str) -> Flow[Document]:
+        def read(reader: Reader) -> Flow[Document]:
+            row = yield from _counting_row(reader, document_id)
+            ids = _ids(row)
+            texts = yield from reader.fetch(ids)
+            return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, row.metadata)
+
+        return (yield from reading(self._store, read))
+
+    def _listing_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
+        def read(reader: Reader) -> Flow[list[Passage]]:
+            if document_id is not None:
+                rows = [(yield from _counting_row(reader, document_id))]
+            else:
+                known = yield from reader.rows()
+                rows = [row for _, row in sorted(known.items()) if row.version is not None]
+            ids = [id_ for row in rows for id_ in _ids(row)]
+            stored = yield from reader.fetch_leaves(ids)
+            return [
+                Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
+                for id_ in ids
+                for s in [stored[id_]]
+            ]
+
+        return (yield from reading(self._store, read))
+
+    def _summing_up(self) -> Flow[Stats]:
+        documents = yield from self._listing()
+        identity = self._identity or (yield from self._store.embedder())
+        return Stats(
+            documents=len(documents),
+            leaves=sum(document.leaves for document in documents),
+            words=sum(document.words for document in documents),
+            characters=sum(document.characters for document in documents),
+            embedder=identity.name if identity else None,
+            dimension=identity.dimension if identity else None,
+            splitter=self._store.settings["splitter"],
+            context_sentences=self._context_sentences,
+        )
+
+
+def _is_single(query: Any) -> bool:
+    if isinstance(query, str | bytes | Query) or not isinstance(query, Iterable):
+        return True
+    if not hasattr(query, "__len__"):
+        raise InvalidArgument(f"query must be a text, a vector, or a list of them, got {query!r}")
+    items: Any = query
+    return len(items) > 0 and not isinstance(items[0], str) and hasattr(items[0], "__float__")
+
+
+def _counting_row(reader: Reader, document_id: str) -> Flow[Row]:
+    rows = yield from reader.rows([document_id])
+    row = rows.get(document_id)
+    if row is None or row.version is None:
+        raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+    return row
+
+
+def _ids(row: Row) -> list[str]:
+    return [leaf_id(row.document_id, row.version or "", ordinal) for ordinal in range(row.leaves)]

@@ -1,0 +1,56 @@
+"""Keeping a result within a number of passages and a budget of words or tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from leafspan.errors import InvalidArgument
+from leafspan.values import Found, Passage
+from leafspan.words import count_words
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most ``limit`` words in all, or tokens where ``count`` is a tokenizer's counting function.
+
+    Raises:
+        InvalidArgument: if ``limit`` is not a positive whole number.
+    """
+
+    limit: int
+    count: Callable[[str], int] = count_words
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.limit, int) or isinstance(self.limit, bool) or self.limit < 1:
+            raise InvalidArgument(f"budget must be a whole number >= 1, got {self.limit!r}")
+
+
+def within(items: Iterable[T], sizes: Iterable[int], limit: int) -> list[T]:
+    """The longest prefix whose sizes sum up to at most ``limit``, and at least the first item."""
+    kept: list[T] = []
+    left = limit
+    for item, size in zip(items, sizes, strict=True):
+        left -= size
+        if kept and left < 0:
+            break
+        kept.append(item)
+    return kept
+
+
+def shortlist(found: Sequence[Found], k: int | None, budget: Budget | None) -> list[Found]:
+    """What may still be returned, judged before any text is fetched: the first ``k``, as far as known lengths go."""
+    kept = list(found if k is None else found[:k])
+    if budget is None or budget.count is not count_words:
+        return kept
+    return within(kept, [item.words or 0 for item in kept], budget.limit)
+
+
+def pack(passages: Sequence[Passage], budget: Budget | None) -> list[Passage]:
+    """The passages within the budget: the first that does not fit ends the list; the first of all always stays."""
+    if budget is None:
+        return list(passages)
+    return within(passages, (budget.count(passage.text) for passage in passages), budget.limit)

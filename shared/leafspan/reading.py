@@ -1,0 +1,31 @@
+"""Reading that starts again where a writer got in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from leafspan.engine import Flow
+from leafspan.errors import Overtaken
+from leafspan.store import Gone, Reader, Store
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+
+
+def reading(store: Store, read: Callable[[Reader], Flow[T]]) -> Flow[T]:
+    """What ``read`` makes of a reader, from the beginning each time something it saw had been replaced.
+
+    Raises:
+        Overtaken: if that happened at every one of ten attempts.
+    """
+    stale: set[tuple[str, str]] = set()
+    for _ in range(_ATTEMPTS):
+        reader = yield from store.reader(stale)
+        try:
+            return (yield from read(reader))
+        except Gone:
+            continue
+        finally:
+            reader.leave()
+    raise Overtaken(f"documents were replaced while they were being read, {_ATTEMPTS} times in a row")

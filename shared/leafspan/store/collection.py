@@ -1,0 +1,110 @@
+"""One Chroma collection, with Chroma's limits and habits kept inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from leafspan.engine import Call, Flow
+from leafspan.errors import InvalidArgument
+
+MOST_RESULTS = 10_000
+"""The most results asked of one query: Chroma fails somewhere above thirty thousand."""
+
+_PAGE = 5_000  # a get of more than 32,766 rows fails
+
+
+class Collection:
+    """A handle of a Chroma collection, synchronous or (``native``) asynchronous, as flows.
+
+    Every write is cut to the client's largest batch; every read of many records into pages. Records come back by id, in
+    no order, and missing ones are left out, as Chroma has it.
+    """
+
+    def __init__(self, handle: Any, batch: int, *, native: bool) -> None:
+        self._handle = handle
+        self._native = native
+        self.batch = batch
+
+    @property
+    def name(self) -> str:
+        """The collection's name in Chroma."""
+        return str(self._handle.name)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The collection's own metadata, as it was when the handle was made."""
+        return dict(self._handle.metadata or {})
+
+    def query(self, vectors: Any, count: int, where: Mapping[str, Any] | None) -> Flow[dict[str, Any]]:
+        """The ``count`` nearest records of each vector, with documents, metadatas and distances."""
+        options = {
+            "query_embeddings": vectors,
+            "n_results": min(count, MOST_RESULTS),
+            "where": dict(where) if where else None,
+            "include": ["documents", "metadatas", "distances"],
+        }
+        try:
+            return (yield self._call("query", options))  # type: ignore[no-any-return]
+        except (ValueError, TypeError) as error:
+            if where:
+                raise InvalidArgument(f"where must be a filter that Chroma takes, got {where!r}: {error}") from error
+            raise
+
+    def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """Records by id, as a mapping from id to what is included (``document``, ``metadata``, ``embedding``)."""
+        records: dict[str, dict[str, Any]] = {}
+        for batch in _batches(list(dict.fromkeys(ids)), self.batch):
+            answer = yield self._call("get", {"ids": batch, "include": list(include)})
+            records.update(_records(answer, include))
+        return records
+
+    def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """All records, page by page."""
+        records: dict[str, dict[str, Any]] = {}
+        offset = 0
+        while True:
+            answer = yield self._call("get", {"limit": _PAGE, "offset": offset, "include": list(include)})
+            records.update(_records(answer, include))
+            if len(answer["ids"]) < _PAGE:
+                return records
+            offset += _PAGE
+
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records; those of ids that are there already stay as they are."""
+        yield from self._write("add", ids, columns)
+
+    def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add or overwrite records."""
+        yield from self._write("upsert", ids, columns)
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records; ids that are not there do not matter."""
+        yield from self._write("delete", ids, {})
+
+    def modify(self, metadata: Mapping[str, Any]) -> Flow[None]:
+        """Replace the collection's own metadata."""
+        yield self._call("modify", {"metadata": dict(metadata)}, finish=True)
+
+    def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
+        for start in range(0, len(ids), self.batch):
+            chosen = slice(start, start + self.batch)
+            options = {"ids": list(ids[chosen]), **{name: column[chosen] for name, column in columns.items()}}
+            yield self._call(method, options, finish=True)
+
+    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
+        function = getattr(self._handle, method)
+        if self._native:
+            return Call(None, (), options, native=function, finish=finish)
+        return Call(function, (), options, finish=finish)
+
+
+def _batches(items: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _records(answer: Mapping[str, Any], include: Sequence[str]) -> dict[str, dict[str, Any]]:
+    names = [name.removesuffix("s") for name in include]
+    columns = [answer[name] for name in include]
+    return {id_: dict(zip(names, values, strict=True)) for id_, *values in zip(answer["ids"], *columns, strict=True)}

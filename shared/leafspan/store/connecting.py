@@ -1,0 +1,112 @@
+"""Opening an index's collections, or making them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leafspan.engine import Call, Flow
+from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.store.folder import folder_at
+from leafspan.store.store import (
+    ClientStore,
+    Connection,
+    FolderStore,
+    Store,
+    client_call,
+    leaves_name,
+    manifest_name,
+    read_settings,
+    settings_with,
+)
+from leafspan.structure import FORMAT
+
+
+def open_store(
+    path: str | Path | None, client: Any, name: str, *, settings: Mapping[str, Any], create: bool, timeout: float
+) -> Flow[Store]:
+    """The store of the index ``name`` in a folder or behind a client, made with ``settings`` where there is none.
+
+    Raises:
+        InvalidArgument: if neither or both of ``path`` and ``client`` are given.
+        IndexNotFound: if there is none, and ``create`` is off.
+        WriterBusy: if somebody else is making it and takes too long.
+    """
+    if (path is None) == (client is None):
+        raise InvalidArgument(f"give either a path or a client, got path={path!r} and client={client!r}")
+    if client is not None:
+        native = _is_async(client)
+        config = None if native else client.get_settings()
+        if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
+            return (yield from _behind_client(client, name, settings, create=create, native=native))
+        path = config.persist_directory
+    place = Path(path or "")
+    if not create and not (place / "chroma.sqlite3").exists():
+        raise IndexNotFound(f"there is no index in {str(place)!r}")
+    folder = yield Call(folder_at, (place, client))
+    found = yield Call(_find, (folder.opened().client, name))
+    if found is None:
+        if not create:
+            raise IndexNotFound(f"there is no index {name!r} in {str(place)!r}")
+        lock = folder.writer_lock()
+        try:
+            yield Call(folder.start_writing, (lock, timeout), finish=True)
+            chroma = folder.opened().client
+            found = yield Call(_find, (chroma, name))  # made by another while this one waited
+            if found is None:
+                yield Call(chroma.get_or_create_collection, (leaves_name(name),), _LEAVES, finish=True)
+                options = {"embedding_function": None, "metadata": settings_with(settings, None)}
+                yield Call(chroma.get_or_create_collection, (manifest_name(name),), options, finish=True)
+                found = settings
+                folder.advance()
+        finally:
+            folder.stop_writing(lock)
+    return FolderStore(folder, name, _checked(found))
+
+
+_LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine"}}}
+
+
+def _find(client: Any, name: str) -> dict[str, Any] | None:
+    """The settings of the index, None where there is none: the manifest is made last."""
+    from chromadb.errors import NotFoundError
+
+    try:
+        return read_settings(client.get_collection(manifest_name(name), embedding_function=None).metadata)
+    except NotFoundError:
+        return None
+
+
+def _behind_client(client: Any, name: str, settings: Mapping[str, Any], *, create: bool, native: bool) -> Flow[Store]:
+    from chromadb.errors import NotFoundError
+
+    plain = {"embedding_function": None}
+    try:
+        leaves = yield client_call(client, "get_collection", (leaves_name(name),), plain, native=native)
+        manifest = yield client_call(client, "get_collection", (manifest_name(name),), plain, native=native)
+    except NotFoundError:
+        if not create:
+            raise IndexNotFound(f"there is no index {name!r} behind this client") from None
+        leaves = yield client_call(client, "get_or_create_collection", (leaves_name(name),), _LEAVES, native=native)
+        options = {"embedding_function": None, "metadata": settings_with(settings, None)}
+        manifest = yield client_call(client, "get_or_create_collection", (manifest_name(name),), options, native=native)
+    batch = yield client_call(client, "get_max_batch_size", (), {}, native=native)
+    connection = Connection(client, native=native, batch=int(batch), leaves=leaves, manifest=manifest)
+    return ClientStore(client, name, _checked(read_settings(manifest.metadata)), connection)
+
+
+def _checked(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    if settings.get("format") != FORMAT:
+        raise IndexMismatch(
+            f"the index is stored in format {settings.get('format')!r}, this version of leafspan reads {FORMAT!r}: "
+            f"{json.dumps(dict(settings))}"
+        )
+    return settings
+
+
+def _is_async(client: Any) -> bool:
+    from chromadb.api.async_api import AsyncClientAPI
+
+    return isinstance(client, AsyncClientAPI)

@@ -1,0 +1,159 @@
+"""An embedded Chroma in a folder: shared by the threads of a process, and reopened when another process has written."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from leafspan.errors import WriterBusy
+from leafspan.store.changes import ChangeFile
+from leafspan.store.collection import Collection
+
+_SPELLINGS = 64
+_folders: weakref.WeakValueDictionary[Path, Folder] = weakref.WeakValueDictionary()
+_folders_mutex = threading.Lock()
+
+
+class Opened:
+    """A Chroma client with its collections; closed once it has been replaced and its last reader has left.
+
+    A client that the user gave is the user's to close.
+    """
+
+    def __init__(self, client: Any, *, owned: bool) -> None:
+        self.client = client
+        self.batch = int(client.get_max_batch_size())
+        self._collections: dict[str, Collection] = {}
+        self._readers = 0
+        self._retired = False
+        self._mutex = threading.Lock()
+        self._close = weakref.finalize(self, client.close) if owned else None
+
+    def collection(self, name: str) -> Collection:
+        """The collection of that name; raises chromadb's NotFoundError where there is none."""
+        if name not in self._collections:
+            handle = self.client.get_collection(name, embedding_function=None)
+            self._collections[name] = Collection(handle, self.batch, native=False)
+        return self._collections[name]
+
+    def enter(self) -> None:
+        """A reader comes."""
+        with self._mutex:
+            self._readers += 1
+
+    def leave(self) -> None:
+        """A reader goes."""
+        with self._mutex:
+            self._readers -= 1
+            done = self._retired and self._readers == 0
+        if done and self._close:
+            self._close()
+
+    def retire(self) -> None:
+        """Another has taken its place."""
+        with self._mutex:
+            self._retired = True
+            done = self._readers == 0
+        if done and self._close:
+            self._close()
+
+
+class Folder:
+    """The one gate of this process to the Chroma in a folder; ask ``folder_at`` for it.
+
+    An embedded Chroma never sees vectors that another process adds. So before each use the change counter is looked at,
+    and where somebody else has moved it, Chroma is opened anew.
+    """
+
+    def __init__(self, path: Path, client: Any = None) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.changes = ChangeFile(path / "leafspan.changes")
+        self._mutex = threading.Lock()
+        self._synced = self.changes.count
+        self._openings = 0
+        self._opened = Opened(client or self._connect(), owned=client is None)
+
+    def reader(self) -> Opened | None:
+        """What to read from, entered; None where it must be reopened first, which takes a while."""
+        with self._mutex:
+            if self._synced != self.changes.count:
+                return None
+            self._opened.enter()
+            return self._opened
+
+    def reopened_reader(self) -> Opened:
+        """What to read from, entered, opened anew where another process has written since."""
+        with self._mutex:
+            self._reopen_if_changed()
+            self._opened.enter()
+            return self._opened
+
+    def opened(self) -> Opened:
+        """What is open now, for those who hold the lock or do not mind that it may be replaced."""
+        with self._mutex:
+            return self._opened
+
+    def writer_lock(self) -> FileLock:
+        """A lock on the folder that excludes other processes, and other locks of this one; not held yet."""
+        return FileLock(self.path / "leafspan.lock", thread_local=False)
+
+    def start_writing(self, lock: FileLock, timeout: float) -> None:
+        """Hold the lock, with everything that others wrote in sight.
+
+        Raises:
+            WriterBusy: if another writer keeps it for longer than ``timeout`` seconds.
+        """
+        try:
+            lock.acquire(timeout=timeout)
+        except Timeout:
+            raise WriterBusy(
+                f"another writer has held {str(self.path)!r} for more than the timeout of {timeout:g} seconds"
+            ) from None
+        with self._mutex:
+            # A killed writer may have written without counting it.
+            self._reopen_if_changed(force=self.changes.writing)
+            self.changes.writing = True
+
+    def stop_writing(self, lock: FileLock) -> None:
+        """Give the lock back, if it is held."""
+        if lock.is_locked:
+            self.changes.writing = False
+            lock.release()
+
+    def advance(self) -> int:
+        """Tell all readers of a change; only the writer may."""
+        with self._mutex:
+            self._synced = self.changes.advance()
+            return self._synced
+
+    def _reopen_if_changed(self, *, force: bool = False) -> None:
+        count = self.changes.count
+        if force or self._synced != count:
+            old, self._opened = self._opened, Opened(self._connect(), owned=True)
+            self._synced = count
+            old.retire()
+
+    def _connect(self) -> Any:
+        import chromadb
+        from chromadb.config import Settings
+
+        # Chroma shares one opened state among all clients of a process whose paths are spelled alike; a spelling that
+        # nobody else uses gives a fresh one, and leaves those of others alone.
+        self._openings += 1
+        spelling = str(self.path) + "/." * (1 + self._openings % _SPELLINGS)
+        return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
+
+
+def folder_at(path: Path, client: Any = None) -> Folder:
+    """The gate to a folder, the same one for everybody in this process; ``client`` is used where it is new."""
+    place = path.expanduser().resolve()
+    with _folders_mutex:
+        folder = _folders.get(place)
+        if folder is None:
+            folder = _folders[place] = Folder(place, client)
+        return folder

@@ -1,0 +1,110 @@
+"""Writing an index: steps that a kill at any place leaves whole, and that the next writer finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.store.collection import Collection
+from leafspan.store.manifest import Row, columns
+from leafspan.structure import STRUCTURE_KEY, pack
+from leafspan.values import Document, Leaf, leaf_id
+
+
+class Writer:
+    """The one writer of an index while it holds the lock.
+
+    A document is replaced in four steps: the manifest notes the leaves that will come; they are added; the manifest turns
+    to them; the old ones are deleted. Until the third step readers see the old version, from then on the new one.
+    ``rows`` is the manifest as it stands. Whoever is done, or has failed, calls ``stop``.
+    """
+
+    def __init__(
+        self,
+        leaves: Collection,
+        manifest: Collection,
+        *,
+        rows: dict[str, Row],
+        advance: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:
+        self._leaves = leaves
+        self._manifest = manifest
+        self._advance = advance
+        self.rows = rows
+        self.stop = stop
+
+    def replace(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
+        """Write documents, each with its new row, its leaves and their vectors, in place of what was there of them."""
+        coming = []
+        leftovers = []
+        for document, row, leaves, _ in documents:
+            old = self.rows.get(document.id)
+            before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0)
+            coming.append(replace(before, litter=(*before.litter, (row.version or "", len(leaves)))))
+            if old and old.version is not None:
+                leftovers.append(replace(row, litter=((old.version, old.leaves),)))
+        yield from self.write_rows(coming)
+        yield from self._add_leaves(documents)
+        after = {row.document_id: row for row in leftovers}
+        yield from self.write_rows([after.get(row.document_id, row) for _, row, _, _ in documents])
+        self._advance()
+        yield from self.clear(leftovers)
+
+    def delete(self, rows: Sequence[Row]) -> Flow[None]:
+        """Delete documents: from the first step on nobody sees them."""
+        leaving = []
+        for row in rows:
+            litter = row.litter if row.version is None else (*row.litter, (row.version, row.leaves))
+            leaving.append(replace(row, version=None, leaves=0, hash="", litter=litter))
+        yield from self.write_rows(leaving)
+        self._advance()
+        yield from self.clear(leaving)
+
+    def clear(self, rows: Sequence[Row]) -> Flow[None]:
+        """Delete the litter of these documents, and the documents themselves where no version counts."""
+        if not rows:
+            return
+        self._advance()  # before what others may still be reading goes, so that they know to look again
+        yield from self._leaves.delete(
+            [
+                leaf_id(row.document_id, version, ordinal)
+                for row in rows
+                for version, leaves in row.litter
+                if version != row.version
+                for ordinal in range(leaves)
+            ]
+        )
+        yield from self.write_rows([replace(row, litter=()) for row in rows if row.version is not None])
+        nothing_left = [row.document_id for row in rows if row.version is None]
+        yield from self._manifest.delete(nothing_left)
+        for document_id in nothing_left:
+            self.rows.pop(document_id, None)
+        self._advance()
+
+    def delete_leaves(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete leaves that no document counts."""
+        yield from self._leaves.delete(ids)
+        self._advance()
+
+    def _add_leaves(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
+        import numpy as np
+
+        ids, texts, metadatas, vectors = [], [], [], []
+        for document, _, leaves, matrix in documents:
+            for leaf in leaves:
+                ids.append(leaf.id)
+                texts.append(document.text[leaf.start : leaf.end])
+                metadatas.append({**document.metadata, STRUCTURE_KEY: pack(leaf)})
+            if len(leaves):
+                vectors.append(matrix)
+        if ids:
+            yield from self._leaves.add(ids, embeddings=np.concatenate(vectors), documents=texts, metadatas=metadatas)
+
+    def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
+        """Write these rows of the manifest."""
+        if rows:
+            yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
+            self.rows.update((row.document_id, row) for row in rows)

@@ -1,0 +1,38 @@
+"""A retriever of a host framework, as the base of a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from leafspan.errors import InvalidArgument
+from leafspan.requests import Ask, Asking, OutsideResult
+from leafspan.strategies.strategy import Reach
+from leafspan.values import Found, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The leaves that another retriever returns, in its order; the adapters make it of a retriever of their host.
+
+    A result must be a leaf of the index, known by its id. Scores are the retriever's own, where it gives one to each
+    result and they do not rise down the list; otherwise the r-th result, from 1, scores 1 / r.
+    """
+
+    name: str
+    ask: Callable[[str], Sequence[OutsideResult]]
+    aask: Callable[[str], Awaitable[Sequence[OutsideResult]]]
+
+    def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+        """See Strategy: the retriever is asked each query, and all at once in an event loop.
+
+        Raises:
+            InvalidArgument: if a query is given as a vector only, or a filter is asked for, which it would not know of.
+        """
+        if any(query.text is None for query in queries):
+            raise InvalidArgument(f"{self.name} needs the query as text, got a vector only")
+        if reach.where is not None:
+            raise InvalidArgument(f"where must be set on {self.name} itself, which is the base here, got {reach.where!r}")
+        requests = tuple(Ask(self.name, query.text or "", self.ask, self.aask) for query in queries)
+        results: list[list[Found]] = yield requests
+        return [row[: reach.candidates] for row in results]

@@ -1,0 +1,39 @@
+"""Parent documents: search small, return large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from leafspan.parents import rise
+from leafspan.requests import Asking
+from leafspan.strategies.strategy import Reach, Strategy, whole
+from leafspan.strategies.vector import Vector
+from leafspan.values import Found, Query
+
+
+@dataclass(frozen=True, slots=True)
+class ParentDocument:
+    """The nodes above the hits of ``base`` at ``level``, in the order of the hits, each once; the best hit's score.
+
+    ``level`` 1 is the parents of leaves (about 200 words by default), 2 theirs (800); None, or more than there are, the
+    whole document. ``max_parents``: at most so many.
+
+    Raises:
+        InvalidArgument: if ``level`` or ``max_parents`` is not positive.
+    """
+
+    base: Strategy = field(default_factory=Vector)
+    level: int | None = 1
+    max_parents: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.level is not None:
+            whole("level", self.level, 1)
+        if self.max_parents is not None:
+            whole("max_parents", self.max_parents, 1)
+
+    def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, reach)
+        return [rise(hits, level=self.level)[: self.max_parents] for hits in results]

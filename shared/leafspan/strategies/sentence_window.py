@@ -1,0 +1,37 @@
+"""Sentence windows: each hit with what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from leafspan.requests import Asking
+from leafspan.strategies.strategy import Reach, Strategy, whole
+from leafspan.strategies.vector import Vector
+from leafspan.values import Found, Query
+from leafspan.windows import widen
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceWindow:
+    """The hits of ``base`` with ``before`` leaves before and ``after`` leaves after each, within its document.
+
+    Windows that touch or overlap become one passage, with the best score among its hits. A leaf has one to a few
+    sentences.
+
+    Raises:
+        InvalidArgument: if ``before`` or ``after`` is negative.
+    """
+
+    base: Strategy = field(default_factory=Vector)
+    before: int = 1
+    after: int = 1
+
+    def __post_init__(self) -> None:
+        whole("before", self.before, 0)
+        whole("after", self.after, 0)
+
+    def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, reach)
+        return [widen(hits, before=self.before, after=self.after) for hits in results]
