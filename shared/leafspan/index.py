@@ -281,7 +281,9 @@ class Index:
             IndexMismatch: if the index was made with another embedder.
             Overtaken: if what was read was replaced at every one of ten attempts.
         """
-        return run(self._retrieving(query, strategy, Limits.of(k, candidates, budget, where)))
+        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        passages: list[Passage] | list[list[Passage]] = run(flow)
+        return passages
 
     @overload
     async def aretrieve(
@@ -318,7 +320,9 @@ class Index:
         where: Mapping[str, Any] | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
-        return await arun(self._retrieving(query, strategy, Limits.of(k, candidates, budget, where)))
+        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        passages: list[Passage] | list[list[Passage]] = await arun(flow)
+        return passages
 
     @property
     def client(self) -> Any:

@@ -27,12 +27,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class OutsideResult:
-    """What a retriever of a host returned: an id, where it has one, a score, where it has one, and its metadata."""
+    """What a retriever of a host returned: a text, with an id and a score, where it has one."""
 
     id: str | None
     text: str
     score: float | None
-    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

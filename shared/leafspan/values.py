@@ -133,7 +133,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, as ``text``, or embedded already as ``vector``, or both (the vector is then what is searched)."""
+    """A question as ``text``, as ``vector``, or both: vectors are searched with ``vector``, where it is there.
+
+    ``embedding_texts``: the mean of their vectors is searched in place of the text's, for answers imagined by a language
+    model (HyDE) and the like.
+    """
 
     text: str | None = None
     vector: tuple[float, ...] | None = None
+    embedding_texts: tuple[str, ...] = ()

@@ -37,11 +37,17 @@ class Vector:
         """See Strategy: one search for all queries."""
         import numpy as np
 
-        texts = [self.instruction + (query.text or "") for query in queries if query.vector is None]
+        texts = [text for query in queries for text in self._to_embed(query)]
         embedded: Any = iter((yield Embed(tuple(texts))) if texts else ())
-        vectors = [next(embedded) if query.vector is None else query.vector for query in queries]
+        vectors = [query.vector or np.mean([next(embedded) for _ in self._to_embed(query)], axis=0) for query in queries]
         count = reach.candidates if self.k is None else self.k
         results: list[list[Found]] = yield Search(np.asarray(vectors, dtype=np.float32), count, reach.where)
         if self.min_score is None:
             return results
         return [[found for found in row if found.score >= self.min_score] for row in results]
+
+    def _to_embed(self, query: Query) -> list[str]:
+        """The texts whose mean vector stands for the query; none where it brings its vector along."""
+        if query.vector is not None:
+            return []
+        return [self.instruction + text for text in query.embedding_texts or (query.text or "",)]

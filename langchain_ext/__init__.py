@@ -1,0 +1,24 @@
+"""leafspan's strategies as LangChain retrievers."""
+
+from leafspan.errors import MissingExtra
+
+try:
+    import langchain_core.retrievers as _host  # noqa: F401
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise MissingExtra('langchain_ext needs langchain-core: pip install "leafspan[langchain]"') from error
+
+from langchain_ext.auto_merging import AutoMergingRetriever
+from langchain_ext.documents import leaf_documents
+from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.sentence_window import SentenceWindowRetriever
+from langchain_ext.splitting import splitter_from
+from langchain_ext.vector import VectorRetriever
+
+__all__ = [
+    "VectorRetriever",
+    "ParentDocumentRetriever",
+    "SentenceWindowRetriever",
+    "AutoMergingRetriever",
+    "leaf_documents",
+    "splitter_from",
+]

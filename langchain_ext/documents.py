@@ -1,0 +1,21 @@
+"""Passages as LangChain Documents."""
+
+from __future__ import annotations
+
+from langchain_core.documents import Document
+from leafspan import Index, Passage
+
+
+def to_document(passage: Passage, *, explain: bool = False) -> Document:
+    """The passage as a Document: the user's own metadata, plus ``doc_id``, ``start``, ``end`` and ``score``.
+
+    With ``explain`` also ``trace``, a list of sentences that say how the passage came about.
+    """
+    place = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end, "score": passage.score}
+    trace = {"trace": passage.trace.explain()} if explain else {}
+    return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **place, **trace})
+
+
+def leaf_documents(index: Index) -> list[Document]:
+    """The leaves of the index, to build a retriever of LangChain's own from that can serve as a base of ours."""
+    return [to_document(leaf) for leaf in index.leaves()]

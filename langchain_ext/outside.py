@@ -1,0 +1,38 @@
+"""A LangChain retriever as the base of a strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from leafspan import InvalidArgument, Outside, Strategy
+from leafspan.requests import OutsideResult
+
+
+def as_strategy(base: Any, child: BaseCallbackManager | None = None) -> Strategy:
+    """The strategy as it is, or a LangChain retriever as one; it is called with the callbacks ``child``.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if isinstance(base, BaseRetriever):
+        config: Any = {"callbacks": child}
+
+        def ask(question: str) -> list[OutsideResult]:
+            return [_result(document) for document in base.invoke(question, config)]
+
+        async def aask(question: str) -> list[OutsideResult]:
+            return [_result(document) for document in await base.ainvoke(question, config)]
+
+        return Outside(type(base).__name__, ask, aask)
+    if not callable(getattr(base, "retrieve", None)):
+        raise InvalidArgument(f"base must be a strategy or a LangChain retriever, got {base!r}")
+    strategy: Strategy = base
+    return strategy
+
+
+def _result(document: Document) -> OutsideResult:
+    score = document.metadata.get("score")
+    return OutsideResult(document.id, document.page_content, score if isinstance(score, int | float) else None)

@@ -1,0 +1,76 @@
+"""What all retrievers of this package have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from leafspan import Budget, Index, InvalidArgument, Strategy
+from leafspan.retrieval import Limits
+from pydantic import model_validator
+
+from langchain_ext.documents import to_document
+from langchain_ext.outside import as_strategy
+
+
+class SpanRetriever(BaseRetriever):
+    """A strategy over an index. ``k``, ``candidates``, ``budget`` and ``where`` are those of ``Index.retrieve``.
+
+    Each of the four can also be given to a call, ``retriever.invoke(question, k=3)``, in place of the retriever's own.
+    With ``explain``, Documents carry a ``trace`` in their metadata.
+    """
+
+    index: Index
+    k: int | None = None
+    candidates: int | None = None
+    budget: int | Budget | None = None
+    where: Mapping[str, Any] | None = None
+    explain: bool = False
+
+    @abstractmethod
+    def _strategy(self, child: Any = None) -> Strategy:
+        """The strategy, a base of LangChain's being called with the callbacks ``child``."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._strategy()
+        Limits.of(self.k, self.candidates, self.budget, self.where)
+        return self
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        strategy = self._strategy(run_manager.get_child())
+        passages = self.index.retrieve(query, strategy, **self._limits(options))
+        return [to_document(passage, explain=self.explain) for passage in passages]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        strategy = self._strategy(run_manager.get_child())
+        passages = await self.index.aretrieve(query, strategy, **self._limits(options))
+        return [to_document(passage, explain=self.explain) for passage in passages]
+
+    def _limits(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        own: dict[str, Any] = {"k": self.k, "candidates": self.candidates, "budget": self.budget, "where": self.where}
+        if unknown := options.keys() - own.keys():
+            raise InvalidArgument(f"a call may be given {', '.join(own)}, got {', '.join(sorted(unknown))}")
+        return {**own, **options}
+
+    def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
+        params = super()._get_ls_params(**options)
+        params["ls_vector_store_provider"] = "Chroma"
+        return params
+
+
+class BasedRetriever(SpanRetriever):
+    """A strategy over what a ``base`` finds: another strategy, or any LangChain retriever that returns leaves."""
+
+    base: Any = None
+
+    def _base(self, child: Any) -> dict[str, Strategy]:
+        return {} if self.base is None else {"base": as_strategy(self.base, child)}

@@ -1,0 +1,19 @@
+"""Sentence windows, in LangChain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafspan import SentenceWindow
+
+from langchain_ext.retriever import BasedRetriever
+
+
+class SentenceWindowRetriever(BasedRetriever):
+    """Like the core's ``SentenceWindow``, but a LangChain retriever, and its ``base`` may be one too."""
+
+    before: int = 1
+    after: int = 1
+
+    def _strategy(self, child: Any = None) -> SentenceWindow:
+        return SentenceWindow(**self._base(child), before=self.before, after=self.after)

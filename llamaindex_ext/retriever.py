@@ -1,0 +1,79 @@
+"""What all retrievers of this package have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from leafspan import Budget, Index, Query, Strategy
+from leafspan.retrieval import Limits
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llamaindex_ext.documents import to_scored_node
+from llamaindex_ext.outside import as_strategy
+
+
+class SpanRetriever(BaseRetriever):
+    """A strategy over an index.
+
+    ``similarity_top_k`` is ``k`` of ``Index.retrieve``; ``candidates``, ``budget`` and ``where`` are as there. What else
+    LlamaIndex's retrievers take (``callback_manager``, ``verbose``, ...) can be given too.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        similarity_top_k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.index = index
+        self.similarity_top_k = similarity_top_k
+        self.candidates = candidates
+        self.budget = budget
+        self.where = where
+        self._strategy()
+        Limits.of(similarity_top_k, candidates, budget, where)
+
+    @abstractmethod
+    def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
+        """The strategy, a base of LlamaIndex's being asked ``bundle``."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        passages = self.index.retrieve(_query(query_bundle), self._strategy(query_bundle), **self._limits())
+        return [to_scored_node(passage) for passage in passages]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        passages = await self.index.aretrieve(_query(query_bundle), self._strategy(query_bundle), **self._limits())
+        return [to_scored_node(passage) for passage in passages]
+
+    def _limits(self) -> dict[str, Any]:
+        return {
+            "k": self.similarity_top_k,
+            "candidates": self.candidates,
+            "budget": self.budget,
+            "where": self.where,
+        }
+
+
+class BasedRetriever(SpanRetriever):
+    """A strategy over what a ``base`` finds: another strategy, or any LlamaIndex retriever that returns leaves."""
+
+    def __init__(self, index: Index, *, base: Any = None, **options: Any) -> None:
+        self.base = base
+        super().__init__(index, **options)
+
+    def _base(self, bundle: QueryBundle | None) -> dict[str, Strategy]:
+        return {} if self.base is None else {"base": as_strategy(self.base, bundle)}
+
+
+def _query(bundle: QueryBundle) -> Query:
+    vector = None if bundle.embedding is None else tuple(bundle.embedding)
+    texts = bundle.custom_embedding_strs or []
+    return Query(text=bundle.query_str, vector=vector, embedding_texts=tuple(texts))

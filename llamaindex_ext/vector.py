@@ -1,0 +1,22 @@
+"""Plain vector search, in LlamaIndex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafspan import Index, Vector
+from llama_index.core.schema import QueryBundle
+
+from llamaindex_ext.retriever import SpanRetriever
+
+
+class VectorRetriever(SpanRetriever):
+    """Like the core's ``Vector``, but a LlamaIndex retriever."""
+
+    def __init__(self, index: Index, *, instruction: str = "", min_score: float | None = None, **options: Any) -> None:
+        self.instruction = instruction
+        self.min_score = min_score
+        super().__init__(index, **options)
+
+    def _strategy(self, bundle: QueryBundle | None = None) -> Vector:
+        return Vector(instruction=self.instruction, min_score=self.min_score)
