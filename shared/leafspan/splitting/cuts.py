@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from leafspan.errors import InvalidDocument
 
@@ -15,8 +15,15 @@ class Cut(NamedTuple):
     level: int = 0
 
 
-Splitter = Callable[[str], Sequence[Cut]]
-"""Gives the cuts of a text in ascending order, the last at its end; none for an empty text."""
+class Splitter(Protocol):
+    """A function from a text to its cuts in ascending order, the last at the text's end; none for an empty text.
+
+    A ``describe`` method, where it has one, gives the name under which an index remembers it.
+    """
+
+    def __call__(self, text: str, /) -> Sequence[Cut]:
+        """The cuts."""
+        ...
 
 
 def check_cuts(cuts: Sequence[Cut], text: str) -> None:

@@ -1,0 +1,28 @@
+"""Six short texts from Wikipedia to try retrieval on, and questions that they answer; see ATTRIBUTION.md beside them."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from leafspan.values import Document
+
+EXAMPLE_QUESTIONS = (
+    "What did people think caused the Black Death?",
+    "How does the immune system destroy bacteria?",
+    "Who discovered oxygen first, Scheele or Priestley?",
+)
+"""Their answers are in the texts of ``example_documents``."""
+
+
+def example_documents() -> list[Document]:
+    """The texts, in the order of their titles; their ids are the names of the articles, such as ``Steam_engine``."""
+    articles = [file for file in files(__package__).joinpath("articles").iterdir() if file.name.endswith(".txt")]
+    return [
+        Document(
+            id=file.name.removesuffix(".txt"),
+            text=file.read_bytes().decode(),
+            title=file.name.removesuffix(".txt").replace("_", " "),
+            metadata={"source": "Wikipedia", "licence": "CC BY-SA 4.0"},
+        )
+        for file in sorted(articles, key=lambda file: file.name)
+    ]

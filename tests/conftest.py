@@ -1,0 +1,27 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leafspan import Index
+from tests.corpus import DOCUMENTS, SPLITTER
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    """The small corpus in a folder of its own."""
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as opened:
+        opened.add(DOCUMENTS)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def shared_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """The small corpus in a folder, for tests that only read."""
+    with Index.open(tmp_path_factory.mktemp("shared") / "kb", splitter=SPLITTER) as opened:
+        opened.add(DOCUMENTS)
+        yield opened

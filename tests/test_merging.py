@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import AutoMerging, InvalidArgument
+from leafspan.merging import auto_merge
+from tests.trees import hits, spans, tree, trees_with_hits
+
+
+def merge(found, *, threshold=0.5, fill_gaps=0, max_level=None, max_words=None, score="mean"):
+    return auto_merge(
+        found, threshold=threshold, fill_gaps=fill_gaps, max_level=max_level, max_words=max_words, score=score
+    )
+
+
+def test_a_parent_takes_the_place_of_its_children_when_more_than_half_were_found():
+    leaves = tree(3, 3, 3)
+    merged = merge(hits(leaves, {0: 0.9, 1: 0.5, 3: 0.8}))
+    assert spans(merged) == [(3, 3, 0.8), (0, 2, (0.9 + 0.5) / 2)]
+
+
+def test_exactly_half_is_not_enough():
+    leaves = tree(2, 2, 2)
+    assert spans(merge(hits(leaves, {0: 0.9}))) == [(0, 0, 0.9)]
+    assert spans(merge(hits(leaves, {0: 0.9}), threshold=0.49)) == [(0, 1, 0.9)]
+
+
+def test_merging_goes_on_level_by_level_and_averages_averages():
+    leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
+    merged = merge(hits(leaves, {0: 0.8, 1: 0.6, 2: 0.4, 3: 0.2, 7: 0.1}))
+    assert spans(merged) == [(0, 3, pytest.approx(((0.8 + 0.6) / 2 + (0.4 + 0.2) / 2) / 2)), (7, 7, 0.1)]
+
+
+def test_the_whole_document_is_the_last_parent():
+    leaves = tree(2, 2)
+    assert spans(merge(hits(leaves, {0: 0.4, 1: 0.4, 2: 0.2, 3: 0.2}))) == [(0, 3, pytest.approx(0.3))]
+
+
+def test_max_level_and_max_words_stop_the_merging():
+    leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
+    found = hits(leaves, {0: 0.8, 1: 0.6, 2: 0.4, 3: 0.2})
+    assert spans(merge(found, max_level=1)) == [(0, 1, pytest.approx(0.7)), (2, 3, pytest.approx(0.3))]
+    assert spans(merge(found, max_words=3)) == [(0, 1, pytest.approx(0.7)), (2, 3, pytest.approx(0.3))]
+    assert spans(merge(found, max_words=1)) == [(0, 0, 0.8), (1, 1, 0.6), (2, 2, 0.4), (3, 3, 0.2)]
+
+
+def test_the_score_of_a_merged_node_may_be_that_of_its_best_child():
+    leaves = tree(3, 2)
+    assert spans(merge(hits(leaves, {0: 0.9, 1: 0.5}), score="max")) == [(0, 2, 0.9)]
+
+
+def test_a_gap_between_two_hits_is_filled_before_counting():
+    leaves = tree(5, 5)
+    found = hits(leaves, {0: 0.8, 2: 0.4})
+    assert spans(merge(found)) == [(0, 0, 0.8), (2, 2, 0.4)]
+    filled = merge(found, fill_gaps=1)
+    #                                   3 of 5 children; the one that was filled has the mean of its neighbours' scores
+    assert spans(filled) == [(0, 4, pytest.approx((0.8 + 0.6 + 0.4) / 3))]
+    assert [(gap.first, gap.last, gap.score) for gap in filled[0].trace.filled] == [(1, 1, pytest.approx(0.6))]
+
+
+def test_wider_gaps_are_filled_only_where_asked_for():
+    leaves = tree(5, 5)
+    found = hits(leaves, {0: 0.8, 3: 0.4})
+    assert spans(merge(found, fill_gaps=1)) == [(0, 0, 0.8), (3, 3, 0.4)]
+    assert spans(merge(found, fill_gaps=2)) == [(0, 4, pytest.approx((0.8 + 0.6 + 0.6 + 0.4) / 4))]
+
+
+def test_gaps_are_not_filled_across_parents():
+    leaves = tree(2, 2, 2)
+    assert spans(merge(hits(leaves, {1: 0.8, 3: 0.4}), fill_gaps=3)) == [(1, 1, 0.8), (3, 3, 0.4)]
+
+
+def test_hits_of_different_documents_do_not_mix():
+    one, two = tree(3, 3, document_id="one"), tree(3, 3, document_id="two")
+    found = sorted(hits(one, {0: 0.9}) + hits(two, {1: 0.8}), key=lambda item: item.order)
+    assert [item.span.document_id for item in merge(found, fill_gaps=1)] == ["one", "two"]
+
+
+def test_ties_go_by_document_then_position():
+    one, two = tree(3, 3, document_id="one"), tree(3, 3, document_id="two")
+    found = hits(two, {0: 0.5}) + hits(one, {4: 0.5, 2: 0.5})
+    assert [(item.span.document_id, item.span.first) for item in merge(found)] == [("one", 2), ("one", 4), ("two", 0)]
+
+
+def test_the_trace_names_hits_gaps_and_merges():
+    leaves = tree(5, 5)
+    trace = merge(hits(leaves, {0: 0.8, 2: 0.4}), fill_gaps=1)[0].trace
+    assert trace.explain() == [
+        "vector found leaf 0 (score 0.800)",
+        "vector found leaf 2 (score 0.400)",
+        "leaf 1 filled the gap between two hits (score 0.600)",
+        "3 of 5 children (60%) merged into their parent at level 1: leaves 0 to 4 (score 0.600)",
+    ]
+
+
+def test_nothing_merges_into_nothing():
+    assert merge([]) == []
+
+
+options = st.fixed_dictionaries(
+    {
+        "threshold": st.sampled_from([0, 0.25, 0.5, 0.75, 1]),
+        "fill_gaps": st.integers(0, 2),
+        "max_level": st.sampled_from([None, 1, 2]),
+        "max_words": st.sampled_from([None, 1, 3, 10]),
+        "score": st.sampled_from(["mean", "max"]),
+    }
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees_with_hits(), options)
+def test_no_hit_is_lost_and_no_text_comes_twice(tree_and_hits, chosen):
+    leaves, found = tree_and_hits
+    merged = merge(found, **chosen)
+    covered = [ordinal for item in merged for ordinal in range(item.span.first, item.span.last + 1)]
+    assert len(covered) == len(set(covered))
+    assert {hit.span.first for hit in found} <= set(covered)
+    assert merged == sorted(merged, key=lambda item: item.order)
+    for item in merged:
+        assert item.span.anchor == (item.span.first, leaves[item.span.first].start)
+        assert {hit.ordinal for hit in item.trace.hits} <= set(range(item.span.first, item.span.last + 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees_with_hits(), options, st.randoms())
+def test_the_order_of_the_hits_does_not_matter(tree_and_hits, chosen, random):
+    _, found = tree_and_hits
+    shuffled = list(found)
+    random.shuffle(shuffled)
+    assert [s[:2] for s in spans(merge(shuffled, **chosen))] == [s[:2] for s in spans(merge(found, **chosen))]
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees_with_hits())
+def test_a_lower_threshold_never_splits_a_merged_passage(tree_and_hits):
+    _, found = tree_and_hits
+    strict, loose = merge(found, threshold=0.75), merge(found, threshold=0.25)
+    for item in strict:
+        assert any(o.span.first <= item.span.first and item.span.last <= o.span.last for o in loose)
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees_with_hits())
+def test_a_threshold_of_one_merges_nothing(tree_and_hits):
+    _, found = tree_and_hits
+    assert spans(merge(found, threshold=1)) == spans(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"threshold": 1.5}, r"threshold must be in \[0, 1\], got 1.5"),
+        ({"threshold": "half"}, r"threshold must be in \[0, 1\], got 'half'"),
+        ({"fill_gaps": -1}, "fill_gaps must be a whole number >= 0, got -1"),
+        ({"max_level": 0}, "max_level must be a whole number >= 1, got 0"),
+        ({"max_words": 0.5}, "max_words must be a whole number >= 1, got 0.5"),
+        ({"score": "median"}, "score must be one of 'mean', 'max', got 'median'"),
+    ],
+)
+def test_options_out_of_range_are_refused(wrong, message):
+    with pytest.raises(InvalidArgument, match=message):
+        AutoMerging(**wrong)

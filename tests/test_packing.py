@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan import Budget, InvalidArgument, Passage, Trace
+from leafspan.packing import pack, within
+
+
+def passage(text):
+    return Passage("d#v#0-0", "d", 0, len(text), text, 1.0, {}, Trace())
+
+
+def test_the_first_passage_that_does_not_fit_ends_the_list():
+    passages = [passage("one two"), passage("three four five"), passage("six")]
+    assert pack(passages, Budget(5)) == passages[:2]
+    assert pack(passages, Budget(4)) == passages[:1]
+    assert pack(passages, Budget(6)) == passages
+
+
+def test_the_first_of_all_is_returned_even_where_it_alone_is_over():
+    passages = [passage("one two three"), passage("four")]
+    assert pack(passages, Budget(1)) == passages[:1]
+
+
+def test_a_budget_may_count_tokens():
+    passages = [passage("abcd"), passage("ef")]
+    assert pack(passages, Budget(5, count=len)) == passages[:1]
+
+
+def test_nothing_stays_nothing():
+    assert pack([], Budget(1)) == []
+    assert pack([passage("x")], None) == [passage("x")]
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 30))
+def test_what_is_kept_is_the_longest_prefix_that_fits(sizes, limit):
+    kept = within(sizes, sizes, limit)
+    assert kept == sizes[: len(kept)]
+    assert len(kept) <= 1 or sum(kept) <= limit
+    assert len(kept) == len(sizes) or sum(sizes[: len(kept) + 1]) > limit
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "many"])
+def test_a_budget_is_a_positive_whole_number(wrong):
+    with pytest.raises(InvalidArgument, match=f"budget must be a whole number >= 1, got {wrong!r}"):
+        Budget(wrong)

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
+from leafspan.leaves import find_sections, indexed_texts, make_leaves
+from leafspan.splitting import check_cuts, cuts_at, find_headings
+from leafspan.splitting.grouping import group
+from leafspan.structure import pack, unpack
+from leafspan.words import count_words
+
+PIECES = [
+    "word ",
+    "Two words. ",
+    "\n",
+    "\r\n",
+    "\n\n",
+    "# Heading\n",
+    "## Sub\n",
+    "Title\n=====\n",
+    "```\n# no\n```\n",
+    "- item\n",
+    "日本語。",
+    "漢字",
+]
+PIECES += [
+    "😀",
+    "👨‍👩‍👧",
+    "שלום עולם. ",
+    "\x00",
+    "\x85",
+    "\u2028",
+    "\u200b",
+    "x" * 300,
+    "  ",
+    "\t",
+    "| a | b |\n",
+    "e\u0301",
+    "... ",
+    "3.14 ",
+]
+texts = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+splitters = st.sampled_from(
+    [
+        HierarchicalSplitter(),
+        HierarchicalSplitter(leaf_words=5, parent_words=(12, 40)),
+        HierarchicalSplitter(leaf_words=20, parent_words=(60,), unit="characters"),
+        HierarchicalSplitter(leaf_words=4, parent_words=(), unit=lambda text: len(text) // 4),
+    ]
+)
+
+
+def leaves_of(text, splitter):
+    return make_leaves(Document("d", text), "00000000", splitter(text))
+
+
+@settings(max_examples=400, deadline=None)
+@given(texts, splitters)
+@example(" " * 1000, HierarchicalSplitter())
+@example("", HierarchicalSplitter())
+@example("# A\n\n## B\n", HierarchicalSplitter())
+@example("a\r\n\r\nb\rc\n\nd", HierarchicalSplitter(leaf_words=1, parent_words=(2,)))
+def test_leaves_joined_give_the_text_back(text, splitter):
+    leaves = leaves_of(text, splitter)
+    assert "".join(text[leaf.start : leaf.end] for leaf in leaves) == text
+    assert all(leaf.start < leaf.end for leaf in leaves)
+    assert [leaf.ordinal for leaf in leaves] == list(range(len(leaves)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts, splitters)
+def test_every_level_partitions_the_document_into_whole_nodes_of_the_level_below(text, splitter):
+    leaves = leaves_of(text, splitter)
+    for leaf in leaves:
+        below = (leaf.ordinal, leaf.ordinal)
+        for node in leaf.ancestors:
+            assert node.first <= below[0]
+            assert below[1] <= node.last
+            assert (node.start, node.end) == (leaves[node.first].start, leaves[node.last].end)
+            assert node.words == sum(inner.words for inner in leaves[node.first : node.last + 1])
+            below = (node.first, node.last)
+        assert leaf.ancestors[-1].first == 0
+        assert leaf.ancestors[-1].last == len(leaves) - 1
+    for level in range(len(splitter.parent_words) + 1 if leaves else 0):
+        nodes = {leaf.ancestors[level] for leaf in leaves}
+        children = {(leaf.ancestors[level - 1] if level else leaf.ordinal, leaf.ancestors[level]) for leaf in leaves}
+        assert sum(node.last - node.first + 1 for node in nodes) == len(leaves)
+        assert all(node.children == sum(parent == node for _, parent in children) for node in nodes)
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts)
+def test_no_leaf_reaches_across_a_heading(text):
+    headings = find_headings(text)
+    for leaf in leaves_of(text, HierarchicalSplitter(leaf_words=20)):
+        for heading in headings:
+            if leaf.start < heading.start < leaf.end:
+                # Only headings above it without a text of their own, and white space, stand before it in its leaf.
+                before = [other for other in headings if leaf.start <= other.start < heading.start]
+                own = sum(len(text[other.start : other.end].strip()) for other in before)
+                assert own == sum(len(part.strip()) for part in _cut(text, leaf.start, heading.start, before))
+
+
+def _cut(text, start, end, headings):
+    places = sorted({start, end, *(h.start for h in headings), *(h.end for h in headings)})
+    return [text[a:b] for a, b in pairwise(places)]
+
+
+def test_leaves_end_where_sentences_end():
+    text = "The first sentence has seven words here. The second one has six words. A third follows it."
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=8, parent_words=(30,)))
+    assert [text[leaf.start : leaf.end] for leaf in leaves] == [
+        "The first sentence has seven words here. ",
+        "The second one has six words. ",
+        "A third follows it.",
+    ]
+
+
+def test_a_sentence_longer_than_a_leaf_is_cut_between_words():
+    leaves = leaves_of("word " * 95, HierarchicalSplitter(leaf_words=10, parent_words=(50,)))
+    assert max(leaf.words for leaf in leaves) <= 10
+    assert sum(leaf.words for leaf in leaves) == 95
+
+
+@pytest.mark.parametrize(
+    ("text", "most_characters"),
+    [("漢字" * 5_000, 50), ("A" * 100_000, 50 * 12 + 11), ("ก" * 20_000, 50 * 12 + 11), ("one two three " * 5_000, 50 * 6)],
+    ids=["Chinese without full stops", "base64", "Thai", "words without full stops"],
+)
+def test_runs_without_sentence_ends_are_cut_to_size(text, most_characters):
+    leaves = leaves_of(text, HierarchicalSplitter())
+    assert max(leaf.end - leaf.start for leaf in leaves) <= most_characters
+
+
+def test_ten_megabytes_in_one_line_are_split():
+    text = "lorem ipsum dolor sit amet " * 400_000
+    assert leaves_of(text, HierarchicalSplitter(leaf_words=500, parent_words=(2_000,)))[-1].end == len(text) == 10_800_000
+
+
+def test_a_heading_stands_at_the_head_of_the_leaf_that_follows_it():
+    text = "# A\n\nOne sentence. Another one.\n\n# B\n## C\nThe text of C.\n"
+    leaves = leaves_of(text, HierarchicalSplitter())
+    assert [text[leaf.start : leaf.end] for leaf in leaves] == [
+        "# A\n\nOne sentence. Another one.\n\n",
+        "# B\n## C\nThe text of C.\n",
+    ]
+
+
+def test_headings_are_those_of_markdown_and_not_of_code():
+    text = "Intro\n\n# First #\n\ntext\n\n```\n# a comment\n```\n\nSecond\n======\r\n\r\n### Third\rend"
+    assert [(h.depth, h.text) for h in find_headings(text)] == [(1, "First"), (1, "Second"), (3, "Third")]
+    assert [text[h.start : h.end] for h in find_headings(text)] == ["# First #\n", "Second\n======\r\n", "### Third\r"]
+
+
+def test_parents_end_at_headings_and_paragraphs_where_these_allow():
+    paragraph = "Ten words stand in this sentence, as you can count. " * 5
+    text = "\n\n".join(["# One\n\n" + paragraph, paragraph, "# Two\n\n" + paragraph, paragraph])
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=20, parent_words=(120,)))
+    parents = sorted({leaf.ancestors[0] for leaf in leaves})
+    assert [text[node.start : node.end].lstrip("# \n")[:3] for node in parents] == ["One", "Two"]
+
+
+def test_grouping_prefers_full_groups_and_strong_cuts():
+    #                         sizes 4 4 4 4, limit 8: two full groups cost 2 * 0 + the cut between them
+    assert group([4, 4, 4, 4], [0, 0.1, 0.1, 0.1], 8) == [2, 4]
+    # A cut in the middle of something is avoided: (4) (4 4) (4) costs 0.25 + 0.25 + 0, (4 4) (4 4) costs 9.
+    assert group([4, 4, 4, 4], [0, 0, 9, 0], 8) == [1, 3, 4]
+    assert group([20, 1, 1], [0, 0, 0], 8) == [1, 3]
+    assert group([], [], 8) == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 12), max_size=9), st.data(), st.integers(3, 15))
+def test_grouping_is_the_best_of_all_groupings(sizes, data, limit):
+    weaknesses = data.draw(st.lists(st.sampled_from([0.0, 0.1, 0.5]), min_size=len(sizes), max_size=len(sizes)))
+
+    def cost(ends):
+        total = 0.0
+        for start, end in zip([0, *ends], ends, strict=False):
+            size = sum(sizes[start:end])
+            if size > limit and end - start > 1:
+                return float("inf")
+            total += (max(limit - size, 0) / limit) ** 2 + (weaknesses[start] if start else 0)
+        return total
+
+    every = [
+        [i + 1 for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
+        for mask in range(1 << max(len(sizes) - 1, 0))
+    ]
+    assert cost(group(sizes, weaknesses, limit)) == pytest.approx(min(map(cost, every)) if sizes else 0)
+
+
+def test_words_are_runs_without_spaces_and_single_cjk_characters():
+    assert count_words("three small words") == 3
+    assert count_words("日本語 text 한국어") == 3 + 1 + 3
+    assert count_words(" \n ") == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts, splitters)
+def test_a_leafs_place_survives_packing(text, splitter):
+    for leaf in leaves_of(text, splitter):
+        assert unpack(leaf.id, pack(leaf)) == leaf
+
+
+def test_a_document_id_may_hold_the_separator():
+    leaf = make_leaves(Document("a#b#c", "text"), "00000000", [Cut(4)])[0]
+    assert leaf.id == "a#b#c#00000000#0"
+    assert unpack(leaf.id, pack(leaf)).document_id == "a#b#c"
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [
+        ([Cut(3)], "the last cut must be at the end of the text, 4, got 3"),
+        ([Cut(2), Cut(2), Cut(4)], "cuts must ascend and be within the text, got 2 after 2"),
+        ([Cut(4, -1)], "the level of a cut must be >= 0, got -1 at 4"),
+        ([], "the last cut must be at the end of the text, 4, got 0"),
+    ],
+)
+def test_a_splitter_that_does_not_partition_is_refused(cuts, message):
+    with pytest.raises(InvalidDocument, match=message):
+        check_cuts(cuts, "text")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"leaf_words": 0}, r"must be positive and ascending, got \(0, 200, 800\)"),
+        ({"parent_words": (800, 200)}, r"must be positive and ascending, got \(50, 800, 200\)"),
+        ({"leaf_words": 300}, r"must be positive and ascending, got \(300, 200, 800\)"),
+        ({"unit": "tokens"}, "unit must be 'words', 'characters' or a function, got 'tokens'"),
+    ],
+)
+def test_bad_sizes_are_refused(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        HierarchicalSplitter(**options)
+
+
+def test_chunks_of_others_become_cuts_where_they_start():
+    sentences = ChunkSplitter(lambda text: [s.strip() for s in re.findall(r"[^.]+\.", text)], "sentences")
+    text = " One two. Three.  Four five. "
+    leaves = leaves_of(text, sentences)
+    assert [text[leaf.start : leaf.end] for leaf in leaves] == [" One two. ", "Three.  ", "Four five. "]
+
+
+def test_overlapping_chunks_partition_all_the_same():
+    text = "abcdefghij"
+    overlapping = ChunkSplitter(lambda text: [text[i : i + 4] for i in range(0, len(text), 3)], "overlapping")
+    assert [leaf.end for leaf in leaves_of(text, overlapping)] == [3, 6, 9, 10]
+
+
+def test_chunks_that_are_not_in_the_text_are_refused():
+    shouting = ChunkSplitter(lambda text: [text.upper()], "shouting")
+    with pytest.raises(InvalidDocument, match="shouting changed the text: its chunk 'TEXT' does not stand in it"):
+        shouting("text")
+
+
+def test_nodes_of_several_levels_become_cuts_with_levels():
+    assert cuts_at([[0, 2, 4, 6], [0, 4]], "abcdefgh") == [Cut(2, 0), Cut(4, 1), Cut(6, 0), Cut(8, 1)]
+
+
+def test_leaves_are_indexed_under_title_and_headings():
+    text = "Before.\n\n# Animals\n\n## Bees\n\nThey dance.\n\n# Plants\n\nThey grow.\n"
+    document = Document("d", text, "Nature")
+    leaves = make_leaves(document, "00000000", HierarchicalSplitter()(text))
+    sections = find_sections(leaves, find_headings(text))
+    assert [(s.first, s.last, s.depth, s.text) for s in sections] == [
+        (1, 1, 1, "Animals"),
+        (1, 1, 2, "Bees"),
+        (2, 2, 1, "Plants"),
+    ]
+    assert [t.split("\n")[:2] for t in indexed_texts(document, leaves, sections)] == [
+        ["Nature", "Before."],
+        ["Nature", "Animals > Bees"],
+        ["Nature", "Plants"],
+    ]
+
+
+def test_neighbouring_sentences_can_be_indexed_with_a_leaf():
+    text = "One. Two. Three. Four. Five. Six."
+    document = Document("d", text)
+    leaves = make_leaves(document, "00000000", [Cut(10), Cut(23), Cut(len(text))])
+    assert indexed_texts(document, leaves, [], context_sentences=1) == [
+        "One. Two. Three. ",
+        "Two. Three. Four. Five. ",
+        "Four. Five. Six.",
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts)
+def test_sections_cover_the_leaves_from_their_heading_to_the_next_of_its_rank(text):
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=5))
+    headings = find_headings(text)
+    for section, heading in zip(find_sections(leaves, headings), headings, strict=True):
+        assert leaves[section.first].start <= heading.start < leaves[section.first].end
+        after = [other.start for other in headings if other.start > heading.start and other.depth <= heading.depth]
+        if after and section.last + 1 < len(leaves):
+            assert leaves[section.last].start < after[0] <= leaves[section.last + 1].start or section.first == section.last
