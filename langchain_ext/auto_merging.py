@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from leafspan import AutoMerging
-
 from langchain_ext.retriever import BasedRetriever
+from leafspan import AutoMerging
 
 
 class AutoMergingRetriever(BasedRetriever):

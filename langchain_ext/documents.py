@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from langchain_core.documents import Document
+
 from leafspan import Index, Passage
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+
 from leafspan import InvalidArgument, Outside, Strategy
 from leafspan.requests import OutsideResult
 

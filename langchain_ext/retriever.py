@@ -9,12 +9,12 @@ from typing import Any, Self
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from leafspan import Budget, Index, InvalidArgument, Strategy
-from leafspan.retrieval import Limits
 from pydantic import model_validator
 
 from langchain_ext.documents import to_document
 from langchain_ext.outside import as_strategy
+from leafspan import Budget, Index, InvalidArgument, Strategy
+from leafspan.retrieval import Limits
 
 
 class SpanRetriever(BaseRetriever):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafspan import SentenceWindow
-
 from langchain_ext.retriever import BasedRetriever
+from leafspan import SentenceWindow
 
 
 class SentenceWindowRetriever(BasedRetriever):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafspan import Vector
-
 from langchain_ext.retriever import SpanRetriever
+from leafspan import Vector
 
 
 class VectorRetriever(SpanRetriever):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from leafspan import AutoMerging, Index
 from llama_index.core.schema import QueryBundle
 
+from leafspan import AutoMerging, Index
 from llamaindex_ext.retriever import BasedRetriever
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from leafspan import Index, Passage
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+
+from leafspan import Index, Passage
 
 PLACE = ["doc_id", "start", "end"]
 

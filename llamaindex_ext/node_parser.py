@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from leafspan import HierarchicalSplitter
-from leafspan.adding import prepare
-from leafspan.documents import check_document, to_document
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
 from llama_index.core.utils import get_tqdm_iterable
+
+from leafspan import HierarchicalSplitter
+from leafspan.adding import prepare
+from leafspan.documents import check_document, to_document
 
 
 class SpanNodeParser(NodeParser):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafspan import InvalidArgument, Outside, Strategy
-from leafspan.requests import OutsideResult
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from leafspan import InvalidArgument, Outside, Strategy
+from leafspan.requests import OutsideResult
 
 
 def as_strategy(base: Any, bundle: QueryBundle | None = None) -> Strategy:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafspan import Index, ParentDocument
 from llama_index.core.schema import QueryBundle
 
+from leafspan import Index, ParentDocument
 from llamaindex_ext.retriever import BasedRetriever
 
 

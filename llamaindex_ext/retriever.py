@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from leafspan import Budget, Index, Query, Strategy
-from leafspan.retrieval import Limits
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from leafspan import Budget, Index, Query, Strategy
+from leafspan.retrieval import Limits
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.outside import as_strategy
 

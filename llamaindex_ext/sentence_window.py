@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafspan import Index, SentenceWindow
 from llama_index.core.schema import QueryBundle
 
+from leafspan import Index, SentenceWindow
 from llamaindex_ext.retriever import BasedRetriever
 
 

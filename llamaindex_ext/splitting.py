@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leafspan import Cut, InvalidArgument, InvalidDocument, Splitter
-from leafspan.splitting import cuts_at
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
+
+from leafspan import Cut, InvalidArgument, InvalidDocument, Splitter
+from leafspan.splitting import cuts_at
 
 
 def splitter_from(node_parser: NodeParser) -> Splitter:

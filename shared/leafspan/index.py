@@ -16,8 +16,9 @@ from leafspan.engine import Flow, arun, run
 from leafspan.errors import DocumentNotFound, IndexMismatch, InvalidArgument
 from leafspan.packing import Budget
 from leafspan.progress import Progress
+from leafspan.queries import to_queries
 from leafspan.reading import reading
-from leafspan.retrieval import Limits, retrieving, to_query
+from leafspan.retrieval import Limits, retrieving
 from leafspan.settings import recorded_context, recorded_splitter, settings_of
 from leafspan.splitting import HierarchicalSplitter, Splitter
 from leafspan.store import Reader, Row, Store, open_store
@@ -368,8 +369,7 @@ class Index:
     def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
         if strategy is not None and not callable(getattr(strategy, "retrieve", None)):
             raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
-        single = _is_single(query)
-        queries = [to_query(thing) for thing in ([query] if single else query)]
+        queries, single = to_queries(query)
         vectors = [each.vector for each in queries if each.vector is not None]
         if vectors:
             identity = self._identity or (yield from self._store.embedder())
@@ -467,15 +467,6 @@ class Index:
             splitter=self._store.settings["splitter"],
             context_sentences=self._context_sentences,
         )
-
-
-def _is_single(query: Any) -> bool:
-    if isinstance(query, str | bytes | Query) or not isinstance(query, Iterable):
-        return True
-    if not hasattr(query, "__len__"):
-        raise InvalidArgument(f"query must be a text, a vector, or a list of them, got {query!r}")
-    items: Any = query
-    return len(items) > 0 and not isinstance(items[0], str) and hasattr(items[0], "__float__")
 
 
 def _counting_row(reader: Reader, document_id: str) -> Flow[Row]:

@@ -60,27 +60,6 @@ class Limits:
         return cls(k, candidates, budget, where or None)
 
 
-def to_query(thing: object) -> Query:
-    """A query from a text, or from a vector of numbers.
-
-    Raises:
-        InvalidArgument: if it is neither, an empty text, or one that is not valid Unicode.
-    """
-    if isinstance(thing, Query) and (thing.vector is not None or (thing.text or "").strip()):
-        return thing
-    if isinstance(thing, str) and thing.strip():
-        try:
-            thing.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidArgument(f"a query must be valid Unicode: {error}") from None
-        return Query(text=thing)
-    if not isinstance(thing, str | bytes | Query) and hasattr(thing, "__len__") and hasattr(thing, "__getitem__"):
-        numbers: Any = thing
-        if len(numbers) and all(hasattr(number, "__float__") for number in numbers):
-            return Query(vector=tuple(float(number) for number in numbers))
-    raise InvalidArgument(f"a query must be a text that is not blank, or a vector of numbers, got {thing!r}")
-
-
 def retrieving(
     store: Store,
     embed: Callable[[Sequence[str]], Flow[Any]],

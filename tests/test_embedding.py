@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromadb import EmbeddingFunction
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from llama_index.core.embeddings import BaseEmbedding
+
+from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument
+from leafspan.embedding import to_embedder
+from leafspan.wordllama import default_embedder
+
+
+def vector(text: str, dimension: int = 16) -> list[float]:
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+    return np.random.default_rng(seed).standard_normal(dimension).tolist()
+
+
+class InLangChain(Embeddings):
+    def embed_documents(self, texts):
+        return [vector(text) for text in texts]
+
+    def embed_query(self, text):
+        return vector(text)
+
+
+class AsyncInLangChain(InLangChain):
+    called = 0
+
+    async def aembed_query(self, text):
+        type(self).called += 1
+        return vector(text)
+
+
+class InLlamaIndex(BaseEmbedding):
+    def _get_text_embedding(self, text):
+        return vector(text)
+
+    def _get_query_embedding(self, query):
+        return vector(query)
+
+    async def _aget_query_embedding(self, query):
+        return vector(query)
+
+
+class InChroma(EmbeddingFunction):
+    def __init__(self):
+        pass
+
+    def __call__(self, input):
+        return [np.array(vector(text)) for text in input]
+
+    @staticmethod
+    def name():
+        return "in-chroma"
+
+    def get_config(self):
+        return {}
+
+    @staticmethod
+    def build_from_config(config):
+        return InChroma()
+
+
+def as_function(texts):
+    return [vector(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "made_with",
+    [InLangChain(), InLlamaIndex(), InChroma(), as_function],
+    ids=lambda e: str(getattr(e, "__name__", type(e).__name__)),
+)
+def test_an_index_can_be_made_through_one_wrapper_of_a_model_and_read_through_another(tmp_path: Path, made_with):
+    with Index.open(tmp_path, embedder=made_with) as index:
+        index.add([Document("a", "One."), Document("b", "Two.")])
+    for read_with in (InLangChain(), InLlamaIndex(), InChroma(), as_function):
+        with Index.open(tmp_path, embedder=read_with) as index:
+            assert index.retrieve("Two.")[0].document_id == "b"
+            assert index.retrieve("Two.")[0].score == pytest.approx(1, abs=1e-5)
+
+
+async def test_asynchronous_embedders_are_awaited(tmp_path: Path):
+    model = AsyncInLangChain()
+    index = await Index.aopen(tmp_path, embedder=model)
+    await index.aadd(Document("a", "One."))
+    await index.aretrieve("One.")
+    assert model.called == 1
+
+
+@pytest.mark.parametrize("other", [None, DeterministicFakeEmbedding(size=16), lambda texts: [vector(t, 8) for t in texts]])
+def test_another_model_is_refused_naming_both(tmp_path: Path, other):
+    with Index.open(tmp_path, embedder=as_function) as index:
+        index.add(Document("a", "One."))
+    with Index.open(tmp_path, embedder=other) as index:
+        with pytest.raises(
+            IndexMismatch, match=r"made with the embedder as_function \(16 dimensions\), it cannot go on with"
+        ):
+            index.retrieve("question")
+        with pytest.raises(IndexMismatch, match=r"whose vectors differ; pass embedder= to open"):
+            index.add(Document("b", "Two."))
+        # What needs no embedder works all the same.
+        assert index.get("a").text == "One."
+        assert index.delete(["a"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("embed", "message"),
+    [
+        (lambda texts: [vector(t) for t in texts][1:], r"must give vectors of shape \(1, dimension\), got \(0,\)"),
+        (lambda texts: [[float("nan")] * 4 for _ in texts], "must give finite numbers, got nan or infinity"),
+        (lambda texts: ["abc" for _ in texts], "must give vectors of numbers of one length"),
+        (lambda texts: [vector(t) for t in texts] * 2, r"must give vectors of shape \(1, dimension\), got \(2, 16\)"),
+        (lambda texts: np.zeros((len(texts), 2, 2)), r"must give vectors of shape \(1, dimension\), got \(1, 2, 2\)"),
+    ],
+)
+def test_what_is_no_matrix_of_numbers_is_refused(tmp_path: Path, embed, message):
+    with Index.open(tmp_path, embedder=embed) as index:
+        with pytest.raises(InvalidArgument, match=message):
+            index.add(Document("a", "One."))
+        assert index.count() == 0
+
+
+def test_what_cannot_embed_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidArgument, match=r"an embedder must be a LangChain Embeddings, .* got str"):
+        Index.open(tmp_path, embedder="model-name")
+    assert isinstance(to_embedder(default_embedder()), Embedder)
+
+
+def test_the_default_embedder_gives_unit_vectors_and_zero_for_nothing():
+    lengths = np.linalg.norm(default_embedder().documents(["one text", "another", ""]), axis=1)
+    assert lengths == pytest.approx([1, 1, 0], abs=1e-5)
+
+
+def test_an_instruction_stands_before_the_query(tmp_path: Path):
+    from leafspan import Vector
+
+    seen = []
+
+    def listening(texts):
+        seen.extend(texts)
+        return as_function(texts)
+
+    with Index.open(tmp_path, embedder=listening) as index:
+        index.add(Document("a", "One."))
+        index.retrieve("question", Vector(instruction="query: "))
+    assert seen[-1] == "query: question"
+
+
+def test_leaves_are_embedded_under_their_title_and_headings(tmp_path: Path):
+    seen = []
+
+    def listening(texts):
+        seen.extend(texts)
+        return as_function(texts)
+
+    with Index.open(tmp_path, embedder=listening) as index:
+        index.add(Document("a", "# Part\n\nOne.", "Title"))
+        assert index.retrieve("question")[0].text == "# Part\n\nOne."
+    assert "Title\nPart\n# Part\n\nOne." in seen

@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from pathlib import Path
+
+import chromadb
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from leafspan import (
+    AutoMerging,
+    Cut,
+    Document,
+    DocumentNotFound,
+    Embedder,
+    HierarchicalSplitter,
+    Index,
+    IndexMismatch,
+    IndexNotFound,
+    InvalidArgument,
+    InvalidDocument,
+    LeafspanError,
+    Query,
+    SentenceWindow,
+    Vector,
+)
+from leafspan.store.collection import MOST_RESULTS
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
+
+
+def test_documents_come_back_as_they_went_in(index: Index):
+    for document in DOCUMENTS:
+        back = index.get(document.id)
+        assert (back.text, back.title) == (document.text, document.title)
+        assert back.metadata == document.metadata
+
+
+def test_documents_are_listed_in_the_order_of_their_ids(index: Index):
+    listed = index.documents()
+    assert [d.id for d in listed] == ["bees", "harbour", "tea"]
+    assert [d.characters for d in listed] == [len(TEXTS[d.id]) for d in listed]
+    assert [d.words for d in listed] == [len(TEXTS[d.id].split()) for d in listed]
+    assert index.count() == 3
+    stats = index.stats()
+    assert stats.leaves == sum(d.leaves for d in listed) == len(index.leaves())
+    assert (stats.embedder, stats.dimension) == ("WordLlama(l2_supercat_256)", 256)
+
+
+def test_leaves_of_a_document_give_its_text(index: Index):
+    assert "".join(leaf.text for leaf in index.leaves("tea")) == TEXTS["tea"]
+
+
+def test_adding_again_changes_nothing(index: Index):
+    before = index.leaves()
+    again = index.add(DOCUMENTS)
+    assert (again.added, again.replaced, again.unchanged) == ((), (), 3)
+    assert index.leaves() == before
+
+
+def test_a_changed_document_is_replaced_whole(index: Index):
+    changed = Document("tea", "Coffee is roasted. It is never green when drunk.", "Coffee", {"topic": "drinks"})
+    done = index.add([changed, DOCUMENTS[0]])
+    assert (done.added, done.replaced, done.unchanged) == ((), ("tea",), 1)
+    assert index.get("tea") == changed
+    assert {p.metadata.get("topic") for p in index.leaves("tea")} == {"drinks"}
+    assert not any("Green tea" in passage.text for passage in index.retrieve(QUESTIONS[2], Vector(), k=50))
+
+
+@pytest.mark.parametrize(
+    "change", [{"title": "Other"}, {"metadata": {"topic": "animals"}}, {"text": "Bees."}], ids=["title", "metadata", "text"]
+)
+def test_every_part_of_a_document_counts_as_a_change(index: Index, change):
+    document = Document(**{"id": "bees", "text": TEXTS["bees"], "title": "Honey bees", "metadata": {"a": 1}, **change})
+    assert index.add(document).replaced == ("bees",)
+    assert index.get("bees") == document
+    assert index.doctor() == []
+
+
+def test_deleting_removes_a_document_and_nothing_else(index: Index):
+    assert index.delete(["bees", "unknown", "bees"]) == ["bees"]
+    assert [d.id for d in index.documents()] == ["harbour", "tea"]
+    assert not [p for p in index.retrieve(QUESTIONS[0], Vector(), k=100) if p.document_id == "bees"]
+    with pytest.raises(DocumentNotFound, match="there is no document 'bees' in the index"):
+        index.get("bees")
+    assert index.add(DOCUMENTS).added == ("bees",)
+    assert index.get("bees").text == TEXTS["bees"]
+
+
+def test_an_index_is_there_when_opened_again(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as first:
+        first.add(DOCUMENTS)
+        expected = first.retrieve(QUESTIONS, AutoMerging())
+    with Index.open(tmp_path / "kb") as second:
+        assert second.retrieve(QUESTIONS, AutoMerging()) == expected
+        assert second.stats().splitter == SPLITTER.describe()
+        assert second.add(DOCUMENTS).unchanged == 3
+
+
+def test_an_empty_document_is_listed_and_has_no_leaves(index: Index):
+    index.add(Document("empty", "", metadata={"a": 1}))
+    assert index.get("empty") == Document("empty", "", metadata={"a": 1})
+    assert index.leaves("empty") == []
+    assert index.add(Document("empty", "")).replaced == ("empty",)
+    assert index.delete(["empty"]) == ["empty"]
+    assert index.doctor() == []
+
+
+def test_an_empty_index_finds_nothing(tmp_path: Path):
+    with Index.open(tmp_path / "kb") as empty:
+        assert empty.retrieve("anything") == []
+        assert empty.retrieve(["one", "two"]) == [[], []]
+        assert empty.retrieve([]) == []
+        assert empty.documents() == []
+        assert empty.delete(["x"]) == []
+        assert empty.add([]).added == ()
+        assert empty.stats().embedder is None
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["a", "b#c", "ü/1"]), st.text(max_size=80)), max_size=4), st.data())
+def test_any_sequence_of_adds_and_deletes_leaves_what_was_added_last(tmp_path_factory, steps, data):
+    with Index.open(tmp_path_factory.mktemp("any") / "kb", splitter=HierarchicalSplitter(4, (8,))) as index:
+        kept: dict[str, str] = {}
+        for document_id, text in steps:
+            if kept and data.draw(st.booleans()):
+                gone = data.draw(st.sampled_from(sorted(kept)))
+                index.delete([gone])
+                del kept[gone]
+            index.add(Document(document_id, text))
+            kept[document_id] = text
+        assert {d.id: index.get(d.id).text for d in index.documents()} == kept
+        assert {leaf.document_id for leaf in index.leaves()} == {id_ for id_, text in kept.items() if text}
+        assert index.doctor() == []
+
+
+def test_metadata_comes_back_with_its_types(index: Index):
+    metadata = {"s": "x", "i": 2**62, "f": 0.5, "b": True, "strings": ["a", "b"], "ints": [1, 2], "bools": [True, False]}
+    index.add(
+        Document("m", "Text.", metadata={**metadata, "none": None, "empty": [], "tuple": (1.5, 2.5), "np": np.int64(7)})
+    )
+    expected = {**metadata, "tuple": [1.5, 2.5], "np": 7}
+    assert index.get("m").metadata == expected
+    back = index.leaves("m")[0].metadata
+    assert back == expected
+    assert {key: type(value) for key, value in back.items()} == {key: type(value) for key, value in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"doc_id": "x"}, "metadata key 'doc_id' of document 'd' is reserved"),
+        ({"score": 1}, "metadata key 'score' of document 'd' is reserved"),
+        ({"leafspan": 1}, "metadata key 'leafspan' of document 'd' is reserved"),
+        ({"a": {"b": 1}}, r"metadata 'a' of document 'd' must be .*, got \{'b': 1\} of type dict"),
+        ({"a": [1, "x"]}, "metadata 'a' of document 'd' must be .*, got a list that mixes int and str"),
+        ({"a": [1, True]}, "metadata 'a' of document 'd' must be .*, got a list that mixes bool and int"),
+        ({"a": float("nan")}, "metadata 'a' of document 'd' must be .*, got nan"),
+        ({"a": 2**63}, "metadata 'a' of document 'd' must be .*, got 9223372036854775808, which needs more than 64 bits"),
+        ({1: "a"}, "metadata keys must be non-empty strings, got 1 in document 'd'"),
+        ({"a": "\ud800"}, "metadata 'a' of document 'd' must be valid Unicode"),
+        ("text", "metadata of document 'd' must be a mapping, got str"),
+    ],
+)
+def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(index: Index, metadata, message):
+    with pytest.raises(InvalidDocument, match=message):
+        index.add([Document("fine", "text"), Document("d", "text", metadata=metadata)])
+    assert index.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (Document("", "text"), "a document's id must be a non-empty string, got ''"),
+        (Document(7, "text"), "a document's id must be a non-empty string, got 7"),
+        (Document("d", None), "the text of document 'd' must be a string, got NoneType"),
+        (Document("d", "text", 5), "the title of document 'd' must be a string, got int"),
+        (Document("d", "a\ud800b"), "the text of document 'd' must be valid Unicode"),
+        (42, "a document must be a leafspan, LangChain or LlamaIndex Document, a mapping or a Path, got int"),
+        ("text", "got str; for a file, pass a pathlib.Path"),
+        ({"text": "x"}, r"a mapping must have id and text, may have title and metadata, got keys \['text'\]"),
+    ],
+)
+def test_documents_that_cannot_be_stored_are_refused(index: Index, document, message):
+    with pytest.raises(InvalidDocument, match=message):
+        index.add([Document("fine", "text"), document])
+    assert index.count() == 3
+
+
+def test_an_id_that_occurs_twice_is_refused(index: Index):
+    with pytest.raises(InvalidDocument, match="document 'a' occurs twice in one add; ids must differ"):
+        index.add([Document("a", "one"), Document("a", "two")])
+    assert index.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be a whole number >= 1, got 0"),
+        ({"k": 2.5}, "k must be a whole number >= 1, got 2.5"),
+        ({"candidates": -1}, "candidates must be a whole number >= 1, got -1"),
+        ({"candidates": MOST_RESULTS + 1}, f"candidates must be <= {MOST_RESULTS}, got {MOST_RESULTS + 1}"),
+        ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
+        ({"where": "topic"}, "where must be a mapping, a filter of Chroma's, got 'topic'"),
+        ({"where": {"topic": {"$like": "x"}}}, "where must be a filter that Chroma takes, got"),
+        ({"strategy": "vector"}, r"strategy must be a strategy such as AutoMerging\(\), got 'vector'"),
+    ],
+)
+def test_bad_options_of_a_retrieval_are_refused(index: Index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        index.retrieve("question", **options)
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None, 7, b"bytes", {"a": 1}, ["fine", ""], "a\ud800", [[]], Query()])
+def test_blank_or_strange_queries_are_refused(index: Index, query):
+    with pytest.raises(InvalidArgument, match="a query must be"):
+        index.retrieve(query)
+
+
+def test_a_query_may_come_as_its_vector(index: Index):
+    vector = _embed(QUESTIONS[0])
+    expected = index.retrieve(QUESTIONS[0], Vector())
+    for form in (vector, list(vector), Query(vector=tuple(vector)), Query(text="something else", vector=tuple(vector))):
+        assert [p.id for p in index.retrieve(form, Vector())] == [p.id for p in expected]
+    assert [[p.id for p in row] for row in index.retrieve(np.stack([vector, vector]), Vector())] == [
+        [p.id for p in expected]
+    ] * 2
+    with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 3"):
+        index.retrieve([0.1, 0.2, 0.3])
+
+
+def test_the_mean_of_several_texts_can_be_searched(index: Index):
+    mean = (_embed("bees dance") + _embed("green tea")) / 2
+    together = Query(text="ignored", embedding_texts=("bees dance", "green tea"))
+    assert [p.id for p in index.retrieve(together, Vector())] == [p.id for p in index.retrieve(mean, Vector())]
+
+
+def _embed(text: str) -> np.ndarray:
+    from leafspan.wordllama import default_embedder
+
+    return default_embedder().queries([text])[0]
+
+
+def test_more_is_asked_of_an_index_than_it_has(index: Index):
+    assert len(index.retrieve("question", Vector(), k=1_000)) == len(index.leaves())
+
+
+def test_a_missing_index_is_an_error_where_none_is_to_be_made(tmp_path: Path):
+    with pytest.raises(IndexNotFound, match=re.escape(f"there is no index in {str(tmp_path / 'typo')!r}")):
+        Index.open(tmp_path / "typo", create=False)
+    assert not (tmp_path / "typo").exists()
+    Index.open(tmp_path / "kb").close()
+    with pytest.raises(IndexNotFound, match="there is no index 'other' in"):
+        Index.open(tmp_path / "kb", name="other", create=False)
+
+
+def test_several_indexes_can_share_a_folder(tmp_path: Path):
+    with Index.open(tmp_path, name="one") as one, Index.open(tmp_path, name="two") as two:
+        one.add(Document("a", "In one."))
+        two.add(Document("b", "In two."))
+        assert [d.id for d in one.documents()] == ["a"]
+        assert [p.text for p in two.retrieve("in")] == ["In two."]
+
+
+def test_another_splitter_is_refused_by_name(tmp_path: Path):
+    Index.open(tmp_path, splitter=SPLITTER).close()
+    with pytest.raises(IndexMismatch, match=r"made with .*leaf_words=12, .*cannot go on with .*leaf_words=50"):
+        Index.open(tmp_path, splitter=HierarchicalSplitter())
+    with pytest.raises(IndexMismatch, match="made with context_sentences=0, it cannot go on with 1"):
+        Index.open(tmp_path, context_sentences=1)
+
+
+def halves(text: str) -> list[Cut]:
+    return [Cut(len(text) // 2), Cut(len(text))] if len(text) > 1 else [Cut(len(text))][: len(text)]
+
+
+def test_an_index_made_with_a_function_needs_it_again_for_adding(tmp_path: Path):
+    with Index.open(tmp_path, splitter=halves) as index:
+        index.add(Document("a", "First half. Second half."))
+        assert len(index.leaves("a")) == 2
+    with Index.open(tmp_path) as index:
+        assert len(index.retrieve("half", SentenceWindow())) == 1
+        with pytest.raises(
+            IndexMismatch, match=r"made with the splitter tests\.test_index\.halves; open it with that splitter"
+        ):
+            index.add(Document("b", "text"))
+
+
+def test_a_splitter_that_loses_text_is_refused(tmp_path: Path):
+    with Index.open(tmp_path, splitter=lambda text: [Cut(1)]) as index:
+        with pytest.raises(InvalidDocument, match="document 'a' cannot be split: the last cut must be at the end"):
+            index.add(Document("a", "text"))
+        assert index.count() == 0
+
+
+def test_a_path_or_a_client_but_not_both():
+    with pytest.raises(InvalidArgument, match="give either a path or a client"):
+        Index.open()
+    with pytest.raises(InvalidArgument, match="give either a path or a client"):
+        Index.open("kb", client=object())
+
+
+def test_a_closed_index_says_so(tmp_path: Path):
+    index = Index.open(tmp_path)
+    index.close()
+    with pytest.raises(LeafspanError, match="this index is closed; open it again"):
+        index.retrieve("question")
+
+
+def test_a_client_of_the_users_on_a_folder_shares_what_is_written(tmp_path: Path):
+    client = chromadb.PersistentClient(tmp_path / "kb", settings=chromadb.Settings(anonymized_telemetry=False))
+    with Index.open(client=client, splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        leaves = client.get_collection("kb.leaves", embedding_function=None)
+        assert leaves.count() == len(index.leaves())
+        assert leaves.query(query_embeddings=[_embed("bees")], n_results=1)["documents"][0][0] in TEXTS["bees"]
+    client.heartbeat()
+    client.close()
+
+
+def test_leafspan_makes_clients_without_telemetry(index: Index):
+    assert index.client.get_settings().anonymized_telemetry is False
+
+
+def test_many_threads_can_read_one_index(index: Index):
+    expected = index.retrieve(QUESTIONS, AutoMerging())
+    results: list[object] = []
+    threads = [threading.Thread(target=lambda: results.append(index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 8
+
+
+async def test_asynchronous_twins_do_the_same(tmp_path: Path):
+    index = await Index.aopen(tmp_path, splitter=SPLITTER)
+    assert (await index.aadd(DOCUMENTS)).added == ("harbour", "bees", "tea")
+    assert await index.acount() == 3
+    assert await index.adocuments() == index.documents()
+    assert await index.aget("tea") == index.get("tea")
+    assert await index.aleaves("tea") == index.leaves("tea")
+    assert await index.astats() == index.stats()
+    assert await index.adelete(["tea"]) == ["tea"]
+    assert await index.adoctor() == []
+
+
+async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
+    loop = asyncio.get_running_loop()
+    entered, go_on = asyncio.Event(), threading.Event()
+
+    def slow(texts: list[str]) -> list[list[float]]:
+        loop.call_soon_threadsafe(entered.set)
+        assert go_on.wait(30)
+        return [_embed(text).tolist() for text in texts]
+
+    index._embedder = Embedder("slow", index._embedder.documents, slow)
+    task = asyncio.create_task(index.aretrieve(QUESTIONS[0]))
+    await asyncio.wait_for(entered.wait(), 30)
+    # The embedder is at work, and this line runs: the loop is not blocked.
+    go_on.set()
+    assert await task
+
+
+def test_a_client_that_is_asynchronous_is_refused_by_blocking_methods():
+    class Client(chromadb.api.async_api.AsyncClientAPI):
+        pass
+
+    Client.__abstractmethods__ = frozenset()
+    with pytest.raises(LeafspanError, match="use the methods that start with 'a'"):
+        Index.open(client=Client())

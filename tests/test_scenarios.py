@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import chromadb
+import pytest
+import pytest_asyncio
+from chromadb.config import Settings
+
+import langchain_ext
+import llamaindex_ext
+from leafspan import Index, Passage
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
+from tests.scenarios import SCENARIOS, Scenario
+
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+QUIET = {"anonymized_telemetry": False}
+
+
+@pytest.fixture(scope="module", params=["folder", "memory", "server"])
+def any_index(request, tmp_path_factory, shared_index: Index, chroma_server: tuple[str, int]) -> Iterator[Index]:
+    """The corpus behind each kind of synchronous Chroma client."""
+    if request.param == "folder":
+        yield shared_index
+        return
+    host, port = chroma_server
+    if request.param == "memory":
+        client = chromadb.EphemeralClient(Settings(**QUIET))
+    else:
+        client = chromadb.HttpClient(host=host, port=port, settings=Settings(**QUIET))
+    with Index.open(client=client, name="scenarios", splitter=SPLITTER) as opened:
+        opened.add(DOCUMENTS)
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def async_index(any_index: Index, chroma_server: tuple[str, int]) -> AsyncIterator[Index]:
+    """The server's corpus again, behind Chroma's asynchronous client."""
+    host, port = chroma_server
+    client = await chromadb.AsyncHttpClient(host=host, port=port, settings=Settings(**QUIET))
+    opened = await Index.aopen(client=client, name="scenarios", splitter=SPLITTER)
+    await opened.aadd(DOCUMENTS)
+    yield opened
+
+
+def shown(passages: list[Passage]) -> list[tuple[Any, ...]]:
+    """What must be equal everywhere."""
+    return [
+        (p.id, p.document_id, p.start, p.end, p.text, pytest.approx(p.score, abs=1e-6), dict(p.metadata)) for p in passages
+    ]
+
+
+def seen_in_langchain(documents) -> list[tuple[Any, ...]]:
+    place = ("doc_id", "start", "end", "score")
+    return [
+        (
+            d.id,
+            *(d.metadata[key] for key in place[:3]),
+            d.page_content,
+            d.metadata["score"],
+            {key: value for key, value in d.metadata.items() if key not in place},
+        )
+        for d in documents
+    ]
+
+
+def seen_in_llamaindex(nodes) -> list[tuple[Any, ...]]:
+    place = ("doc_id", "start", "end")
+    for node in nodes:
+        assert (node.node.start_char_idx, node.node.end_char_idx) == (node.metadata["start"], node.metadata["end"])
+        assert node.node.ref_doc_id == node.metadata["doc_id"]
+    return [
+        (
+            n.node_id,
+            *(n.metadata[key] for key in place),
+            n.text,
+            n.score,
+            {key: value for key, value in n.metadata.items() if key not in place},
+        )
+        for n in nodes
+    ]
+
+
+def in_langchain(index: Index, scenario: Scenario):
+    return getattr(langchain_ext, scenario.adapter)(index=index, **scenario.options, **scenario.limits)
+
+
+def in_llamaindex(index: Index, scenario: Scenario):
+    limits = {{"k": "similarity_top_k"}.get(name, name): value for name, value in scenario.limits.items()}
+    return getattr(llamaindex_ext, scenario.adapter)(index, **scenario.options, **limits)
+
+
+def ask(index: Index, scenario: Scenario) -> list[list[Passage]]:
+    return [index.retrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS]
+
+
+@every_scenario
+def test_every_passage_is_the_text_of_its_document_at_its_place(any_index: Index, scenario: Scenario):
+    for passages in ask(any_index, scenario):
+        assert passages
+        for passage in passages:
+            assert TEXTS[passage.document_id][passage.start : passage.end] == passage.text
+        places = [(p.document_id, c) for p in passages for c in range(p.start, p.end)]
+        assert len(places) == len(set(places))
+        assert [p.score for p in passages] == sorted((p.score for p in passages), reverse=True)
+
+
+@every_scenario
+def test_limits_hold(any_index: Index, scenario: Scenario):
+    for passages in ask(any_index, scenario):
+        if "budget" in scenario.limits:
+            assert len(passages) == 1 or sum(len(p.text.split()) for p in passages) <= scenario.limits["budget"]
+        if "budget" not in scenario.limits or "k" in scenario.limits:
+            assert len(passages) <= scenario.limits.get("k", 5)
+
+
+@every_scenario
+def test_every_kind_of_client_gives_the_same(any_index: Index, shared_index: Index, scenario: Scenario):
+    assert [*map(shown, ask(any_index, scenario))] == [*map(shown, ask(shared_index, scenario))]
+
+
+@every_scenario
+def test_a_batch_gives_what_single_queries_give(any_index: Index, scenario: Scenario):
+    together = any_index.retrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+    assert [*map(shown, together)] == [*map(shown, ask(any_index, scenario))]
+
+
+@every_scenario
+async def test_asynchronous_retrieval_gives_the_same(any_index: Index, scenario: Scenario):
+    calls = [any_index.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS]
+    assert [*map(shown, await asyncio.gather(*calls))] == [*map(shown, ask(any_index, scenario))]
+
+
+@every_scenario
+def test_langchain_gives_the_same(any_index: Index, scenario: Scenario):
+    retriever = in_langchain(any_index, scenario)
+    expected = [shown(passages) for passages in ask(any_index, scenario)]
+    assert [seen_in_langchain(retriever.invoke(question)) for question in QUESTIONS] == expected
+    assert [*map(seen_in_langchain, retriever.batch(QUESTIONS))] == expected
+
+
+@every_scenario
+async def test_langchain_gives_the_same_asynchronously(any_index: Index, scenario: Scenario):
+    retriever = in_langchain(any_index, scenario)
+    expected = [shown(passages) for passages in ask(any_index, scenario)]
+    assert [*map(seen_in_langchain, await retriever.abatch(QUESTIONS))] == expected
+
+
+@every_scenario
+def test_llamaindex_gives_the_same(any_index: Index, scenario: Scenario):
+    retriever = in_llamaindex(any_index, scenario)
+    expected = [shown(passages) for passages in ask(any_index, scenario)]
+    assert [seen_in_llamaindex(retriever.retrieve(question)) for question in QUESTIONS] == expected
+
+
+@every_scenario
+async def test_llamaindex_gives_the_same_asynchronously(any_index: Index, scenario: Scenario):
+    retriever = in_llamaindex(any_index, scenario)
+    expected = [shown(passages) for passages in ask(any_index, scenario)]
+    answers = await asyncio.gather(*(retriever.aretrieve(question) for question in QUESTIONS))
+    assert [*map(seen_in_llamaindex, answers)] == expected
+
+
+@every_scenario
+async def test_an_asynchronous_client_gives_the_same(async_index: Index, shared_index: Index, scenario: Scenario):
+    expected = [shown(passages) for passages in ask(shared_index, scenario)]
+    together = await async_index.aretrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+    assert [*map(shown, together)] == expected
+    langchain = in_langchain(async_index, scenario)
+    assert [*map(seen_in_langchain, await langchain.abatch(QUESTIONS))] == expected
+    llamaindex = in_llamaindex(async_index, scenario)
+    assert [seen_in_llamaindex(await llamaindex.aretrieve(question)) for question in QUESTIONS] == expected
