@@ -9,6 +9,7 @@ import pytest
 
 from leafspan import Index
 from tests.corpus import DOCUMENTS, SPLITTER
+from tests.server import running_server
 
 
 @pytest.fixture
@@ -25,3 +26,10 @@ def shared_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with Index.open(tmp_path_factory.mktemp("shared") / "kb", splitter=SPLITTER) as opened:
         opened.add(DOCUMENTS)
         yield opened
+
+
+@pytest.fixture(scope="session")
+def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """Host and port of a Chroma server on loopback."""
+    with running_server(tmp_path_factory.mktemp("server")) as address:
+        yield address

@@ -1,0 +1,58 @@
+"""A real Chroma server on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HOST = "127.0.0.1"
+_PATIENCE = 60.0
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[tuple[str, int]]:
+    """``chroma run`` over a folder, as (host, port); killed at the end."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = probe.getsockname()[1]
+    command = [
+        str(Path(sys.executable).parent / "chroma"),
+        "run",
+        "--path",
+        str(folder),
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+    ]
+    environment = {**os.environ, "ANONYMIZED_TELEMETRY": "False"}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        try:
+            _wait_for(process, port, folder / "server.log")
+            yield HOST, port
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(process: subprocess.Popen, port: int, log: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended by itself: {log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{port}/api/v2/heartbeat", timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            # Nothing listens yet; the process says when it has failed.
+            time.sleep(0.05)
+    raise TimeoutError(f"the server did not answer within {_PATIENCE:g} seconds: {log.read_text()}")
