@@ -219,7 +219,7 @@ def test_the_node_parsers_ids_are_the_leaf_ids(tmp_path):
         index.add(documents)
         ids = [leaf.id for leaf in index.leaves()]
     nodes = SpanNodeParser().get_nodes_from_documents(documents)
-    assert [node.node_id for node in nodes] == [id_.rsplit("-", 1)[0] for id_ in ids]
+    assert [node.node_id for node in nodes] == ids
 
 
 def test_the_node_parser_feeds_a_vector_index_of_llamaindexs_own():

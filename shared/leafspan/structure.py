@@ -7,6 +7,8 @@ number is the version of this format.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from leafspan.errors import IndexMismatch
 from leafspan.values import Ancestor, Leaf
 
@@ -17,8 +19,14 @@ FORMAT = "1"
 def pack(leaf: Leaf) -> str:
     """The leaf's place as a string; document and version are not in it, since the leaf's id holds them."""
     parts = [FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
-    parts += [",".join(map(str, ancestor)) for ancestor in leaf.ancestors]
+    parts += map(_pack_ancestor, leaf.ancestors)
     return "|".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _pack_ancestor(ancestor: Ancestor) -> str:
+    """Cached, since all leaves below a node share it."""
+    return ",".join(map(str, ancestor))
 
 
 def unpack(leaf_id: str, packed: str) -> Leaf:

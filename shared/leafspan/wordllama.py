@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,9 +26,22 @@ def _embed(texts: list[str]) -> Any:
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
+@contextmanager
+def _logging_left_alone() -> Iterator[None]:
+    """Undo what wordllama does when it is imported: it configures the root logger to print everything from INFO up."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
 @cache
 def _model() -> Any:
-    import wordllama
+    with _logging_left_alone():
+        import wordllama
 
     # Its loader looks for its tokenizer in a folder of the user's unless told where the package is.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)

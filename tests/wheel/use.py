@@ -1,0 +1,51 @@
+"""Uses an installed leafspan with the extra named on the command line, and fails where something is not as it should be."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+
+import leafspan
+from leafspan import Document, Index
+from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+
+HOSTS = {"[langchain]": ("langchain_ext", "langchain_core"), "[llamaindex]": ("llamaindex_ext", "llama_index")}
+
+
+def main(extra: str) -> None:
+    assert (Path(leafspan.__file__).parent / "py.typed").exists()
+    assert importlib.util.find_spec("tests") is None, "the wheel must not bring a package called tests"
+    assert importlib.util.find_spec("shared") is None, "the wheel must not bring a package called shared"
+    for package, host in HOSTS.values():
+        wanted = extra == f"[{package.removesuffix('_ext')}]"
+        assert (importlib.util.find_spec(host) is not None) == wanted, f"{host} with {extra}"
+        if not wanted:
+            try:
+                __import__(package)
+            except leafspan.MissingExtra as error:
+                assert "pip install" in str(error)
+            else:
+                raise AssertionError(f"{package} was imported without {host}")
+    with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
+        index.add(example_documents())
+        index.add(Document("note", "A note on leaves."))
+        question = EXAMPLE_QUESTIONS[0]
+        expected = [passage.id for passage in index.retrieve(question, k=3)]
+        assert expected
+        if extra == "[langchain]":
+            from langchain_ext import AutoMergingRetriever
+
+            assert [d.id for d in AutoMergingRetriever(index=index, k=3).invoke(question)] == expected
+        if extra == "[llamaindex]":
+            from llamaindex_ext import AutoMergingRetriever as InLlamaIndex
+
+            assert [n.node_id for n in InLlamaIndex(index, similarity_top_k=3).retrieve(question)] == expected
+    versions = {name: importlib.metadata.version(name) for name in ("leafspan", "chromadb")}
+    print("used", extra or "the core alone", versions)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
