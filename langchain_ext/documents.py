@@ -18,5 +18,11 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
 
 
 def leaf_documents(index: Index) -> list[Document]:
-    """The leaves of the index, to build a retriever of LangChain's own from that can serve as a base of ours."""
-    return [to_document(leaf) for leaf in index.leaves()]
+    """The leaves of the index, to build a retriever of LangChain's own from that can serve as a base of ours.
+
+    They carry no score: what such a retriever returns counts by rank, unless it gives scores of its own.
+    """
+    documents = [to_document(leaf) for leaf in index.leaves()]
+    for document in documents:
+        del document.metadata["score"]
+    return documents

@@ -38,6 +38,8 @@ def test_text_and_markdown_files_are_read(tmp_path: Path):
     (tmp_path / "a.md").write_bytes("\ufeff# The title\r\n\r\nText.\r\n".encode())
     (tmp_path / "deep" / "b.txt").write_text("Plain text.")
     (tmp_path / "ignored.pdf").write_bytes(b"%PDF")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "c.txt").write_text("Not meant to be found.")
     a, b = read_documents(tmp_path)
     assert (a.id, a.title, a.text) == ((tmp_path / "a.md").as_posix(), "The title", "# The title\r\n\r\nText.\r\n")
     assert (b.title, b.metadata) == ("b", {"source": (tmp_path / "deep" / "b.txt").as_posix()})

@@ -154,7 +154,7 @@ def test_documents_carry_the_users_metadata_and_their_place(shared_index: Index)
 
 def test_documents_explain_themselves_when_asked(shared_index: Index):
     document = SentenceWindowRetriever(index=shared_index, k=1, explain=True).invoke(QUESTIONS[1])[0]
-    assert document.metadata["trace"][-1] == "widened by 1 leaves before and 1 after"
+    assert document.metadata["trace"][-1] == "widened to the neighbours: 1 before and 1 after"
 
 
 def test_a_call_may_bring_its_own_limits(shared_index: Index):
@@ -250,6 +250,15 @@ def test_leaves_can_feed_a_retriever_of_langchains_own(shared_index: Index):
     base = Stub(documents=[d for d in documents if "dance" in d.page_content])
     found = SentenceWindowRetriever(index=shared_index, base=base).invoke(QUESTIONS[0])
     assert {d.metadata["doc_id"] for d in found} == {"bees"}
+
+
+def test_a_retriever_made_of_leaves_counts_by_rank(shared_index: Index):
+    tea, bees = (next(d for d in leaf_documents(shared_index) if d.metadata["doc_id"] == id_) for id_ in ("tea", "bees"))
+    window = SentenceWindowRetriever(index=shared_index, base=Stub(documents=[tea, bees]), before=0, after=0)
+    assert [(d.metadata["doc_id"], d.metadata["score"]) for d in window.invoke(QUESTIONS[0])] == [
+        ("tea", 1 / 1),
+        ("bees", 1 / 2),
+    ]
 
 
 def test_strategies_compose(shared_index: Index):

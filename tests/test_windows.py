@@ -39,7 +39,7 @@ def test_the_trace_names_the_hits_and_the_window():
     assert window.trace.explain() == [
         "vector found leaf 4 (score 0.900)",
         "vector found leaf 2 (score 0.500)",
-        "widened by 1 leaves before and 1 after",
+        "widened to the neighbours: 1 before and 1 after",
     ]
 
 

@@ -12,7 +12,7 @@ from leafspan.splitting.headings import find_headings
 from leafspan.values import Document
 
 SUFFIXES = (".md", ".markdown", ".txt", ".text")
-"""The files that are taken from a folder."""
+"""The files that are taken from a folder, but for hidden ones."""
 
 
 def read_documents(things: Iterable[object]) -> Iterator[Document]:
@@ -95,7 +95,8 @@ def _title(metadata: Mapping[str, object] | None) -> str | None:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        files = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
     if not path.exists():
         raise InvalidDocument(f"there is no file {str(path)!r}")
     if path.suffix.lower() not in SUFFIXES:

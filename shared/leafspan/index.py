@@ -193,6 +193,8 @@ class Index:
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
 
+        Their ids are those of the leaves in Chroma.
+
         Raises:
             DocumentNotFound: if there is no document of that id.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 
@@ -15,7 +16,9 @@ class Progress:
     def __init__(self, total: int | None, *, show: bool | None) -> None:
         self._bar: Any = None
         if show or (show is None and (sys.stderr.isatty() or "ipykernel" in sys.modules)):
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets tqdm warns, and shows a bar of text instead
+                from tqdm.auto import tqdm
 
             self._bar = tqdm(total=total, desc="Indexing", unit=" documents", delay=1)
         self._leaves = 0
@@ -29,7 +32,7 @@ class Progress:
         """So many more leaves are embedded."""
         self._leaves += leaves
         if self._bar is not None:
-            self._bar.set_postfix(leaves=self._leaves)
+            self._bar.set_postfix(leaves=self._leaves, refresh=False)
 
     def close(self) -> None:
         """Leave the bar as it stands."""

@@ -74,7 +74,7 @@ class Trace:
         if self.parent_level is not None:
             lines.append(f"widened to the parent at level {self.parent_level}")
         if self.window is not None:
-            lines.append(f"widened by {self.window[0]} leaves before and {self.window[1]} after")
+            lines.append(f"widened to the neighbours: {self.window[0]} before and {self.window[1]} after")
         return lines
 
     def as_dict(self) -> dict[str, object]:

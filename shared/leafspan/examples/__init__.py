@@ -7,9 +7,9 @@ from importlib.resources import files
 from leafspan.values import Document
 
 EXAMPLE_QUESTIONS = (
-    "What did people think caused the Black Death?",
-    "How does the immune system destroy bacteria?",
+    "How do phagocytes destroy pathogens?",
     "Who discovered oxygen first, Scheele or Priestley?",
+    "What was the first commercially successful steam engine?",
 )
 """Their answers are in the texts of ``example_documents``."""
 

@@ -1,0 +1,11 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.")]
+DEFAULT_FOLDER = Path("kb")
