@@ -38,6 +38,14 @@ def test_the_whole_document_is_the_last_parent():
     assert spans(merge(hits(leaves, {0: 0.4, 1: 0.4, 2: 0.2, 3: 0.2}))) == [(0, 3, pytest.approx(0.3))]
 
 
+def test_a_merged_node_takes_up_what_was_not_merged_below_it():
+    leaves = tree(4, 2, grandparents=(2,))
+    #  1 of 4 children is not more than a quarter, but 1 of the document's 2 parents is: it takes up the first hit, too
+    merged = merge(hits(leaves, {0: 0.9, 4: 0.4, 5: 0.2}), threshold=0.25)
+    assert spans(merged) == [(0, 5, pytest.approx((0.4 + 0.2) / 2))]
+    assert [hit.ordinal for hit in merged[0].trace.hits] == [4, 5, 0]
+
+
 def test_max_level_and_max_words_stop_the_merging():
     leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
     found = hits(leaves, {0: 0.8, 1: 0.6, 2: 0.4, 3: 0.2})

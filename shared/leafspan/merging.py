@@ -32,13 +32,14 @@ def auto_merge(
     max_words: int | None,
     score: str,
 ) -> list[Found]:
-    """The hits (leaves, each once) with nodes in the place of those whose share of found children is above ``threshold``.
+    """The hits (leaves, each once), with nodes in place of children of which a larger share than ``threshold`` is there.
 
     Level by level: first, gaps of at most ``fill_gaps`` leaves between two hits of one parent are filled, at the mean of
     the two scores; then each parent of which strictly more than ``threshold`` of the children are there, and which has at
     most ``max_words``, takes their place, up to ``max_level`` (1: the parents of leaves). Its score is the mean or the
-    highest of its children's; a mean of merged children is a mean of means. What fills a gap that was not merged is
-    dropped again. Sorted by score, then document, then position.
+    highest of its children's; a mean of merged children is a mean of means. Hits below it that were not merged on the
+    way up are taken up too, without changing its score. What fills a gap that was not merged is dropped again. Sorted by
+    score, then document, then position.
     """
     nodes = [_Node(hit, hit.leaf) for hit in hits if hit.leaf is not None]
     done: list[Found] = []
@@ -58,7 +59,8 @@ def auto_merge(
             present = sum(node.children for node in filled)
             small = max_words is None or parent.words <= max_words
             if present / parent.children > threshold and small:
-                nodes.append(_merged(filled, parent, level + 1, present, SCORES[score]))
+                inside, done = _taken_up(done, group[0].leaf, parent)
+                nodes.append(_merged(filled, inside, parent, level + 1, SCORES[score]))
             else:
                 done += [node.found for node in group]
         level += 1
@@ -67,7 +69,7 @@ def auto_merge(
 
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
-    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` leaves between two."""
+    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` between two."""
     ordered = sorted(siblings, key=lambda node: node.found.span.first)
     filled = list(ordered[:1])
     for before, after in itertools.pairwise(ordered):
@@ -81,12 +83,29 @@ def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
     return filled
 
 
+def _taken_up(done: Sequence[Found], leaf: Leaf, parent: Ancestor) -> tuple[list[Found], list[Found]]:
+    """Of what was not merged on the way up, that which lies within a node above the leaf, and the rest."""
+    inside: list[Found] = []
+    outside: list[Found] = []
+    for found in done:
+        span = found.span
+        same = (span.document_id, span.version) == (leaf.document_id, leaf.version)
+        within = same and parent.first <= span.first and span.last <= parent.last
+        (inside if within else outside).append(found)
+    return inside, outside
+
+
 def _merged(
-    nodes: Sequence[_Node], parent: Ancestor, level: int, present: int, combine: Callable[[Sequence[float]], float]
+    nodes: Sequence[_Node],
+    taken_up: Sequence[Found],
+    parent: Ancestor,
+    level: int,
+    combine: Callable[[Sequence[float]], float],
 ) -> _Node:
     # A gap of several leaves stands for as many children, and counts as many times.
     score = combine([node.found.score for node in nodes for _ in range(node.children)])
-    trace = sum((node.found.trace for node in nodes), Trace())
+    trace = sum((found.trace for found in (*(node.found for node in nodes), *taken_up)), Trace())
+    present = sum(node.children for node in nodes)
     if parent.children > 1:
         merge = Merge(level, parent.first, parent.last, present, parent.children, score)
         trace = replace(trace, merges=(*trace.merges, merge))

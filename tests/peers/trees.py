@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from leafspan.leaves import make_leaves
 from leafspan.splitting.cuts import Cut
-from leafspan.trace import Trace, TracedHit
-from leafspan.values import Document, Found, Leaf, Span
+from leafspan.values import Document, Found, Leaf
+from tests.trees import hit
 
-# No sum of some of them, however weighted, equals a sum of others, so means of different hits never tie.
+# From the square roots of primes: no weighted sum of some equals one of others, so means of different hits never tie.
 SCORES = [math.sqrt(n) % 1 for n in range(2, 200) if all(n % d for d in range(2, math.isqrt(n) + 1))]
 
 
@@ -47,10 +47,10 @@ def tree(*cut_levels, id="a"):
     return make_leaves(Document(id, text), "00000000", [Cut(2 * i + 2, level) for i, level in enumerate(cut_levels)])
 
 
-def trees(most_leaves=14, most_levels=3):
-    """Leaves of one or two documents, each of up to so many leaves below nodes of up to so many levels."""
-    levels = st.lists(st.integers(0, most_levels), min_size=1, max_size=most_leaves)
-    return st.lists(levels, min_size=1, max_size=2).map(
+def trees():
+    """Leaves of one or two documents, below nodes of up to three levels and then the document."""
+    cut_levels = st.lists(st.sampled_from([0, 0, 0, 0, 1, 1, 2, 3]), min_size=1, max_size=16)
+    return st.lists(cut_levels, min_size=1, max_size=2).map(
         lambda documents: [leaf for id, cuts in zip("ab", documents, strict=False) for leaf in tree(*cuts, id=id)]
     )
 
@@ -59,20 +59,15 @@ def trees(most_leaves=14, most_levels=3):
 def trees_with_hits(draw):
     """The leaves, and some of them as hits, best first."""
     leaves = draw(trees())
-    chosen = draw(st.lists(st.sampled_from(leaves), min_size=1, unique_by=lambda leaf: leaf.id))
+    found = draw(st.lists(st.booleans(), min_size=len(leaves), max_size=len(leaves)).filter(any))
+    chosen = [leaf for leaf, is_found in zip(leaves, found, strict=True) if is_found]
     scores = draw(st.permutations(SCORES))
-    hits = [found(leaf, score) for leaf, score in zip(chosen, scores, strict=False)]
-    return leaves, sorted(hits, key=lambda hit: hit.order)
-
-
-def found(leaf: Leaf, score: float) -> Found:
-    """The leaf as a search finds it."""
-    span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, leaf.start))
-    return Found(span, score, Trace(hits=(TracedHit(leaf.ordinal, score),)), {}, words=leaf.words, leaf=leaf)
+    hits = [hit(leaf, score) for leaf, score in zip(chosen, scores, strict=False)]
+    return leaves, sorted(hits, key=lambda found: found.order)
 
 
 def results(merged: Iterable[Found]) -> list[Result]:
-    return [Result(hit.span.document_id, hit.span.first, hit.span.last, hit.score) for hit in merged]
+    return [Result(item.span.document_id, item.span.first, item.span.last, item.score) for item in merged]
 
 
 def outermost(results: Sequence[Result]) -> list[Result]:
