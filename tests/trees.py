@@ -51,6 +51,6 @@ def trees_with_hits(draw: st.DrawFn) -> tuple[list[Leaf], list[Found]]:
     while sum(grandparents) < len(parents):
         grandparents.append(draw(st.integers(1, len(parents) - sum(grandparents))))
     leaves = tree(*parents, grandparents=tuple(grandparents))
-    chosen = draw(st.lists(st.sampled_from(range(len(leaves))), unique=True, max_size=len(leaves)))
+    chosen = [leaf.ordinal for leaf in leaves if draw(st.booleans())]
     scores = draw(st.lists(st.integers(0, 1000), unique=True, min_size=len(chosen), max_size=len(chosen)))
     return leaves, hits(leaves, {ordinal: score / 1000 for ordinal, score in zip(chosen, scores, strict=True)})

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from leafspan.engine import Flow
-from leafspan.errors import InvalidArgument, InvalidDocument
+from leafspan.errors import InvalidArgument, InvalidDocument, WriterBusy
 from leafspan.leaves import find_sections, indexed_texts, make_leaves
 from leafspan.progress import Progress
 from leafspan.reading import reading
@@ -91,6 +91,7 @@ def adding(
     """Write documents group by group, each group as large as Chroma takes at once; unchanged ones are skipped."""
     done: dict[str, bool] = {}
     unchanged = 0
+    unfinished: list[str] = []
     seen: set[str] = set()
     group: list[Prepared] = []
     stream = iter(documents)
@@ -105,6 +106,8 @@ def adding(
             old = rows.get(document.id)
             if old is not None and old.version is not None and old.hash == content_hash(document):
                 unchanged += 1
+                if old.litter:
+                    unfinished.append(document.id)
                 progress.advance(1)
                 continue
             prepared = prepare(document, splitter, context_sentences=context_sentences, old=old)
@@ -114,6 +117,8 @@ def adding(
             group.append(prepared)
     if group:
         done.update((yield from _write(store, embed, group, timeout, progress)))
+    if unfinished or (store.interrupted and not done):
+        yield from _finish(store, unfinished)
     new = tuple(id_ for id_, was_there in done.items() if not was_there)
     return Added(new, tuple(id_ for id_, was_there in done.items() if was_there), unchanged)
 
@@ -138,6 +143,18 @@ def recover(writer: Writer) -> Flow[list[Row]]:
     half_done = [row for row in writer.rows.values() if row.litter or row.version is None]
     yield from writer.clear(half_done)
     return half_done
+
+
+def _finish(store: Store, ids: Sequence[str]) -> Flow[None]:
+    """Finish what a killed writer left half done of documents that are unchanged, unless another is at work."""
+    try:
+        writer = yield from store.start_writing(0.0, ids)
+    except WriterBusy:
+        return
+    try:
+        yield from recover(writer)
+    finally:
+        writer.stop()
 
 
 def _write(

@@ -30,9 +30,16 @@ def examining(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]
             yield from recover(writer)
         ids = yield from reading(store, lambda reader: reader.leaf_ids())
         there: dict[tuple[str, str], set[int]] = defaultdict(set)
+        strange = []
         for id_ in ids:
-            document_id, version, ordinal = id_.rsplit("#", 2)
-            there[document_id, version].add(int(ordinal))
+            document_id, version, ordinal = ("", "", *id_.rsplit("#", 2))[-3:]
+            if version and ordinal.isdecimal():
+                there[document_id, version].add(int(ordinal))
+            else:
+                strange.append(id_)
+        findings += [Finding(id_, "a record that is no leaf", mend) for id_ in strange]
+        if mend and strange:
+            yield from writer.delete_leaves(strange)
         findings += yield from _orphans(writer, there, mend=mend)
         findings += yield from _incomplete(writer, there, mend=mend)
         return findings
@@ -55,13 +62,15 @@ def _orphans(writer: Writer, there: dict[tuple[str, str], set[int]], *, mend: bo
     findings, ids = [], []
     for (document_id, version), ordinals in there.items():
         row = writer.rows.get(document_id)
-        known = row is not None and (version == row.version or version in dict(row.litter))
-        if not known:
-            findings.append(
-                Finding(document_id, f"{len(ordinals)} leaves of version {version}, which does not count", mend)
-            )
-            ids += [leaf_id(document_id, version, ordinal) for ordinal in sorted(ordinals)]
-    if mend:
+        if row is not None and version in dict(row.litter):
+            continue
+        counts = row is not None and version == row.version
+        surplus = ordinals - set(range(row.leaves)) if row is not None and counts else ordinals
+        if surplus:
+            why = "beyond its end" if counts else f"of version {version}, which does not count"
+            findings.append(Finding(document_id, f"{len(surplus)} leaves {why}", mend))
+            ids += [leaf_id(document_id, version, ordinal) for ordinal in sorted(surplus)]
+    if mend and ids:
         yield from writer.delete_leaves(ids)
     return findings
 
@@ -75,6 +84,7 @@ def _incomplete(writer: Writer, there: dict[tuple[str, str], set[int]], *, mend:
             problem = f"{len(missing)} of {row.leaves} leaves are missing; add the document again to restore it"
             findings.append(Finding(row.document_id, problem, False))
             rows.append(replace(row, hash=""))
-    if mend:
+    if mend and rows:
         yield from writer.write_rows(rows)
+        writer.advance()
     return findings

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -80,13 +81,19 @@ def _perform(call: Call) -> Any:
 
 async def _aperform(call: Call) -> Any:
     if call.native is not None:
-        return await call.native(*call.arguments, **call.options)
-    if call.function is None:
+        awaitable = call.native(*call.arguments, **call.options)
+    elif call.function is not None:
+        awaitable = asyncio.to_thread(call.function, *call.arguments, **call.options)
+    else:
         raise LeafspanError("a call needs a function or a native coroutine function")
-    work = asyncio.ensure_future(asyncio.to_thread(call.function, *call.arguments, **call.options))
+    if not call.finish and call.native is not None:
+        return await awaitable
+    # A thread cannot be cancelled: what must be finished is waited for, however often the task is cancelled meanwhile.
+    work = asyncio.ensure_future(awaitable)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        if call.finish and not work.done():
-            await asyncio.wait([work])
+        while call.finish and not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
         raise

@@ -21,7 +21,7 @@ from leafspan.reading import reading
 from leafspan.retrieval import Limits, retrieving
 from leafspan.settings import recorded_context, recorded_splitter, settings_of
 from leafspan.splitting import HierarchicalSplitter, Splitter
-from leafspan.store import Reader, Row, Store, open_store
+from leafspan.store import Gone, Reader, Row, Store, open_store
 from leafspan.strategies import AutoMerging, Strategy
 from leafspan.strategies.strategy import whole
 from leafspan.trace import Trace
@@ -448,6 +448,8 @@ class Index:
                 rows = [row for _, row in sorted(known.items()) if row.version is not None]
             ids = [id_ for row in rows for id_ in _ids(row)]
             stored = yield from reader.fetch_leaves(ids)
+            if len(stored) < len(ids):
+                raise Gone
             return [
                 Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
                 for id_ in ids

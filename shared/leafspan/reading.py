@@ -28,4 +28,7 @@ def reading(store: Store, read: Callable[[Reader], Flow[T]]) -> Flow[T]:
             continue
         finally:
             reader.leave()
-    raise Overtaken(f"documents were replaced while they were being read, {_ATTEMPTS} times in a row")
+    raise Overtaken(
+        f"what was being read had gone at each of {_ATTEMPTS} attempts: somebody replaces it all the time, or leaves are "
+        "missing, which doctor() tells"
+    )

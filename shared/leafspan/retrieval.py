@@ -133,6 +133,7 @@ class _Retrieval:
         stored = yield from self._reader.fetch_leaves(list(ids))
         for id_ in ids:
             if id_ not in stored:
+                self._reader.doubt(id_)
                 raise NotALeaf(f"the results of {name} must be leaves of this index, but {id_!r} is not in it")
         return [self._found(stored[id_], score, name) for id_, score in ids.items()]
 

@@ -6,15 +6,16 @@ import mmap
 import os
 from pathlib import Path
 
-_SIZE = 16
+_SIZE = 24
 
 
 class ChangeFile:
-    """Two numbers in a small file that every process on the folder maps into its memory; reading one costs 100 ns.
+    """Three numbers in a small file that every process on the folder maps into its memory; reading one costs 100 ns.
 
     ``count`` moves with every change that readers must see. ``writing`` is 1 while a writer is at work, and stays so
-    when it is killed. (SQLite's own ``PRAGMA data_version`` would need a second copy of SQLite on Chroma's file, whose
-    closing drops the locks that Chroma's copy holds: sqlite.org/howtocorrupt.html, 2.2.1.)
+    when it is killed or fails; ``touching`` is the same for Chroma's files, see Files. (SQLite's own ``PRAGMA
+    data_version`` would need a second copy of SQLite on Chroma's file, whose closing drops the locks that Chroma's copy
+    holds: sqlite.org/howtocorrupt.html, 2.2.1.)
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,9 +40,18 @@ class ChangeFile:
 
     @property
     def writing(self) -> bool:
-        """True while a writer is at work, or where one was killed at it."""
+        """True while a writer is at work, or where one was killed or failed at it."""
         return self._numbers[1] != 0
 
     @writing.setter
     def writing(self, value: bool) -> None:
         self._numbers[1] = int(value)
+
+    @property
+    def touching(self) -> bool:
+        """True while somebody writes or loads Chroma's files, or where one was killed or failed at it."""
+        return self._numbers[2] != 0
+
+    @touching.setter
+    def touching(self, value: bool) -> None:
+        self._numbers[2] = int(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
+from leafspan.store.files import Files
 
 MOST_RESULTS = 10_000
 """The most results asked of one query: Chroma fails somewhere above thirty thousand."""
@@ -18,12 +19,13 @@ class Collection:
     """A handle of a Chroma collection, synchronous or (``native``) asynchronous, as flows.
 
     Every write is cut to the client's largest batch; every read of many records into pages. Records come back by id, in
-    no order, and missing ones are left out, as Chroma has it.
+    no order, and missing ones are left out, as Chroma has it. Writing holds the ``files``, where there are some.
     """
 
-    def __init__(self, handle: Any, batch: int, *, native: bool) -> None:
+    def __init__(self, handle: Any, batch: int, *, native: bool, files: Files | None = None) -> None:
         self._handle = handle
         self._native = native
+        self._files = files
         self.batch = batch
 
     @property
@@ -60,15 +62,13 @@ class Collection:
         return records
 
     def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """All records, page by page."""
-        records: dict[str, dict[str, Any]] = {}
-        offset = 0
-        while True:
-            answer = yield self._call("get", {"limit": _PAGE, "offset": offset, "include": list(include)})
-            records.update(_records(answer, include))
-            if len(answer["ids"]) < _PAGE:
-                return records
-            offset += _PAGE
+        """All records."""
+        answer = yield self._call("get", {"limit": _PAGE, "include": list(include)})
+        if len(answer["ids"]) < _PAGE:
+            return _records(answer, include)
+        # Further pages would leave records out where others were deleted in the meantime; all ids come at once.
+        answer = yield self._call("get", {"include": []})
+        return (yield from self.get(answer["ids"], include)) if include else _records(answer, include)
 
     def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
         """Add records; those of ids that are there already stay as they are."""
@@ -96,6 +96,8 @@ class Collection:
         function = getattr(self._handle, method)
         if self._native:
             return Call(None, (), options, native=function, finish=finish)
+        if finish and self._files is not None:
+            return Call(self._files.call, (function,), options, finish=True)
         return Call(function, (), options, finish=finish)
 
 

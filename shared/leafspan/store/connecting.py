@@ -46,7 +46,11 @@ def open_store(
     if not create and not (place / "chroma.sqlite3").exists():
         raise IndexNotFound(f"there is no index in {str(place)!r}")
     folder = yield Call(folder_at, (place, client))
-    found = yield Call(_find, (folder.opened().client, name))
+    opened = yield Call(folder.reopened_reader)
+    try:
+        found = yield Call(_find, (opened.client, name))
+    finally:
+        opened.leave()
     if found is None:
         if not create:
             raise IndexNotFound(f"there is no index {name!r} in {str(place)!r}")
@@ -66,7 +70,8 @@ def open_store(
     return FolderStore(folder, name, _checked(found))
 
 
-_LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine"}}}
+# Chroma's own ef_search of 100 finds 95 % of the nearest 24 of 30,000 leaves, 200 finds 98 % for a tenth more time.
+_LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "ef_search": 200}}}
 
 
 def _find(client: Any, name: str) -> dict[str, Any] | None:

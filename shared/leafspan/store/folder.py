@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from pathlib import Path
@@ -12,8 +13,10 @@ from filelock import FileLock, Timeout
 from leafspan.errors import WriterBusy
 from leafspan.store.changes import ChangeFile
 from leafspan.store.collection import Collection
+from leafspan.store.files import Files
 
 _SPELLINGS = 64
+_openings = itertools.count()
 _folders: weakref.WeakValueDictionary[Path, Folder] = weakref.WeakValueDictionary()
 _folders_mutex = threading.Lock()
 
@@ -24,21 +27,29 @@ class Opened:
     A client that the user gave is the user's to close.
     """
 
-    def __init__(self, client: Any, *, owned: bool) -> None:
+    def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
         self.client = client
         self.batch = int(client.get_max_batch_size())
-        self._collections: dict[str, Collection] = {}
+        self.collections: dict[str, Collection] = {}
+        self._files = files
+        self._loading = threading.Lock()
         self._readers = 0
         self._retired = False
         self._mutex = threading.Lock()
         self._close = weakref.finalize(self, client.close) if owned else None
 
     def collection(self, name: str) -> Collection:
-        """The collection of that name; raises chromadb's NotFoundError where there is none."""
-        if name not in self._collections:
-            handle = self.client.get_collection(name, embedding_function=None)
-            self._collections[name] = Collection(handle, self.batch, native=False)
-        return self._collections[name]
+        """The collection of that name, loaded, which takes a while where it is not among ``collections`` yet.
+
+        Raises chromadb's NotFoundError where there is none.
+        """
+        with self._loading:
+            if name not in self.collections:
+                with self._files.held():
+                    handle = self.client.get_collection(name, embedding_function=None)
+                    handle.get(limit=1, include=[])  # at its first use Chroma loads the vectors
+                self.collections[name] = Collection(handle, self.batch, native=False, files=self._files)
+            return self.collections[name]
 
     def enter(self) -> None:
         """A reader comes."""
@@ -73,18 +84,22 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.changes = ChangeFile(path / "leafspan.changes")
+        self._files = Files(path, self.changes)
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._openings = 0
-        self._opened = Opened(client or self._connect(), owned=client is None)
+        self._opened = Opened(client, self._files, owned=False) if client else self._open()
 
     def reader(self) -> Opened | None:
-        """What to read from, entered; None where it must be reopened first, which takes a while."""
-        with self._mutex:
+        """What to read from, entered; None where it must be reopened first, or is being, which takes a while."""
+        if not self._mutex.acquire(blocking=False):
+            return None
+        try:
             if self._synced != self.changes.count:
                 return None
             self._opened.enter()
             return self._opened
+        finally:
+            self._mutex.release()
 
     def reopened_reader(self) -> Opened:
         """What to read from, entered, opened anew where another process has written since."""
@@ -115,14 +130,15 @@ class Folder:
                 f"another writer has held {str(self.path)!r} for more than the timeout of {timeout:g} seconds"
             ) from None
         with self._mutex:
-            # A killed writer may have written without counting it.
-            self._reopen_if_changed(force=self.changes.writing)
+            if self.changes.writing:
+                self.changes.advance()  # a killed or failed writer may have written without counting it
+            self._reopen_if_changed()
             self.changes.writing = True
 
-    def stop_writing(self, lock: FileLock) -> None:
-        """Give the lock back, if it is held."""
+    def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
+        """Give the lock back, if it is held; ``whole`` is False where something may be half written, or not counted."""
         if lock.is_locked:
-            self.changes.writing = False
+            self.changes.writing = not whole
             lock.release()
 
     def advance(self) -> int:
@@ -131,22 +147,23 @@ class Folder:
             self._synced = self.changes.advance()
             return self._synced
 
-    def _reopen_if_changed(self, *, force: bool = False) -> None:
+    def _reopen_if_changed(self) -> None:
         count = self.changes.count
-        if force or self._synced != count:
-            old, self._opened = self._opened, Opened(self._connect(), owned=True)
+        if self._synced != count:
+            old, self._opened = self._opened, self._open()
             self._synced = count
             old.retire()
 
-    def _connect(self) -> Any:
+    def _open(self) -> Opened:
         import chromadb
         from chromadb.config import Settings
 
         # Chroma shares one opened state among all clients of a process whose paths are spelled alike; a spelling that
         # nobody else uses gives a fresh one, and leaves those of others alone.
-        self._openings += 1
-        spelling = str(self.path) + "/." * (1 + self._openings % _SPELLINGS)
-        return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
+        spelling = str(self.path) + "/." * (1 + next(_openings) % _SPELLINGS)
+        with self._files.held():
+            client = chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
+        return Opened(client, self._files, owned=True)
 
 
 def folder_at(path: Path, client: Any = None) -> Folder:

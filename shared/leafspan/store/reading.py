@@ -65,6 +65,8 @@ class Reader:
         Raises:
             Gone: if a version is met that may have been replaced a moment ago.
         """
+        if self._rows is not None and not self._rows and not where:
+            return [[] for _ in vectors]
         asked = count
         while True:
             answer = yield from self._leaves.query(vectors, asked, where)
@@ -101,6 +103,17 @@ class Reader:
         counts = yield from self._which_count(list(records), [record["document"] for record in records.values()])
         return {id_: _stored(id_, r["document"], r["metadata"], 0.0) for id_, r in records.items() if id_ in counts}
 
+    def doubt(self, leaf_id: str) -> None:
+        """Look again, once, for a leaf that somebody else has seen and that is not here: it may have just been replaced.
+
+        Raises:
+            Gone: at the first time.
+        """
+        document_id, version, _ = leaf_id.rsplit("#", 2)
+        if (document_id, version) not in self._stale:
+            self._stale.add((document_id, version))
+            raise Gone
+
     def leaf_ids(self) -> Flow[list[str]]:
         """The ids of all leaves that lie in the store, whether they count or not."""
         records = yield from self._leaves.scan([])
@@ -110,7 +123,7 @@ class Reader:
         """Those of the leaves whose version is the one that counts."""
         versions = {id_: tuple(id_.rsplit("#", 2)[:2]) for id_ in ids}
         rows = yield from self.rows(list({document_id for document_id, _ in versions.values()}))
-        counts, doubtful = set(), set()
+        counts, doubtful, stale = set(), set(), set()
         for id_, text in zip(ids, texts, strict=True):
             document_id, version = versions[id_]
             row = rows.get(document_id)
@@ -119,14 +132,26 @@ class Reader:
                 counts.add(id_)
             elif (document_id, version) not in self._stale:
                 doubtful.add((document_id, version))
+            else:
+                stale.add(document_id)
         # What does not count is the litter of a killed writer, unless somebody is writing right now.
         if doubtful and self._has_changed():
             self._stale |= doubtful
             raise Gone
+        # What did not count a moment ago was, or is to be, another's: that one may have come in or gone since.
+        if stale and self._rows is not None and self._has_changed():
+            now = unpack_rows((yield from self._manifest.get(list(stale), ["metadatas"])))
+            if any(_version(now, document_id) != _version(rows, document_id) for document_id in stale):
+                raise Gone
         return counts
 
 
 _COLUMNS = ("ids", "documents", "metadatas", "distances")
+
+
+def _version(rows: Mapping[str, Row], document_id: str) -> str | None:
+    row = rows.get(document_id)
+    return None if row is None else row.version
 
 
 def _stored(id_: str, text: str, metadata: Mapping[str, Any], score: float) -> StoredLeaf:

@@ -23,6 +23,11 @@ class Store(Protocol):
     batch: int
     settings: Mapping[str, Any]
 
+    @property
+    def interrupted(self) -> bool:
+        """True where a writer may have been killed, or is at work."""
+        ...
+
     def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
         """A reader that sees everything written so far."""
         ...
@@ -64,24 +69,32 @@ class FolderStore:
         self.settings = settings
         self.batch = folder.opened().batch
 
+    @property
+    def interrupted(self) -> bool:
+        """See Store."""
+        return self._open_folder().changes.writing
+
     def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
         """See Store."""
         folder = self._open_folder()
+        count = folder.changes.count  # first: what is opened and read after it can only be newer
         opened = folder.reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader)
         try:
-            manifest = opened.collection(self._manifest_name)
-            count = folder.changes.count
-            if self._rows[0] != count:
+            for name in (self._leaves_name, self._manifest_name):
+                if name not in opened.collections:
+                    yield Call(opened.collection, (name,))
+            manifest = opened.collections[self._manifest_name]
+            known = self._rows  # others may put theirs in its place at any time
+            if known[0] != count:
                 records = yield from manifest.scan(["metadatas"])
-                self._rows = (count, unpack_rows(records))
-            seen, rows = self._rows
+                self._rows = known = (count, unpack_rows(records))
             return Reader(
-                opened.collection(self._leaves_name),
+                opened.collections[self._leaves_name],
                 manifest,
-                rows=rows,
-                has_changed=lambda: folder.changes.count != seen,
+                rows=known[1],
+                has_changed=lambda: folder.changes.count != count,
                 leave=opened.leave,
                 stale=stale,
             )
@@ -97,7 +110,7 @@ class FolderStore:
             yield Call(folder.start_writing, (lock, timeout), finish=True)
             reader = yield from self.reader(set())
             reader.leave()
-            rows = dict(self._rows[1])
+            rows = dict((yield from reader.rows()))
         except BaseException:
             folder.stop_writing(lock)
             raise
@@ -112,13 +125,18 @@ class FolderStore:
             opened.collection(self._manifest_name),
             rows=rows,
             advance=advance,
-            stop=lambda: folder.stop_writing(lock),
+            stop=lambda whole: folder.stop_writing(lock, whole=whole),
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
-        handle = yield Call(self.client.get_collection, (self._manifest_name,), {"embedding_function": None})
-        return read_embedder(handle.metadata)
+        folder = self._open_folder()
+        opened = folder.reader() or (yield Call(folder.reopened_reader))
+        try:
+            handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+            return read_embedder(handle.metadata)
+        finally:
+            opened.leave()
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
@@ -158,6 +176,11 @@ class ClientStore:
         self._manifest_name = manifest_name(name)
         self._mutex = threading.Lock()
 
+    @property
+    def interrupted(self) -> bool:
+        """See Store: other processes cannot be told of it."""
+        return False
+
     def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
         """See Store."""
         yield from ()  # a flow like the others, though it has nothing to ask
@@ -173,7 +196,7 @@ class ClientStore:
         except BaseException:
             turn.give_back()
             raise
-        return Writer(self._leaves, self._manifest, rows=rows, advance=lambda: None, stop=turn.give_back)
+        return Writer(self._leaves, self._manifest, rows=rows, advance=lambda: None, stop=lambda _: turn.give_back())
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""

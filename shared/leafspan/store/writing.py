@@ -28,13 +28,23 @@ class Writer:
         *,
         rows: dict[str, Row],
         advance: Callable[[], None],
-        stop: Callable[[], None],
+        stop: Callable[[bool], None],
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
         self._advance = advance
+        self._stop = stop
+        self._counted = True
         self.rows = rows
-        self.stop = stop
+
+    def stop(self) -> None:
+        """Let the next writer in."""
+        self._stop(self._counted)
+
+    def advance(self) -> None:
+        """Tell readers what was written so far."""
+        self._advance()
+        self._counted = True
 
     def replace(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
         """Write documents, each with its new row, its leaves and their vectors, in place of what was there of them."""
@@ -48,9 +58,10 @@ class Writer:
                 leftovers.append(replace(row, litter=((old.version, old.leaves),)))
         yield from self.write_rows(coming)
         yield from self._add_leaves(documents)
+        self.advance()  # before the manifest turns to them, so that whoever reads it then has them in sight
         after = {row.document_id: row for row in leftovers}
         yield from self.write_rows([after.get(row.document_id, row) for _, row, _, _ in documents])
-        self._advance()
+        self.advance()
         yield from self.clear(leftovers)
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
@@ -60,14 +71,15 @@ class Writer:
             litter = row.litter if row.version is None else (*row.litter, (row.version, row.leaves))
             leaving.append(replace(row, version=None, leaves=0, hash="", litter=litter))
         yield from self.write_rows(leaving)
-        self._advance()
+        self.advance()
         yield from self.clear(leaving)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete the litter of these documents, and the documents themselves where no version counts."""
         if not rows:
             return
-        self._advance()  # before what others may still be reading goes, so that they know to look again
+        self.advance()  # before what others may still be reading goes, so that they know to look again
+        self._counted = False
         yield from self._leaves.delete(
             [
                 leaf_id(row.document_id, version, ordinal)
@@ -82,12 +94,13 @@ class Writer:
         yield from self._manifest.delete(nothing_left)
         for document_id in nothing_left:
             self.rows.pop(document_id, None)
-        self._advance()
+        self.advance()
 
     def delete_leaves(self, ids: Sequence[str]) -> Flow[None]:
         """Delete leaves that no document counts."""
+        self._counted = False
         yield from self._leaves.delete(ids)
-        self._advance()
+        self.advance()
 
     def _add_leaves(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
         import numpy as np
@@ -101,10 +114,12 @@ class Writer:
             if len(leaves):
                 vectors.append(matrix)
         if ids:
+            self._counted = False
             yield from self._leaves.add(ids, embeddings=np.concatenate(vectors), documents=texts, metadatas=metadatas)
 
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
-        """Write these rows of the manifest."""
+        """Write these rows of the manifest; readers are not told."""
         if rows:
+            self._counted = False
             yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)

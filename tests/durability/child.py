@@ -1,0 +1,180 @@
+"""Another process: ``python -m tests.durability.child`` with a job as JSON; it talks in lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leafspan import AutoMerging, Vector
+from leafspan.engine import run
+from leafspan.store.changes import ChangeFile
+from leafspan.store.collection import Collection
+from tests.durability.versions import ALL, broken, document, open_index, text_of
+
+_SHOWN = 5
+
+
+def say(word: str) -> None:
+    print(word, flush=True)
+
+
+def hear() -> str:
+    return sys.stdin.readline().strip()
+
+
+def die_before_step(number: int) -> None:
+    """Kill this process before the step of that number: a writing call to Chroma, or a count of the changes."""
+    steps = iter(range(number))
+
+    def step() -> None:
+        if next(steps, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    call, advance = Collection._call, ChangeFile.advance
+
+    def counted_call(self: Collection, method: str, options: dict[str, Any], *, finish: bool = False) -> Any:
+        made = call(self, method, options, finish=finish)
+        if not finish:
+            return made
+        # In a folder the call goes through the turn at its files: die when it is this one's turn.
+        function = made.arguments[0] if made.arguments else made.function
+        assert function is not None
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            step()
+            return function(*arguments, **named)
+
+        if made.arguments:
+            return replace(made, arguments=(counted,))
+        return replace(made, function=counted)
+
+    def counted_advance(self: ChangeFile) -> int:
+        step()
+        return advance(self)
+
+    Collection._call = counted_call  # type: ignore[method-assign]
+    ChangeFile.advance = counted_advance  # type: ignore[method-assign]
+
+
+def write(job: dict[str, Any]) -> None:
+    """Add and delete documents; with ``handshake``, say when ready and wait to be told; with ``die``, be killed."""
+    index = open_index(job["place"])
+    if "batch" in job:
+        index._store.batch = job["batch"]
+    if job.get("handshake"):
+        say("ready")
+        hear()
+    if "die" in job:
+        die_before_step(job["die"])
+    if "add" in job:
+        index.add([document(*each) for each in job["add"]])
+    if "delete" in job:
+        index.delete(job["delete"])
+    say("done")
+
+
+def breed(_: dict[str, Any]) -> None:
+    """Do each job that comes as a line in a fork, and say its process id, then its return code.
+
+    Nothing but imports happens before, so a fork is as good as a new process, and a second faster.
+    """
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            try:
+                with Path(os.devnull).open("w") as sys.stdout:
+                    write(json.loads(line))
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        say(str(pid))
+        say(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+
+
+def create(job: dict[str, Any]) -> None:
+    """Like ``write``, but with the handshake before the index is opened."""
+    say("ready")
+    hear()
+    write(job)
+
+
+def hold(job: dict[str, Any]) -> None:
+    """Be the writer until told to go."""
+    index = open_index(job["place"])
+    writer = run(index._store.start_writing(60.0, []))
+    say("held")
+    hear()
+    writer.stop()
+    say("done")
+
+
+def read(job: dict[str, Any]) -> None:
+    """Read all the time, and check what is seen against the states that a writer says it starts and has completed."""
+    index = open_index(job["place"])
+    states = job["states"]
+    told = {"started": 0, "completed": 0}
+    waiting: list[Callable[[], None]] = []
+    mutex = threading.Lock()
+    stop = threading.Event()
+
+    def listen() -> None:
+        while (line := hear()) not in ("", "stop"):
+            word, number = line.split()
+            with mutex:
+                told[word] = int(number)
+                # Of what is completed, a whole look at the index that begins from now on must know.
+                waiting.append(lambda: say("looked")) if word == "completed" else say("ready")
+        stop.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    say("open")
+    failures: list[str] = []
+    looks = 0
+    while not stop.is_set():
+        with mutex:
+            answers, waiting[:] = list(waiting), []
+        failures += look(index, states, told)
+        looks += 1
+        for answer in answers:
+            answer()
+    say(json.dumps({"looks": looks, "failures": failures[:_SHOWN]}))
+
+
+def look(index: Any, states: list[dict[str, Any]], told: dict[str, int]) -> list[str]:
+    """One look at the index in every way; what was wrong with it."""
+    failures = []
+    for strategy in (Vector(), AutoMerging(max_words=None)):
+        since = told["completed"]
+        passages = index.retrieve("anything", strategy, k=ALL, candidates=ALL)
+        failures += broken(passages, allowed(states, since, told["started"]), strategy)
+    for name in states[0]:
+        since = told["completed"]
+        text = text_of(index, name)
+        if text not in allowed(states, since, told["started"])[name].values():
+            failures.append(f"get({name!r}) is {text!r}")
+    return failures
+
+
+def allowed(states: list[dict[str, Any]], since: int, until: int) -> dict[str, dict[int | None, str | None]]:
+    """For each document the versions that it has in one of these states, with their texts; None: it is not there."""
+    return {
+        name: {
+            state[name]: None if state[name] is None else document(name, state[name]).text
+            for state in states[since : until + 1]
+        }
+        for name in states[0]
+    }
+
+
+if __name__ == "__main__":
+    told = json.loads(sys.argv[1])
+    {"write": write, "breed": breed, "create": create, "hold": hold, "read": read}[told["job"]](told)

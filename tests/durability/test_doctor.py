@@ -1,0 +1,136 @@
+"""``doctor`` names what is not whole, and mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leafspan import Finding, Index
+from leafspan.store.manifest import columns, unpack_rows
+from leafspan.values import leaf_id
+from tests.durability.versions import document, open_index, records, text_of
+
+
+@pytest.fixture(params=["folder", "server"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    if request.param == "folder":
+        return {"path": str(tmp_path / "kb"), "name": "kb"}
+    host, port = request.getfixturevalue("chroma_server")
+    return {"host": host, "port": port, "name": tmp_path.name}
+
+
+@pytest.fixture
+def index(place: dict[str, Any]) -> Iterator[Index]:
+    with open_index(place) as opened:
+        opened.add([document("first", 1), document("second", 1)])
+        yield opened
+
+
+def raw(index: Index, place: dict[str, Any], collection: str) -> Any:
+    return index.client.get_collection(f"{place['name']}.{collection}", embedding_function=None)
+
+
+def check(index: Index, place: dict[str, Any], expected: list[tuple[str, str]], *, mendable: bool = True) -> None:
+    """Looking finds this and changes nothing; mending finds it again, and after it nothing is wrong."""
+    name = place["name"]
+    before = records(index, name)
+    assert index.doctor(mend=False) == [Finding(*each, mended=False) for each in expected]
+    assert records(index, name) == before
+    assert index.doctor() == [Finding(*each, mended=mendable) for each in expected]
+    if mendable:
+        assert index.doctor() == []
+
+
+def test_of_a_whole_index_there_is_nothing_to_say(index: Index, place: dict[str, Any]) -> None:
+    check(index, place, [])
+
+
+def test_of_an_empty_index_there_is_nothing_to_say(place: dict[str, Any]) -> None:
+    with open_index(place) as index:
+        check(index, place, [])
+
+
+def test_leaves_of_a_version_or_a_document_that_does_not_count_are_named_and_deleted(
+    index: Index, place: dict[str, Any]
+) -> None:
+    whole = records(index, place["name"])
+    leaves = raw(index, place, "leaves")
+    leaves.add(
+        ids=["first#00000000#0", "first#00000000#1", "stranger#00000000#4"],
+        documents=["a", "b", "c"],
+        metadatas=[{"leafspan": "1|0,0,1,1"}] * 3,
+        embeddings=[[1.0] * 8] * 3,
+    )
+    check(
+        index,
+        place,
+        [
+            ("first", "2 leaves of version 00000000, which does not count"),
+            ("stranger", "1 leaves of version 00000000, which does not count"),
+        ],
+    )
+    assert records(index, place["name"]) == whole
+
+
+def test_leaves_beyond_the_end_and_records_that_are_no_leaves_are_named_and_deleted(
+    index: Index, place: dict[str, Any]
+) -> None:
+    whole = records(index, place["name"])
+    leaves = raw(index, place, "leaves")
+    some = next(iter(whole["leaves"]))
+    document_id, version, _ = some.rsplit("#", 2)
+    leaves.add(
+        ids=["stranger", leaf_id(document_id, version, 8)],
+        documents=["a", "b"],
+        metadatas=[{"leafspan": "1|0,0,1,1"}] * 2,
+        embeddings=[[1.0] * 8] * 2,
+    )
+    check(index, place, [("stranger", "a record that is no leaf"), (document_id, "1 leaves beyond its end")])
+    assert records(index, place["name"]) == whole
+
+
+def test_missing_leaves_are_named_and_the_next_add_restores_them(index: Index, place: dict[str, Any]) -> None:
+    text = document("first", 1).text
+    leaves = raw(index, place, "leaves")
+    first = sorted(id_ for id_ in leaves.get(include=[])["ids"] if id_.startswith("first#"))
+    leaves.delete(ids=first[2:5])
+    problem = "3 of 8 leaves are missing; add the document again to restore it"
+    check(index, place, [("first", problem)], mendable=False)
+    assert index.add([document("first", 1), document("second", 1)]).replaced == ("first",)
+    assert text_of(index, "first") == text
+    assert index.doctor() == []
+    assert len(records(index, place["name"])["leaves"]) == 2 * 8
+
+
+def test_rows_that_note_leaves_of_another_version_are_named_and_swept(index: Index, place: dict[str, Any]) -> None:
+    whole = records(index, place["name"])
+    manifest = raw(index, place, "manifest")
+    row = unpack_rows({"first": {"metadata": manifest.get(ids=["first"])["metadatas"][0]}})["first"]
+    coming = replace(row, litter=(("11111111", 3),))
+    new = replace(row, document_id="new", version=None, leaves=0, hash="", litter=(("22222222", 2),))
+    raw(index, place, "leaves").add(
+        ids=[leaf_id("first", "11111111", 1), leaf_id("new", "22222222", 0)],
+        documents=["a", "b"],
+        metadatas=[{"leafspan": "1|0,0,1,1"}] * 2,
+        embeddings=[[1.0] * 8] * 2,
+    )
+    manifest.upsert(ids=["first", "new"], **columns([coming, new]))
+    index.close()
+    with open_index(place) as again:
+        if "path" in place:
+            # Whoever writes to a folder counts it; nobody did that here.
+            again._store._folder.advance()
+        check(
+            again,
+            place,
+            [
+                ("first", "was replaced, but leaves of the other version may be left"),
+                ("new", "was half written or half deleted"),
+            ],
+        )
+        assert records(again, place["name"]) == whole
+        assert {info.id for info in again.documents()} == {"first", "second"}
