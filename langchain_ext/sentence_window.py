@@ -11,7 +11,7 @@ from leafspan import SentenceWindow
 class SentenceWindowRetriever(BasedRetriever):
     """Like the core's ``SentenceWindow``, but a LangChain retriever, and its ``base`` may be one too."""
 
-    before: int = 1
+    before: int = 0
     after: int = 1
 
     def _strategy(self, child: Any = None) -> SentenceWindow:

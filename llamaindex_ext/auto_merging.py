@@ -20,8 +20,8 @@ class AutoMergingRetriever(BasedRetriever):
         threshold: float = 0.5,
         fill_gaps: int = 1,
         max_level: int | None = None,
-        max_words: int | None = 800,
-        score: Literal["mean", "max"] = "mean",
+        max_words: int | None = 400,
+        score: Literal["mean", "max"] = "max",
         **options: Any,
     ) -> None:
         self.threshold = threshold

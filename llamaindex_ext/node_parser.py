@@ -13,6 +13,7 @@ from llama_index.core.utils import get_tqdm_iterable
 from leafspan import HierarchicalSplitter
 from leafspan.adding import prepare
 from leafspan.documents import check_document, to_document
+from leafspan.settings import Indexing
 
 
 class SpanNodeParser(NodeParser):
@@ -21,8 +22,8 @@ class SpanNodeParser(NodeParser):
     The nodes are the very leaves that an index makes of the same documents: same texts, same places, same ids.
     """
 
-    leaf_words: int = 50
-    parent_words: tuple[int, ...] = (200, 800)
+    leaf_words: int = 45
+    parent_words: tuple[int, ...] = (150, 600)
     unit: str | Callable[[str], int] = "words"
 
     @classmethod
@@ -32,10 +33,11 @@ class SpanNodeParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
+        indexing = Indexing(splitter, context_sentences=0, title_weight=0)
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
             document = check_document(to_document(node))
-            prepared = prepare(document, splitter, context_sentences=0, old=None)
+            prepared = prepare(document, indexing)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,

@@ -13,7 +13,7 @@ from llamaindex_ext.retriever import BasedRetriever
 class SentenceWindowRetriever(BasedRetriever):
     """Like the core's ``SentenceWindow``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
-    def __init__(self, index: Index, *, before: int = 1, after: int = 1, **options: Any) -> None:
+    def __init__(self, index: Index, *, before: int = 0, after: int = 1, **options: Any) -> None:
         self.before = before
         self.after = after
         super().__init__(index, **options)

@@ -10,6 +10,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
 from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument
+from leafspan.blending import blend
 from leafspan.embedding import to_embedder
 from leafspan.wordllama import default_embedder
 
@@ -150,14 +151,38 @@ def test_an_instruction_stands_before_the_query(tmp_path: Path):
     assert seen[-1] == "query: question"
 
 
-def test_leaves_are_embedded_under_their_title_and_headings(tmp_path: Path):
+def test_a_leafs_vector_is_drawn_towards_that_of_its_title_and_headings(tmp_path: Path):
+    with Index.open(tmp_path, embedder=as_function, title_weight=0.5) as index:
+        index.add([Document("a", "# Part\n\nOne.", "Title"), Document("b", "Two.")])
+        assert index.retrieve("question", where=None)
+        leaves = index.client.get_collection("kb.leaves", embedding_function=None)
+        stored = leaves.get(include=["embeddings", "documents"])
+        by_text = dict(zip(stored["documents"], stored["embeddings"], strict=True))
+    wanted = unit(unit(vector("# Part\n\nOne.")) + 0.5 * unit(vector("Title\nPart")))
+    assert by_text["# Part\n\nOne."] == pytest.approx(wanted, abs=1e-6)
+    assert by_text["Two."] == pytest.approx(unit(vector("Two.")), abs=1e-6)
+
+
+def test_a_weight_of_zero_leaves_titles_out(tmp_path: Path):
     seen = []
 
     def listening(texts):
         seen.extend(texts)
         return as_function(texts)
 
-    with Index.open(tmp_path, embedder=listening) as index:
-        index.add(Document("a", "# Part\n\nOne.", "Title"))
-        assert index.retrieve("question")[0].text == "# Part\n\nOne."
-    assert "Title\nPart\n# Part\n\nOne." in seen
+    with Index.open(tmp_path, embedder=listening, title_weight=0) as index:
+        index.add(Document("a", "One.", "Title"))
+    assert "Title" not in seen
+    with pytest.raises(IndexMismatch, match=r"made with title_weight=0\.0, it cannot go on with 0\.3"):
+        Index.open(tmp_path, title_weight=0.3)
+    with pytest.raises(InvalidArgument, match="title_weight must be a number >= 0, got -1"):
+        Index.open(tmp_path / "other", title_weight=-1)
+
+
+def test_blending_leaves_vectors_of_length_zero_alone():
+    blended = blend([[0.0, 0.0], [3.0, 0.0], [0.0, 2.0]], [[0.0, 5.0]], [None, 0, None], 1.0)
+    assert blended == pytest.approx(np.array([[0, 0], [0.5**0.5, 0.5**0.5], [0, 1]]))
+
+
+def unit(numbers) -> np.ndarray:
+    return np.array(numbers) / np.linalg.norm(numbers)

@@ -29,6 +29,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.store.collection import MOST_RESULTS
+from leafspan.wordllama import default_embedder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
 
@@ -239,8 +240,6 @@ def test_the_mean_of_several_texts_can_be_searched(index: Index):
 
 
 def _embed(text: str) -> np.ndarray:
-    from leafspan.wordllama import default_embedder
-
     return default_embedder().queries([text])[0]
 
 
@@ -267,7 +266,7 @@ def test_several_indexes_can_share_a_folder(tmp_path: Path):
 
 def test_another_splitter_is_refused_by_name(tmp_path: Path):
     Index.open(tmp_path, splitter=SPLITTER).close()
-    with pytest.raises(IndexMismatch, match=r"made with .*leaf_words=12, .*cannot go on with .*leaf_words=50"):
+    with pytest.raises(IndexMismatch, match=r"made with splitter=.*leaf_words=12, .*cannot go on with .*leaf_words=45"):
         Index.open(tmp_path, splitter=HierarchicalSplitter())
     with pytest.raises(IndexMismatch, match="made with context_sentences=0, it cannot go on with 1"):
         Index.open(tmp_path, context_sentences=1)
@@ -357,7 +356,7 @@ async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
         assert go_on.wait(30)
         return [_embed(text).tolist() for text in texts]
 
-    index._embedder = Embedder("slow", index._embedder.documents, slow)
+    index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
     task = asyncio.create_task(index.aretrieve(QUESTIONS[0]))
     await asyncio.wait_for(entered.wait(), 30)
     # The embedder is at work, and this line runs: the loop is not blocked.

@@ -154,7 +154,7 @@ def test_documents_carry_the_users_metadata_and_their_place(shared_index: Index)
 
 def test_documents_explain_themselves_when_asked(shared_index: Index):
     document = SentenceWindowRetriever(index=shared_index, k=1, explain=True).invoke(QUESTIONS[1])[0]
-    assert document.metadata["trace"][-1] == "widened to the neighbours: 1 before and 1 after"
+    assert document.metadata["trace"][-1] == "widened to the neighbours: 0 before and 1 after"
 
 
 def test_a_call_may_bring_its_own_limits(shared_index: Index):

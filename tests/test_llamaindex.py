@@ -191,7 +191,7 @@ def test_a_fusion_accepts_our_retrievers(shared_index: Index, adapter, mode):
 
 async def test_a_tool_accepts_our_retrievers(shared_index: Index):
     tool = RetrieverTool.from_defaults(VectorRetriever(shared_index, similarity_top_k=1), description="about bees")
-    assert "Workers dance to tell each other where flowers are." in str(await tool.acall(QUESTIONS[0]))
+    assert "dance" in str(await tool.acall(QUESTIONS[0]))
 
 
 def test_the_strategy_is_the_cores(shared_index: Index):

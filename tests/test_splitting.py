@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
-from leafspan.leaves import find_sections, indexed_texts, make_leaves
+from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.splitting import check_cuts, cuts_at, find_headings
 from leafspan.splitting.grouping import group
 from leafspan.structure import pack, unpack
@@ -121,6 +121,16 @@ def test_leaves_end_where_sentences_end():
     ]
 
 
+def test_the_lines_of_a_wrapped_paragraph_are_not_taken_for_sentences():
+    text = (
+        "This paragraph has been wrapped at some seventy characters, as text\n"
+        "files are, and this sentence ends in its second line. The other one\n"
+        "reaches down to the third.\nA short line\nAnd a list"
+    )
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=24, parent_words=(50,)))
+    assert [text[leaf.start : leaf.end].split(maxsplit=1)[0] for leaf in leaves] == ["This", "The"]
+
+
 def test_a_sentence_longer_than_a_leaf_is_cut_between_words():
     leaves = leaves_of("word " * 95, HierarchicalSplitter(leaf_words=10, parent_words=(50,)))
     assert max(leaf.words for leaf in leaves) <= 10
@@ -129,7 +139,7 @@ def test_a_sentence_longer_than_a_leaf_is_cut_between_words():
 
 @pytest.mark.parametrize(
     ("text", "most_characters"),
-    [("漢字" * 5_000, 50), ("A" * 100_000, 50 * 12 + 11), ("ก" * 20_000, 50 * 12 + 11), ("one two three " * 5_000, 50 * 6)],
+    [("漢字" * 5_000, 45), ("A" * 100_000, 45 * 12 + 11), ("ก" * 20_000, 45 * 12 + 11), ("one two three " * 5_000, 45 * 6)],
     ids=["Chinese without full stops", "base64", "Thai", "words without full stops"],
 )
 def test_runs_without_sentence_ends_are_cut_to_size(text, most_characters):
@@ -231,9 +241,9 @@ def test_a_splitter_that_does_not_partition_is_refused(cuts, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"leaf_words": 0}, r"must be positive and ascending, got \(0, 200, 800\)"),
-        ({"parent_words": (800, 200)}, r"must be positive and ascending, got \(50, 800, 200\)"),
-        ({"leaf_words": 300}, r"must be positive and ascending, got \(300, 200, 800\)"),
+        ({"leaf_words": 0}, r"must be positive and ascending, got \(0, 150, 600\)"),
+        ({"parent_words": (800, 200)}, r"must be positive and ascending, got \(45, 800, 200\)"),
+        ({"leaf_words": 300}, r"must be positive and ascending, got \(300, 150, 600\)"),
         ({"unit": "tokens"}, "unit must be 'words', 'characters' or a function, got 'tokens'"),
     ],
 )
@@ -275,18 +285,15 @@ def test_leaves_are_indexed_under_title_and_headings():
         (1, 1, 2, "Bees"),
         (2, 2, 1, "Plants"),
     ]
-    assert [t.split("\n")[:2] for t in indexed_texts(document, leaves, sections)] == [
-        ["Nature", "Before."],
-        ["Nature", "Animals > Bees"],
-        ["Nature", "Plants"],
-    ]
+    assert indexed_heads(document, leaves, sections) == ["Nature", "Nature\nAnimals > Bees", "Nature\nPlants"]
+    assert indexed_heads(Document("d", text), leaves, []) == ["", "", ""]
 
 
 def test_neighbouring_sentences_can_be_indexed_with_a_leaf():
     text = "One. Two. Three. Four. Five. Six."
     document = Document("d", text)
     leaves = make_leaves(document, "00000000", [Cut(10), Cut(23), Cut(len(text))])
-    assert indexed_texts(document, leaves, [], context_sentences=1) == [
+    assert indexed_texts(document, leaves, context_sentences=1) == [
         "One. Two. Three. ",
         "Two. Three. Four. Five. ",
         "Four. Five. Six.",

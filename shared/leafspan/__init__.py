@@ -15,7 +15,8 @@ from leafspan.errors import (
     Overtaken,
     WriterBusy,
 )
-from leafspan.index import DocumentInfo, Index, Stats
+from leafspan.index import Index
+from leafspan.listing import DocumentInfo, Stats
 from leafspan.packing import Budget
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.strategies import AutoMerging, Outside, ParentDocument, SentenceWindow, Strategy, Vector

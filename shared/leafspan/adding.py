@@ -10,12 +10,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from leafspan.blending import blend
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument, InvalidDocument, WriterBusy
-from leafspan.leaves import find_sections, indexed_texts, make_leaves
+from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.progress import Progress
 from leafspan.reading import reading
-from leafspan.splitting import Splitter, find_headings
+from leafspan.settings import Indexing
+from leafspan.splitting import find_headings
 from leafspan.store import Reader, Row, Store, Writer
 from leafspan.values import Document, Leaf
 
@@ -40,6 +42,7 @@ class Prepared:
     row: Row
     leaves: Sequence[Leaf]
     texts: Sequence[str]
+    heads: Sequence[str]
 
 
 Embed = Callable[[Sequence[str]], Flow[Any]]
@@ -51,7 +54,7 @@ def content_hash(document: Document) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
-def prepare(document: Document, splitter: Splitter, *, context_sentences: int, old: Row | None) -> Prepared:
+def prepare(document: Document, indexing: Indexing, old: Row | None = None) -> Prepared:
     """Cut a document into leaves, under a version that differs from the one that counts now.
 
     Raises:
@@ -60,7 +63,7 @@ def prepare(document: Document, splitter: Splitter, *, context_sentences: int, o
     digest = content_hash(document)
     version = digest[8:16] if old is not None and old.version == digest[:8] and old.hash != digest else digest[:8]
     try:
-        leaves = make_leaves(document, version, splitter(document.text))
+        leaves = make_leaves(document, version, indexing.splitter(document.text) if indexing.splitter else ())
     except InvalidDocument as error:
         raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
@@ -75,7 +78,8 @@ def prepare(document: Document, splitter: Splitter, *, context_sentences: int, o
         characters=len(document.text),
         words=sum(leaf.words for leaf in leaves),
     )
-    return Prepared(document, row, leaves, indexed_texts(document, leaves, sections, context_sentences=context_sentences))
+    texts = indexed_texts(document, leaves, context_sentences=indexing.context_sentences)
+    return Prepared(document, row, leaves, texts, indexed_heads(document, leaves, sections))
 
 
 def adding(
@@ -83,8 +87,7 @@ def adding(
     embed: Embed,
     documents: Iterable[Document],
     *,
-    splitter: Splitter,
-    context_sentences: int,
+    indexing: Indexing,
     timeout: float,
     progress: Progress,
 ) -> Flow[Added]:
@@ -94,6 +97,12 @@ def adding(
     unfinished: list[str] = []
     seen: set[str] = set()
     group: list[Prepared] = []
+    size = 0  # of the group, in leaves
+
+    def write(group: Sequence[Prepared]) -> Flow[dict[str, bool]]:
+        vectors = yield from _embed(embed, group, indexing.title_weight, progress)
+        return (yield from _write(store, group, vectors, timeout, progress))
+
     stream = iter(documents)
     while chunk := list(islice(stream, _LOOK)):
         for document in chunk:
@@ -110,13 +119,15 @@ def adding(
                     unfinished.append(document.id)
                 progress.advance(1)
                 continue
-            prepared = prepare(document, splitter, context_sentences=context_sentences, old=old)
-            if group and sum(len(p.leaves) for p in group) + len(prepared.leaves) > store.batch:
-                done.update((yield from _write(store, embed, group, timeout, progress)))
-                group = []
+            prepared = prepare(document, indexing, old)
+            full = size + len(prepared.leaves) > store.batch or len(group) == store.batch
+            if group and full:
+                done.update((yield from write(group)))
+                group, size = [], 0
             group.append(prepared)
+            size += len(prepared.leaves)
     if group:
-        done.update((yield from _write(store, embed, group, timeout, progress)))
+        done.update((yield from write(group)))
     if unfinished or (store.interrupted and not done):
         yield from _finish(store, unfinished)
     new = tuple(id_ for id_, was_there in done.items() if not was_there)
@@ -157,22 +168,31 @@ def _finish(store: Store, ids: Sequence[str]) -> Flow[None]:
         writer.stop()
 
 
+def _embed(embed: Embed, group: Sequence[Prepared], title_weight: float, progress: Progress) -> Flow[list[Any]]:
+    """The vectors of a group: a matrix for each document, a row for each leaf."""
+    texts = [text for prepared in group for text in prepared.texts]
+    heads = [head for prepared in group for head in prepared.heads]
+    places = {head: place for place, head in enumerate(dict.fromkeys(filter(None, heads)))} if title_weight else {}
+    vectors: list[Any] = []
+    for piece in _pieces([*texts, *places], _EMBED):
+        vectors.extend((yield from embed(piece)))
+        progress.embedded(len(piece))
+    if not texts:
+        return [[] for _ in group]
+    blended = iter(blend(vectors[: len(texts)], vectors[len(texts) :], [*map(places.get, heads)], title_weight))
+    return [list(islice(blended, len(prepared.leaves))) for prepared in group]
+
+
 def _write(
-    store: Store, embed: Embed, group: Sequence[Prepared], timeout: float, progress: Progress
+    store: Store, group: Sequence[Prepared], vectors: Sequence[Any], timeout: float, progress: Progress
 ) -> Flow[dict[str, bool]]:
-    """Embed a group, without holding up other writers, then write it; which documents, and whether they were there."""
-    vectors = []
-    for texts in _pieces([text for prepared in group for text in prepared.texts], _EMBED):
-        vectors.append((yield from embed(texts)))
-        progress.embedded(len(texts))
-    matrices = iter(row for matrix in vectors for row in matrix)
-    written = [(p, list(islice(matrices, len(p.leaves)))) for p in group]
+    """Write a group; which documents, and whether they were there."""
     writer = yield from store.start_writing(timeout, [prepared.document.id for prepared in group])
     try:
         yield from recover(writer)
         done = {}
         documents = []
-        for prepared, matrix in written:
+        for prepared, matrix in zip(group, vectors, strict=True):
             old = writer.rows.get(prepared.document.id)
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != prepared.row.hash:

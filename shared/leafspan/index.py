@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, overload
 
 from leafspan.adding import Added, adding, deleting
+from leafspan.checked_embedder import CheckedEmbedder
 from leafspan.doctor import Finding, examining
 from leafspan.documents import read_documents
-from leafspan.embedding import PROBE, Embedder, EmbedderIdentity, check_vectors, to_embedder
+from leafspan.embedding import Embedder, to_embedder
 from leafspan.engine import Flow, arun, run
-from leafspan.errors import DocumentNotFound, IndexMismatch, InvalidArgument
+from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
 from leafspan.packing import Budget
 from leafspan.progress import Progress
 from leafspan.queries import to_queries
-from leafspan.reading import reading
 from leafspan.retrieval import Limits, retrieving
-from leafspan.settings import recorded_context, recorded_splitter, settings_of
-from leafspan.splitting import HierarchicalSplitter, Splitter
-from leafspan.store import Gone, Reader, Row, Store, open_store
+from leafspan.settings import Indexing
+from leafspan.splitting import Splitter
+from leafspan.store import Store, open_store
 from leafspan.strategies import AutoMerging, Strategy
-from leafspan.strategies.strategy import whole
-from leafspan.trace import Trace
-from leafspan.values import Document, Passage, Query, leaf_id
+from leafspan.values import Document, Passage, Query
 from leafspan.wordllama import default_embedder
 
 Numbers = Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentInfo:
-    """What is known of a document without reading its text; lengths in leaves, words and characters."""
-
-    id: str
-    title: str | None
-    metadata: Mapping[str, object]
-    leaves: int
-    words: int
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """An index in numbers, and what it was made with; ``embedder`` is None before the first document."""
-
-    documents: int
-    leaves: int
-    words: int
-    characters: int
-    embedder: str | None
-    dimension: int | None
-    splitter: str
-    context_sentences: int
 
 
 class Index:
@@ -64,16 +35,11 @@ class Index:
     be used by many threads. It can be closed, or used in a ``with`` statement.
     """
 
-    def __init__(
-        self, store: Store, embedder: Embedder, splitter: Splitter | None, context_sentences: int, timeout: float
-    ) -> None:
+    def __init__(self, store: Store, embedder: Embedder, indexing: Indexing, timeout: float) -> None:
         self._store = store
-        self._embedder = embedder
-        self._splitter = splitter
-        self._context_sentences = context_sentences
+        self._embedder = CheckedEmbedder(store, embedder, timeout)
+        self._indexing = indexing
         self._timeout = timeout
-        self._identity: EmbedderIdentity | None = None
-        self._checked = threading.Event()
 
     @classmethod
     def open(
@@ -85,6 +51,7 @@ class Index:
         embedder: Any = None,
         splitter: Splitter | None = None,
         context_sentences: int | None = None,
+        title_weight: float | None = None,
         create: bool = True,
         timeout: float = 30.0,
     ) -> Self:
@@ -94,15 +61,18 @@ class Index:
         several. ``embedder``: a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction or a function
         from texts to vectors; by default WordLlama, which is bundled and works offline. ``splitter``: by default
         ``HierarchicalSplitter()``. ``context_sentences``: so many sentences of each neighbour are indexed with a leaf, 0
-        by default. ``create``: make it where there is none. ``timeout``: seconds to wait for another writer.
+        by default. ``title_weight``: a leaf's vector is that of its text plus so many times that of its title and headings
+        (all of length 1), 0.3 by default. ``create``: make it where there is none. ``timeout``: seconds to wait for another
+        writer.
 
         Raises:
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given.
             IndexNotFound: if there is none, and ``create`` is False.
-            IndexMismatch: if it was made with another splitter or format. Another embedder is noticed, and raises the
-                same, at the first embedding.
+            IndexMismatch: if it was made with another splitter, weight or format. Another embedder is noticed, and raises
+                the same, at the first embedding.
         """
-        return run(cls._opening(path, client, name, embedder, splitter, context_sentences, create, timeout))
+        indexing = (splitter, context_sentences, title_weight)
+        return run(cls._opening(path, client, name, embedder, indexing, create, timeout))
 
     @classmethod
     async def aopen(
@@ -114,11 +84,14 @@ class Index:
         embedder: Any = None,
         splitter: Splitter | None = None,
         context_sentences: int | None = None,
+        title_weight: float | None = None,
         create: bool = True,
         timeout: float = 30.0,
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        return await arun(cls._opening(path, client, name, embedder, splitter, context_sentences, create, timeout))
+        return await arun(
+            cls._opening(path, client, name, embedder, (splitter, context_sentences, title_weight), create, timeout)
+        )
 
     @classmethod
     def _opening(
@@ -127,17 +100,14 @@ class Index:
         client: Any,
         name: str,
         embedder: Any,
-        splitter: Splitter | None,
-        context_sentences: int | None,
+        indexing: tuple[Splitter | None, int | None, float | None],
         create: bool,
         timeout: float,
     ) -> Flow[Self]:
-        whole("context_sentences", 0 if context_sentences is None else context_sentences, 0)
         used = default_embedder() if embedder is None else to_embedder(embedder)
-        settings = settings_of(splitter or HierarchicalSplitter(), context_sentences or 0)
+        settings = Indexing.wanted(*indexing).record()
         store = yield from open_store(path, client, name, settings=settings, create=create, timeout=timeout)
-        chosen = recorded_splitter(store.settings, splitter)
-        return cls(store, used, chosen, recorded_context(store.settings, context_sentences), timeout)
+        return cls(store, used, Indexing.recorded(store.settings, *indexing), timeout)
 
     def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
@@ -172,11 +142,11 @@ class Index:
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, without their texts, in the order of their ids."""
-        return run(self._listing())
+        return run(listing(self._store))
 
     async def adocuments(self) -> list[DocumentInfo]:
         """Like ``documents``."""
-        return await arun(self._listing())
+        return await arun(listing(self._store))
 
     def get(self, document_id: str) -> Document:
         """The document with its full text, as it was added.
@@ -184,11 +154,11 @@ class Index:
         Raises:
             DocumentNotFound: if there is none of that id.
         """
-        return run(self._getting(document_id))
+        return run(getting(self._store, document_id))
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(self._getting(document_id))
+        return await arun(getting(self._store, document_id))
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
@@ -198,19 +168,19 @@ class Index:
         Raises:
             DocumentNotFound: if there is no document of that id.
         """
-        return run(self._listing_leaves(document_id))
+        return run(listing_leaves(self._store, document_id))
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(self._listing_leaves(document_id))
+        return await arun(listing_leaves(self._store, document_id))
 
     def count(self) -> int:
         """The number of documents."""
-        return len(run(self._listing()))
+        return len(run(listing(self._store)))
 
     async def acount(self) -> int:
         """Like ``count``."""
-        return len(await arun(self._listing()))
+        return len(await arun(listing(self._store)))
 
     def stats(self) -> Stats:
         """The index in numbers."""
@@ -343,7 +313,7 @@ class Index:
         self.close()
 
     def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
-        if self._splitter is None:
+        if self._indexing.splitter is None:
             recorded = self._store.settings["splitter"]
             raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
         things = documents if isinstance(documents, Iterable) else [documents]
@@ -357,10 +327,9 @@ class Index:
             return (
                 yield from adding(
                     self._store,
-                    self._embed_documents,
+                    self._embedder.documents,
                     checked,
-                    splitter=self._splitter,
-                    context_sentences=self._context_sentences,
+                    indexing=self._indexing,
                     timeout=self._timeout,
                     progress=progress,
                 )
@@ -374,93 +343,18 @@ class Index:
         queries, single = to_queries(query)
         vectors = [each.vector for each in queries if each.vector is not None]
         if vectors:
-            identity = self._identity or (yield from self._store.embedder())
+            identity = yield from self._embedder.identity()
             length = identity.dimension if identity else len(vectors[0])
             for vector in vectors:
                 if len(vector) != length:
                     raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
         used = AutoMerging() if strategy is None else strategy
-        results = yield from retrieving(self._store, self._embed_queries, used, queries, limits)
+        results = yield from retrieving(self._store, self._embedder.queries, used, queries, limits)
         return results[0] if single else results
 
-    def _embed_documents(self, texts: Sequence[str]) -> Flow[Any]:
-        yield from self._check_embedder(record=True)
-        vectors = yield self._embedder.embed_documents(texts)
-        return self._checked_vectors(vectors, len(texts))
-
-    def _embed_queries(self, texts: Sequence[str]) -> Flow[Any]:
-        yield from self._check_embedder(record=False)
-        vectors = yield self._embedder.embed_queries(texts)
-        return self._checked_vectors(vectors, len(texts))
-
-    def _checked_vectors(self, vectors: Any, count: int) -> Any:
-        dimension = self._identity.dimension if self._identity else None
-        return check_vectors(vectors, count, name=self._embedder.name, dimension=dimension)
-
-    def _check_embedder(self, *, record: bool) -> Flow[None]:
-        """At the first embedding: see that the index was made with this embedder, or record that it is from now on."""
-        if self._checked.is_set():
-            return
-        probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
-        identity = yield from self._store.embedder()
-        if identity is None and record:
-            writer = yield from self._store.start_writing(self._timeout, [])
-            try:
-                identity = yield from self._store.embedder()
-                if identity is None:
-                    identity = EmbedderIdentity.of(self._embedder.name, probe)
-                    yield from self._store.record_embedder(identity)
-            finally:
-                writer.stop()
-        if identity is None:
-            return
-        if not identity.is_same(probe):
-            raise IndexMismatch(
-                f"the index was made with the embedder {identity.name} ({identity.dimension} dimensions), it cannot go on "
-                f"with {self._embedder.name} ({len(probe)} dimensions), whose vectors differ; pass embedder= to open"
-            )
-        self._identity = identity
-        self._checked.set()
-
-    def _listing(self) -> Flow[list[DocumentInfo]]:
-        rows = yield from reading(self._store, lambda reader: reader.rows())
-        return [
-            DocumentInfo(row.document_id, row.title, row.metadata, row.leaves, row.words, row.characters)
-            for _, row in sorted(rows.items())
-            if row.version is not None
-        ]
-
-    def _getting(self, document_id: str) -> Flow[Document]:
-        def read(reader: Reader) -> Flow[Document]:
-            row = yield from _counting_row(reader, document_id)
-            ids = _ids(row)
-            texts = yield from reader.fetch(ids)
-            return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, row.metadata)
-
-        return (yield from reading(self._store, read))
-
-    def _listing_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
-        def read(reader: Reader) -> Flow[list[Passage]]:
-            if document_id is not None:
-                rows = [(yield from _counting_row(reader, document_id))]
-            else:
-                known = yield from reader.rows()
-                rows = [row for _, row in sorted(known.items()) if row.version is not None]
-            ids = [id_ for row in rows for id_ in _ids(row)]
-            stored = yield from reader.fetch_leaves(ids)
-            if len(stored) < len(ids):
-                raise Gone
-            return [
-                Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
-                for id_ in ids
-                for s in [stored[id_]]
-            ]
-
-        return (yield from reading(self._store, read))
-
     def _summing_up(self) -> Flow[Stats]:
-        documents = yield from self._listing()
-        identity = self._identity or (yield from self._store.embedder())
+        documents = yield from listing(self._store)
+        identity = yield from self._embedder.identity()
         return Stats(
             documents=len(documents),
             leaves=sum(document.leaves for document in documents),
@@ -469,17 +363,6 @@ class Index:
             embedder=identity.name if identity else None,
             dimension=identity.dimension if identity else None,
             splitter=self._store.settings["splitter"],
-            context_sentences=self._context_sentences,
+            context_sentences=self._indexing.context_sentences,
+            title_weight=self._indexing.title_weight,
         )
-
-
-def _counting_row(reader: Reader, document_id: str) -> Flow[Row]:
-    rows = yield from reader.rows([document_id])
-    row = rows.get(document_id)
-    if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {document_id!r} in the index")
-    return row
-
-
-def _ids(row: Row) -> list[str]:
-    return [leaf_id(row.document_id, row.version or "", ordinal) for ordinal in range(row.leaves)]

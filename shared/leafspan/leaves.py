@@ -79,27 +79,25 @@ def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading]) -> list[S
     return sections
 
 
-def indexed_texts(
-    document: Document, leaves: Sequence[Leaf], sections: Sequence[Section], *, context_sentences: int = 0
-) -> list[str]:
-    """What each leaf is indexed under: title, headings, then its own text.
+def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentences: int = 0) -> list[str]:
+    """The text that each leaf is indexed under: its own, and ``context_sentences`` of the leaf before and of that after.
 
-    ``context_sentences`` adds so many sentences of the leaf before and of the leaf after, in place of overlapping chunks.
+    They stand in place of overlapping chunks.
     """
+    if context_sentences:
+        return [_with_neighbours(document.text, leaves, leaf.ordinal, context_sentences) for leaf in leaves]
+    return [document.text[leaf.start : leaf.end] for leaf in leaves]
+
+
+def indexed_heads(document: Document, leaves: Sequence[Leaf], sections: Sequence[Section]) -> list[str]:
+    """The title and the headings that each leaf is indexed under, empty where there is none."""
     paths: list[list[str]] = [[] for _ in leaves]
     for section in sections:
         if section.text and section.text != document.title:
             for ordinal in range(section.first, section.last + 1):
                 paths[ordinal].append(section.text)
-    texts = []
-    for leaf in leaves:
-        body = document.text[leaf.start : leaf.end]
-        if context_sentences:
-            body = _with_neighbours(document.text, leaves, leaf.ordinal, context_sentences)
-        head = [document.title] if document.title else []
-        path = paths[leaf.ordinal]
-        texts.append("\n".join([*head, *([" > ".join(path)] if path else []), body]))
-    return texts
+    title = [document.title] if document.title else []
+    return ["\n".join([*title, *([" > ".join(path)] if path else [])]) for path in paths]
 
 
 def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int) -> str:

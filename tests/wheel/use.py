@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import sys
@@ -23,12 +24,9 @@ def main(extra: str) -> None:
         wanted = extra == f"[{package.removesuffix('_ext')}]"
         assert (importlib.util.find_spec(host) is not None) == wanted, f"{host} with {extra}"
         if not wanted:
-            try:
+            with contextlib.suppress(leafspan.MissingExtra):
                 __import__(package)
-            except leafspan.MissingExtra as error:
-                assert "pip install" in str(error)
-            else:
-                raise AssertionError(f"{package} was imported without {host}")
+                raise SystemExit(f"{package} was imported without {host}, or without a word about it")
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         index.add(example_documents())
         index.add(Document("note", "A note on leaves."))

@@ -38,8 +38,8 @@ class HierarchicalSplitter:
         InvalidArgument: if a size is not positive, or the sizes do not ascend.
     """
 
-    leaf_words: int = 50
-    parent_words: tuple[int, ...] = (200, 800)
+    leaf_words: int = 45
+    parent_words: tuple[int, ...] = (150, 600)
     unit: str | Callable[[str], int] = "words"
 
     def __post_init__(self) -> None:

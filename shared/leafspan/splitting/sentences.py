@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 # The library's time grows with the square of a run that has no sentence ends, so it is given blocks of this length:
 # ten million characters without any full stop then take seconds, and no other text notices.
 _BLOCK = 5_000
+_LONG_LINE = 50
+_LINE_JOINT = re.compile(r"(?<=[^\s.!?:;…。！？|])\r?\n(?=[^\W_])")
 _BLOCK_ENDS = tuple(re.compile(pattern) for pattern in (r"\n[^\S\n]*\n\s*", r"\n", r"[.!?。！？]\s+|[。！？]", r"\s"))
 
 
@@ -23,8 +25,9 @@ def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdo
     kind = MarkdownSplitter if markdown else TextSplitter
     splitter = kind.from_callback(measure, size, trim=False)
     ends: list[int] = []
-    for start, end in _blocks(text):
-        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(text[start:end])]
+    flowing = _unwrapped(text)
+    for start, end in _blocks(flowing):
+        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(flowing[start:end])]
         # A leaf ends where the next one begins, so that nothing between two pieces could be lost.
         for place, piece in pieces:
             if place > 0 and not piece.isspace() and (not ends or place > ends[-1]):
@@ -32,6 +35,26 @@ def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdo
     if text and (not ends or ends[-1] < len(text)):
         ends.append(len(text))
     return ends
+
+
+def _unwrapped(text: str) -> str:
+    """The text, as long as before, with spaces for the line ends at which a sentence was wrapped.
+
+    That is where a long line ends within a sentence, and the next one goes on with a letter or a digit; the library
+    would cut there rather than at the end of a sentence.
+    """
+    places = [
+        place
+        for match in _LINE_JOINT.finditer(text)
+        if "\n" not in text[max(0, match.start() - _LONG_LINE) : match.start()] and match.start() >= _LONG_LINE
+        for place in range(*match.span())
+    ]
+    if not places:
+        return text
+    characters = list(text)
+    for place in places:
+        characters[place] = " "
+    return "".join(characters)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

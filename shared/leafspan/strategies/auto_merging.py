@@ -31,8 +31,8 @@ class AutoMerging:
     threshold: float = 0.5
     fill_gaps: int = 1
     max_level: int | None = None
-    max_words: int | None = 800
-    score: Literal["mean", "max"] = "mean"
+    max_words: int | None = 400
+    score: Literal["mean", "max"] = "max"
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or not 0 <= self.threshold <= 1:

@@ -16,7 +16,7 @@ from leafspan.values import Found, Query
 class ParentDocument:
     """The nodes above the hits of ``base`` at ``level``, in the order of the hits, each once; the best hit's score.
 
-    ``level`` 1 is the parents of leaves (about 200 words by default), 2 theirs (800); None, or more than there are, the
+    ``level`` 1 is the parents of leaves (up to 150 words by default), 2 theirs (600); None, or more than there are, the
     whole document. ``max_parents``: at most so many.
 
     Raises:

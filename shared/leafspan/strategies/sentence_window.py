@@ -24,7 +24,7 @@ class SentenceWindow:
     """
 
     base: Strategy = field(default_factory=Vector)
-    before: int = 1
+    before: int = 0
     after: int = 1
 
     def __post_init__(self) -> None:
