@@ -256,6 +256,16 @@ def test_a_missing_index_is_an_error_where_none_is_to_be_made(tmp_path: Path):
         Index.open(tmp_path / "kb", name="other", create=False)
 
 
+def test_what_is_no_index_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InvalidArgument, match="path must be a folder, got the file"):
+        Index.open(tmp_path / "file")
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "chroma.sqlite3").write_text("no database at all, but long enough to be taken for one" * 100)
+    with pytest.raises(IndexMismatch, match="cannot be opened as a Chroma database"):
+        Index.open(tmp_path / "kb")
+
+
 def test_several_indexes_can_share_a_folder(tmp_path: Path):
     with Index.open(tmp_path, name="one") as one, Index.open(tmp_path, name="two") as two:
         one.add(Document("a", "In one."))

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
-from leafspan.store.folder import folder_at
+from leafspan.store.folder import Folder, folder_at
 from leafspan.store.store import (
     ClientStore,
     Connection,
@@ -45,7 +45,9 @@ def open_store(
     place = Path(path or "")
     if not create and not (place / "chroma.sqlite3").exists():
         raise IndexNotFound(f"there is no index in {str(place)!r}")
-    folder = yield Call(folder_at, (place, client))
+    if place.exists() and not place.is_dir():
+        raise InvalidArgument(f"path must be a folder, got the file {str(place)!r}")
+    folder = yield Call(_folder, (place, client))
     opened = yield Call(folder.reopened_reader)
     try:
         found = yield Call(_find, (opened.client, name))
@@ -72,6 +74,15 @@ def open_store(
 
 # Chroma's own ef_search of 100 finds 95 % of the nearest 24 of 30,000 leaves, 200 finds 98 % for a tenth more time.
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "ef_search": 200}}}
+
+
+def _folder(place: Path, client: Any) -> Folder:
+    from chromadb.errors import ChromaError
+
+    try:
+        return folder_at(place, client)
+    except ChromaError as error:
+        raise IndexMismatch(f"what is in {str(place)!r} cannot be opened as a Chroma database: {error}") from error
 
 
 def _find(client: Any, name: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
-from leafspan.errors import LeafspanError, WriterBusy
+from leafspan.errors import IndexMismatch, LeafspanError, WriterBusy
 from leafspan.store.collection import Collection
 from leafspan.store.folder import Folder
 from leafspan.store.manifest import Row, unpack_rows
@@ -268,8 +268,14 @@ def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None
     return stored
 
 
-def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings from the collection's metadata."""
+def read_settings(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings from the collection's metadata.
+
+    Raises:
+        IndexMismatch: if the collection is somebody else's.
+    """
+    if not metadata or "leafspan" not in metadata:
+        raise IndexMismatch("the manifest's collection was not made by leafspan; choose another name for the index")
     return dict(json.loads(metadata["leafspan"]))
 
 
