@@ -9,18 +9,11 @@ from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.store.client_store import ClientStore, Connection, client_call
 from leafspan.store.folder import Folder, folder_at
-from leafspan.store.store import (
-    ClientStore,
-    Connection,
-    FolderStore,
-    Store,
-    client_call,
-    leaves_name,
-    manifest_name,
-    read_settings,
-    settings_with,
-)
+from leafspan.store.folder_store import FolderStore
+from leafspan.store.naming import leaves_name, manifest_name, read_settings, settings_with
+from leafspan.store.store import Store
 from leafspan.structure import FORMAT
 
 

@@ -1,0 +1,107 @@
+"""An index behind a server, or in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engine import Call, Flow
+from leafspan.errors import WriterBusy
+from leafspan.store.collection import Collection
+from leafspan.store.naming import manifest_name, read_embedder, settings_with
+from leafspan.store.reading import Reader
+from leafspan.store.writing import Writer
+
+
+class ClientStore:
+    """An index behind any other client (a server, Chroma Cloud, or in memory): the manifest is asked at each reading.
+
+    Writers of other processes are not locked out, so a writer only touches its own documents: each is replaced as a
+    whole, and what a killed writer has left lying about is never shown, and swept up by the next ``add`` of the document
+    or by ``Index.doctor``. Two processes must not write the same document at the same time.
+    """
+
+    def __init__(self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection) -> None:
+        self.client = client
+        self.settings = settings
+        self.batch = connection.batch
+        self._connection = connection
+        self._leaves = connection.leaves
+        self._manifest = connection.manifest
+        self._manifest_name = manifest_name(name)
+        self._mutex = threading.Lock()
+
+    @property
+    def interrupted(self) -> bool:
+        """See Store: other processes cannot be told of it."""
+        return False
+
+    def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
+        """See Store."""
+        yield from ()  # a flow like the others, though it has nothing to ask
+        return Reader(self._leaves, self._manifest, rows=None, has_changed=lambda: True, leave=lambda: None, stale=stale)
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+        """See Store."""
+        turn = _Turn(self._mutex)
+        try:
+            yield Call(turn.take, (timeout,), finish=True)
+            reader = yield from self.reader(set())
+            rows = dict((yield from reader.rows(ids)))
+        except BaseException:
+            turn.give_back()
+            raise
+        return Writer(self._leaves, self._manifest, rows=rows, advance=lambda: None, stop=lambda _: turn.give_back())
+
+    def embedder(self) -> Flow[EmbedderIdentity | None]:
+        """See Store."""
+        handle = yield self._connection.call("get_collection", self._manifest_name, embedding_function=None)
+        return read_embedder(handle.metadata)
+
+    def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
+        """See Store."""
+        yield from self._manifest.modify(settings_with(self.settings, identity))
+
+    def close(self) -> None:
+        """See Store."""
+
+
+class Connection:
+    """A client's two collections, and how to call the client: directly, or as coroutines where it is asynchronous."""
+
+    def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any = None, manifest: Any = None) -> None:
+        self._client = client
+        self._native = native
+        self.batch = batch
+        self.leaves = Collection(leaves, batch, native=native)
+        self.manifest = Collection(manifest, batch, native=native)
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Call:
+        """The call of a method of the client."""
+        return client_call(self._client, method, arguments, options, native=self._native)
+
+
+def client_call(client: Any, method: str, arguments: tuple[Any, ...], options: dict[str, Any], *, native: bool) -> Call:
+    """The call of a method of a client, which is a coroutine function where the client is asynchronous."""
+    function = getattr(client, method)
+    return Call(None if native else function, arguments, options, native=function if native else None)
+
+
+class _Turn:
+    """One writer's turn at a lock, given back at most once, and only if it was taken."""
+
+    def __init__(self, mutex: threading.Lock) -> None:
+        self._mutex = mutex
+        self._taken = False
+
+    def take(self, timeout: float) -> None:
+        self._taken = self._mutex.acquire(timeout=timeout)
+        if not self._taken:
+            raise WriterBusy(f"another thread has been writing for more than the timeout of {timeout:g} seconds")
+
+    def give_back(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._mutex.release()

@@ -1,0 +1,115 @@
+"""An index in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engine import Call, Flow
+from leafspan.errors import LeafspanError
+from leafspan.store.folder import Folder
+from leafspan.store.manifest import Row, unpack_rows
+from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with
+from leafspan.store.reading import Reader
+from leafspan.store.writing import Writer
+
+
+class FolderStore:
+    """An index in a folder: the manifest is held in memory and kept current by the folder's change counter."""
+
+    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any]) -> None:
+        self._folder: Folder | None = folder
+        self._leaves_name = leaves_name(name)
+        self._manifest_name = manifest_name(name)
+        self._rows: tuple[int, dict[str, Row]] = (-1, {})
+        self.settings = settings
+        self.batch = folder.opened().batch
+
+    @property
+    def interrupted(self) -> bool:
+        """See Store."""
+        return self._open_folder().changes.writing
+
+    def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
+        """See Store."""
+        folder = self._open_folder()
+        count = folder.changes.count  # first: what is opened and read after it can only be newer
+        opened = folder.reader()
+        if opened is None:
+            opened = yield Call(folder.reopened_reader)
+        try:
+            for name in (self._leaves_name, self._manifest_name):
+                if name not in opened.collections:
+                    yield Call(opened.collection, (name,))
+            manifest = opened.collections[self._manifest_name]
+            known = self._rows  # others may put theirs in its place at any time
+            if known[0] != count:
+                records = yield from manifest.scan(["metadatas"])
+                self._rows = known = (count, unpack_rows(records))
+            return Reader(
+                opened.collections[self._leaves_name],
+                manifest,
+                rows=known[1],
+                has_changed=lambda: folder.changes.count != count,
+                leave=opened.leave,
+                stale=stale,
+            )
+        except BaseException:
+            opened.leave()
+            raise
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+        """See Store."""
+        folder = self._open_folder()
+        lock = folder.writer_lock()
+        try:
+            yield Call(folder.start_writing, (lock, timeout), finish=True)
+            reader = yield from self.reader(set())
+            reader.leave()
+            rows = dict((yield from reader.rows()))
+        except BaseException:
+            folder.stop_writing(lock)
+            raise
+
+        def advance() -> None:
+            # A new mapping each time: readers go on with the one they hold.
+            self._rows = (folder.advance(), dict(rows))
+
+        opened = folder.opened()
+        return Writer(
+            opened.collection(self._leaves_name),
+            opened.collection(self._manifest_name),
+            rows=rows,
+            advance=advance,
+            stop=lambda whole: folder.stop_writing(lock, whole=whole),
+        )
+
+    def embedder(self) -> Flow[EmbedderIdentity | None]:
+        """See Store."""
+        folder = self._open_folder()
+        opened = folder.reader() or (yield Call(folder.reopened_reader))
+        try:
+            handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+            return read_embedder(handle.metadata)
+        finally:
+            opened.leave()
+
+    def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
+        """See Store."""
+        manifest = self._open_folder().opened().collection(self._manifest_name)
+        yield from manifest.modify(settings_with(self.settings, identity))
+
+    @property
+    def client(self) -> Any:
+        """See Store."""
+        return self._open_folder().opened().client
+
+    def close(self) -> None:
+        """See Store."""
+        self._folder = None
+
+    def _open_folder(self) -> Folder:
+        if self._folder is None:
+            raise LeafspanError("this index is closed; open it again")
+        return self._folder
