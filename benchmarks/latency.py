@@ -23,11 +23,12 @@ from typing import Any
 
 import chromadb
 import numpy as np
-from llama_index.core import StorageContext
-from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.retrievers import AutoMergingRetriever as LlamaIndexAutoMerging
-from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import langchain_ext
 from leafspan import Document, Index
@@ -156,37 +157,51 @@ def plain_query(bench: Bench) -> Callable[[str], Any]:
 
 
 def llamaindex_auto_merging(bench: Bench) -> Callable[[str], Any]:
-    """LlamaIndex's retriever over the same leaves and parents, from the same plain collection, parents in memory.
-
-    Its base takes ids and distances from Chroma and the nodes from memory, which is quicker than LlamaIndex's own
-    Chroma store.
-    """
+    """LlamaIndex's auto-merging over the same leaves in Chroma, by its own Chroma store, with the parents in memory."""
     nodes: dict[str, TextNode] = {}
     for stored in bench.index.leaves():
         nodes[stored.id] = TextNode(id_=stored.id, text=stored.text)
+    leaf_ids = list(nodes)
     for leaf_id, levels in _ancestors(bench.index).items():
         child = leaf_id
         for parent in levels:
             if parent not in nodes:
                 nodes[parent] = TextNode(id_=parent, text="", relationships={NodeRelationship.CHILD: []})
             nodes[child].relationships[NodeRelationship.PARENT] = RelatedNodeInfo(node_id=parent)
-            children = nodes[parent].relationships[NodeRelationship.CHILD]
-            if not any(known.node_id == child for known in reversed(children[-1:])):
+            children: Any = nodes[parent].relationships[NodeRelationship.CHILD]
+            if not children or children[-1].node_id != child:
                 children.append(RelatedNodeInfo(node_id=child))
             child = parent
     docstore = SimpleDocumentStore()
     docstore.add_documents(list(nodes.values()))
-
-    class Leaves(BaseRetriever):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            answer = bench.plain.query(
-                query_embeddings=WORDLLAMA.queries([query_bundle.query_str]), n_results=CANDIDATES, include=["distances"]
-            )
-            found = docstore.get_nodes(answer["ids"][0])
-            return [NodeWithScore(node=n, score=1 - d) for n, d in zip(found, answer["distances"][0], strict=True)]
-
-    retriever = LlamaIndexAutoMerging(Leaves(), StorageContext.from_defaults(docstore=docstore))
+    collection = bench.client.create_collection(
+        "llamaindex", embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+    )
+    store = ChromaVectorStore(chroma_collection=collection)
+    for begin in range(0, len(leaf_ids), 5000):
+        ids = leaf_ids[begin : begin + 5000]
+        page = bench.plain.get(ids=ids, include=["embeddings"])
+        vectors = dict(zip(page["ids"], page["embeddings"].tolist(), strict=True))
+        for id_ in ids:
+            nodes[id_].embedding = vectors[id_]
+        store.add([nodes[id_] for id_ in ids])
+    base = VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex()).as_retriever(similarity_top_k=CANDIDATES)
+    retriever = LlamaIndexAutoMerging(base, StorageContext.from_defaults(docstore=docstore))
     return retriever.retrieve
+
+
+class InLlamaIndex(BaseEmbedding):
+    """WordLlama for LlamaIndex."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        embedded: list[float] = WORDLLAMA.documents([text])[0].tolist()
+        return embedded
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
 
 
 def _ancestors(index: Index) -> dict[str, list[str]]:

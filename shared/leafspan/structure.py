@@ -40,5 +40,11 @@ def unpack(leaf_id: str, packed: str) -> Leaf:
     if form != FORMAT:
         raise IndexMismatch(f"leaf {leaf_id!r} is stored in format {form!r}, this version of leafspan reads {FORMAT!r}")
     ordinal, start, end, words = map(int, place.split(","))
-    ancestors = tuple(Ancestor(*map(int, level.split(","))) for level in levels)
+    ancestors = tuple(map(_unpack_ancestor, levels))
     return Leaf(document_id, version, ordinal, start, end, words, ancestors)
+
+
+@lru_cache(maxsize=8192)
+def _unpack_ancestor(packed: str) -> Ancestor:
+    """Cached, since hits stand close together, and the same ones come up again and again."""
+    return Ancestor(*map(int, packed.split(",")))
