@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackManager
@@ -36,4 +37,4 @@ def as_strategy(base: Any, child: BaseCallbackManager | None = None) -> Strategy
 
 def _result(document: Document) -> OutsideResult:
     score = document.metadata.get("score")
-    return OutsideResult(document.id, document.page_content, score if isinstance(score, int | float) else None)
+    return OutsideResult(document.id, document.page_content, float(score) if isinstance(score, Real) else None)

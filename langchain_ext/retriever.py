@@ -9,7 +9,7 @@ from typing import Any, Self
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from langchain_ext.documents import to_document
 from langchain_ext.outside import as_strategy
@@ -23,6 +23,8 @@ class SpanRetriever(BaseRetriever):
     Each of the four can also be given to a call, ``retriever.invoke(question, k=3)``, in place of the retriever's own.
     With ``explain``, Documents carry a ``trace`` in their metadata.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     index: Index
     k: int | None = None

@@ -20,4 +20,5 @@ def splitter_from(text_splitter: Any) -> Splitter:
         raise InvalidArgument(f"a LangChain text splitter must have split_text, got {text_splitter!r}")
     kind = type(text_splitter).__name__
     size, overlap = getattr(text_splitter, "_chunk_size", None), getattr(text_splitter, "_chunk_overlap", None)
-    return ChunkSplitter(text_splitter.split_text, f"{kind}(chunk_size={size}, chunk_overlap={overlap})")
+    name = f"{kind}(chunk_size={size}, chunk_overlap={overlap})"
+    return ChunkSplitter(text_splitter.split_text, name, overlap if isinstance(overlap, int) else 0)

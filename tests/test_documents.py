@@ -64,4 +64,6 @@ def test_one_document_or_any_iterable_can_be_added(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         assert index.add(Document("a", "One.")).added == ("a",)
         assert index.add({"id": "b", "text": "Two."}).added == ("b",)
+        assert index.add(LangChainDocument(id="c", page_content="Three.")).added == ("c",)
+        assert index.add(LlamaIndexDocument(id_="d", text="Four.")).added == ("d",)
         assert index.add(Document(str(n), "Text.") for n in range(3)).added == ("0", "1", "2")

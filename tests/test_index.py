@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import re
 import threading
 from pathlib import Path
@@ -381,3 +382,119 @@ def test_a_client_that_is_asynchronous_is_refused_by_blocking_methods():
     Client.__abstractmethods__ = frozenset()
     with pytest.raises(LeafspanError, match="use the methods that start with 'a'"):
         Index.open(client=Client())
+
+
+def test_ties_go_by_document_then_position(tmp_path: Path):
+    with Index.open(tmp_path, title_weight=0) as index:
+        index.add([Document(id_, "The same text. ") for id_ in "zyxabc"])
+        found = index.retrieve("The same text.", Vector(), k=6)
+    assert [passage.document_id for passage in found] == list("abcxyz")
+    assert all(-1 <= passage.score <= 1 for passage in found)
+
+
+def test_ids_to_delete_may_come_from_a_generator(index: Index):
+    assert index.delete(id_ for id_ in ["tea"]) == ["tea"]
+    for wrong in ("tea", None, [1]):
+        with pytest.raises(InvalidArgument, match="ids must be a list of strings"):
+            index.delete(wrong)
+
+
+@pytest.mark.parametrize("name", ["my kb", "-", "ä", "", None, 7])
+def test_names_that_chroma_does_not_take_are_refused(tmp_path: Path, name):
+    with pytest.raises(InvalidArgument, match="name must be letters, digits, "):
+        Index.open(tmp_path, name=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"path": 5}, "path must be a string or a pathlib.Path, got 5"),
+        ({"client": "http://localhost"}, "client must be a client that chromadb makes, got 'http://localhost'"),
+        ({"path": "kb", "timeout": "1"}, "timeout must be a number of seconds >= 0, got '1'"),
+        ({"path": "kb", "timeout": -1}, "timeout must be a number of seconds >= 0, got -1"),
+        ({"path": "kb", "context_sentences": -1}, "context_sentences must be a whole number >= 0, got -1"),
+    ],
+)
+def test_bad_options_of_opening_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match=message):
+        Index.open(**options)
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_home_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Index.open("~/kb").close()
+    Index.open("~/kb", create=False).close()
+    assert (tmp_path / "kb" / "chroma.sqlite3").exists()
+
+
+def test_databases_of_one_folder_do_not_see_each_other(tmp_path: Path):
+    settings = {"anonymized_telemetry": False}
+    with Index.open(tmp_path) as index:
+        index.add(Document("secret", "Not for others."))
+        admin = chromadb.AdminClient(chromadb.Settings(is_persistent=True, persist_directory=str(tmp_path), **settings))
+        admin.create_database("tenant_b")
+        other = chromadb.PersistentClient(tmp_path, database="tenant_b", settings=chromadb.Settings(**settings))
+        assert Index.open(client=other).documents() == []
+        index.add(Document("another", "Which makes others open it anew."))
+        assert Index.open(client=other).documents() == []
+
+
+@pytest.mark.parametrize("query", [[float("nan")] * 256, [1e39] * 256, Query(vector=(float("inf"),) * 256)])
+def test_vectors_that_are_not_finite_are_refused(index: Index, query):
+    with pytest.raises(InvalidArgument, match="a query's vector must be of finite 32-bit numbers"):
+        index.retrieve(query)
+
+
+def test_a_query_may_hold_an_array(index: Index):
+    assert index.retrieve(Query(vector=_embed("bees"))) == index.retrieve(_embed("bees"))
+
+
+@pytest.mark.parametrize("where", [{"a": float("nan")}, {"#document": "x"}, {"a": {"$in": list(range(40_000))}}])
+def test_filters_that_chroma_fails_on_are_refused(index: Index, where):
+    with pytest.raises(InvalidArgument, match="where must be a filter that Chroma takes"):
+        index.retrieve("question", where=where)
+
+
+def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
+    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves, got AutoMerging"):
+        SentenceWindow(base=AutoMerging())
+    with pytest.raises(InvalidArgument, match=r"base must be a strategy such as Vector\(\), got 0.7"):
+        AutoMerging(base=0.7)
+    with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as AutoMerging\(\)"):
+        index.retrieve("question", AutoMerging)
+
+
+def test_what_is_listed_can_be_changed_without_changing_the_index(index: Index):
+    index.documents()[0].metadata["mine"] = 1
+    index.get("bees").metadata["mine"] = 1
+    assert "mine" not in index.documents()[0].metadata
+
+
+def test_an_enumeration_of_texts_is_stored_as_its_text(index: Index):
+    class Colour(str, enum.Enum):  # noqa: UP042 - not a StrEnum, whose str() is its text
+        RED = "red"
+
+    index.add(Document("m", "Text.", metadata={"colour": Colour.RED}))
+    assert index.leaves("m")[0].metadata == {"colour": "red"}
+
+
+def test_a_word_counts_once_though_leaves_cut_it(tmp_path: Path):
+    with Index.open(tmp_path, splitter=HierarchicalSplitter(leaf_words=2, parent_words=(8,))) as index:
+        index.add(Document("a", "x" * 60 + " two"))
+        assert [leaf.end for leaf in index.leaves()][0] < 60
+        assert index.documents()[0].words == 2
+
+
+async def test_splitting_leaves_the_event_loop_free(tmp_path: Path):
+    loop_thread = threading.get_ident()
+    seen = []
+
+    def watching(text: str) -> list[Cut]:
+        seen.append(threading.get_ident() == loop_thread)
+        return [Cut(len(text))]
+
+    index = await Index.aopen(tmp_path, splitter=watching)
+    await index.aadd([Document("a", "One."), Document("b", "Two.")])
+    assert seen == [False, False]

@@ -180,6 +180,7 @@ def test_options_can_be_configured_at_run_time(shared_index: Index):
         ({"k": -1}, "k must be a whole number >= 1, got -1"),
         ({"base": "vector"}, "base must be a strategy or a LangChain retriever, got 'vector'"),
         ({"index": "kb"}, "instance of Index"),
+        ({"treshold": 0.9}, "Extra inputs are not permitted"),
     ],
 )
 def test_bad_options_are_refused_when_the_retriever_is_made(shared_index: Index, options, message):
@@ -304,6 +305,13 @@ def test_an_ensemble_accepts_our_retrievers(shared_index: Index, adapter):
     ensemble = EnsembleRetriever(retrievers=[ours, VectorRetriever(index=shared_index, k=3)], weights=[0.7, 0.3])
     found = ensemble.invoke(QUESTIONS[0])
     assert found[0].page_content == ours.invoke(QUESTIONS[0])[0].page_content
+
+
+def test_a_splitter_is_followed_through_text_that_repeats_itself():
+    text = "a b " * 100
+    cuts = splitter_from(RecursiveCharacterTextSplitter(chunk_size=50, chunk_overlap=10))(text)
+    assert cuts[-1].end == len(text)
+    assert 8 <= len(cuts) <= 11
 
 
 def test_a_langchain_splitter_can_cut_the_leaves(tmp_path):

@@ -82,7 +82,7 @@ def test_every_level_partitions_the_document_into_whole_nodes_of_the_level_below
             assert node.first <= below[0]
             assert below[1] <= node.last
             assert (node.start, node.end) == (leaves[node.first].start, leaves[node.last].end)
-            assert node.words == sum(inner.words for inner in leaves[node.first : node.last + 1])
+            assert node.words == count_words(text[node.start : node.end])
             below = (node.first, node.last)
         assert leaf.ancestors[-1].first == 0
         assert leaf.ancestors[-1].last == len(leaves) - 1

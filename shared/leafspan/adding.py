@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from leafspan.blending import blend
-from leafspan.engine import Flow
+from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument, InvalidDocument, WriterBusy
 from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.progress import Progress
@@ -76,7 +76,7 @@ def prepare(document: Document, indexing: Indexing, old: Row | None = None) -> P
         metadata=document.metadata,
         sections=tuple(sections),
         characters=len(document.text),
-        words=sum(leaf.words for leaf in leaves),
+        words=leaves[0].ancestors[-1].words if leaves else 0,
     )
     texts = indexed_texts(document, leaves, context_sentences=indexing.context_sentences)
     return Prepared(document, row, leaves, texts, indexed_heads(document, leaves, sections))
@@ -104,7 +104,7 @@ def adding(
         return (yield from _write(store, group, vectors, timeout, progress))
 
     stream = iter(documents)
-    while chunk := list(islice(stream, _LOOK)):
+    while chunk := (yield Call(_next, (stream,))):
         for document in chunk:
             if document.id in seen:
                 raise InvalidDocument(f"document {document.id!r} occurs twice in one add; ids must differ")
@@ -119,7 +119,7 @@ def adding(
                     unfinished.append(document.id)
                 progress.advance(1)
                 continue
-            prepared = prepare(document, indexing, old)
+            prepared = yield Call(prepare, (document, indexing, old))
             full = size + len(prepared.leaves) > store.batch or len(group) == store.batch
             if group and full:
                 done.update((yield from write(group)))
@@ -134,9 +134,12 @@ def adding(
     return Added(new, tuple(id_ for id_, was_there in done.items() if was_there), unchanged)
 
 
-def deleting(store: Store, ids: Sequence[str], *, timeout: float) -> Flow[list[str]]:
+def deleting(store: Store, wanted: Iterable[str], *, timeout: float) -> Flow[list[str]]:
     """Delete documents; the ids of those that were there."""
-    if isinstance(ids, str) or not all(isinstance(id_, str) for id_ in ids):
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+        raise InvalidArgument(f"ids must be a list of strings, got {wanted!r}")
+    ids = list(wanted)
+    if not all(isinstance(id_, str) for id_ in ids):
         raise InvalidArgument(f"ids must be a list of strings, got {ids!r}")
     writer = yield from store.start_writing(timeout, ids)
     try:
@@ -179,7 +182,8 @@ def _embed(embed: Embed, group: Sequence[Prepared], title_weight: float, progres
         progress.embedded(len(piece))
     if not texts:
         return [[] for _ in group]
-    blended = iter(blend(vectors[: len(texts)], vectors[len(texts) :], [*map(places.get, heads)], title_weight))
+    rows = [*map(places.get, heads)]
+    blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], rows, title_weight))))
     return [list(islice(blended, len(prepared.leaves))) for prepared in group]
 
 
@@ -204,6 +208,11 @@ def _write(
         writer.stop()
     progress.advance(len(group))
     return done
+
+
+def _next(documents: Iterator[Document]) -> list[Document]:
+    """Some more documents, which may be files yet to be read."""
+    return list(islice(documents, _LOOK))
 
 
 def _pieces(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -28,6 +28,8 @@ def examining(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]
         findings = [Finding(row.document_id, _describe(row), mend) for row in writer.rows.values() if _half_done(row)]
         if mend:
             yield from recover(writer)
+        elif findings:
+            writer.leave_unfinished()
         ids = yield from reading(store, lambda reader: reader.leaf_ids())
         there: dict[tuple[str, str], set[int]] = defaultdict(set)
         strange = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from leafspan.errors import InvalidDocument
 from leafspan.metadata import clean_metadata
@@ -15,20 +16,24 @@ SUFFIXES = (".md", ".markdown", ".txt", ".text")
 """The files that are taken from a folder, but for hidden ones."""
 
 
-def read_documents(things: Iterable[object]) -> Iterator[Document]:
+def read_documents(things: Any) -> Iterator[Document]:
     """A checked document for each thing, in order; a folder gives one for each text or Markdown file below it.
 
     Raises:
         InvalidDocument: for a thing that is no document, or one that cannot be stored.
     """
-    if isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable):
-        things = [things]
-    for thing in things:
+    for thing in [things] if _is_one(things) else things:
         if isinstance(thing, Path):
             for path in _files(thing):
                 yield check_document(_from_file(path))
         else:
             yield check_document(to_document(thing))
+
+
+def _is_one(things: object) -> bool:
+    """One document or path, rather than several; the frameworks' Documents can be iterated, over their fields."""
+    one = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable)
+    return one or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
 def to_document(thing: object) -> Document:
@@ -50,7 +55,9 @@ def to_document(thing: object) -> Document:
     if isinstance(thing, Mapping):
         unknown = set(thing) - {"id", "text", "title", "metadata"}
         if unknown or not {"id", "text"} <= set(thing):
-            raise InvalidDocument(f"a mapping must have id and text, may have title and metadata, got keys {sorted(thing)}")
+            raise InvalidDocument(
+                f"a mapping must have id and text, may have title and metadata, got keys {sorted(map(str, thing))}"
+            )
         return Document(**thing)
     hint = "; for a file, pass a pathlib.Path" if isinstance(thing, str) else ""
     raise InvalidDocument(

@@ -6,7 +6,7 @@ LeafspanError
 ├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
 ├── DocumentNotFound    (also a KeyError)       no document of that id
 ├── IndexNotFound       (also a FileNotFoundError)  nothing to open, and creating was not wanted
-├── IndexMismatch                               the index was made with another embedder, splitter or format
+├── IndexMismatch                               the index was made with another embedder or options
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── Overtaken           (also a RuntimeError)   writers replaced what was being read, again and again
 └── MissingExtra        (also an ImportError)   an optional part is not installed
@@ -43,7 +43,7 @@ class IndexNotFound(LeafspanError, FileNotFoundError):
 
 
 class IndexMismatch(LeafspanError):
-    """The index was made with another embedder, splitter or format; the message names both."""
+    """The index was made with another embedder, splitter, weight or format; the message names both."""
 
 
 class WriterBusy(LeafspanError, TimeoutError):

@@ -11,7 +11,7 @@ from leafspan.checked_embedder import CheckedEmbedder
 from leafspan.doctor import Finding, examining
 from leafspan.documents import read_documents
 from leafspan.embedding import Embedder, to_embedder
-from leafspan.engine import Flow, arun, run
+from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import IndexMismatch, InvalidArgument
 from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
 from leafspan.packing import Budget
@@ -66,7 +66,8 @@ class Index:
         writer.
 
         Raises:
-            InvalidArgument: if not exactly one of ``path`` and ``client`` is given.
+            InvalidArgument: if not exactly one of ``path`` and ``client`` is given, or an option is out of its range.
+            WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
             IndexMismatch: if it was made with another splitter, weight or format. Another embedder is noticed, and raises
                 the same, at the first embedding.
@@ -128,15 +129,16 @@ class Index:
         """Like ``add``."""
         return await arun(self._adding(documents, progress))
 
-    def delete(self, ids: Sequence[str]) -> list[str]:
+    def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete documents by id; the ids of those that were there. Unknown ids do not matter.
 
         Raises:
+            InvalidArgument: if ``ids`` is anything but a list (or other iterable) of strings.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         return run(deleting(self._store, ids, timeout=self._timeout))
 
-    async def adelete(self, ids: Sequence[str]) -> list[str]:
+    async def adelete(self, ids: Iterable[str]) -> list[str]:
         """Like ``delete``."""
         return await arun(deleting(self._store, ids, timeout=self._timeout))
 
@@ -303,7 +305,7 @@ class Index:
         return self._store.client
 
     def close(self) -> None:
-        """Let go of the files. An index behind a client of yours leaves that client open."""
+        """Let go of the files. An index behind a client of yours leaves that client open, and can still be used."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -316,12 +318,11 @@ class Index:
         if self._indexing.splitter is None:
             recorded = self._store.settings["splitter"]
             raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
-        things = documents if isinstance(documents, Iterable) else [documents]
+        checked: Iterable[Document] = read_documents(documents)
         total = None
-        checked: Iterable[Document] = read_documents(things)
-        if isinstance(things, Sequence):
-            checked = list(checked)
-            total = len(checked)
+        if isinstance(documents, Sequence):
+            checked = yield Call(list, (checked,))
+            total = len(list(checked))
         progress = Progress(total, show=show)
         try:
             return (
@@ -338,7 +339,7 @@ class Index:
             progress.close()
 
     def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
-        if strategy is not None and not callable(getattr(strategy, "retrieve", None)):
+        if isinstance(strategy, type) or not (strategy is None or callable(getattr(strategy, "retrieve", None))):
             raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
         queries, single = to_queries(query)
         vectors = [each.vector for each in queries if each.vector is not None]

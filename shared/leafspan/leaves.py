@@ -35,26 +35,42 @@ def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[L
         return []
     starts = [0, *(cut.end for cut in cuts[:-1])]
     words = [count_words(document.text[start : cut.end]) for start, cut in zip(starts, cuts, strict=True)]
+    # A word that was cut in two counts in both leaves, but only once in what holds them.
+    begun = [n - _is_within_word(document.text, start) for n, start in zip(words, starts, strict=True)]
+    top = max(cut.level for cut in cuts) + 1
     levels = []
-    for level in range(1, max(cut.level for cut in cuts) + 1):
-        levels.append(_nodes([i for i, cut in enumerate(cuts) if cut.level >= level], cuts, starts, words, level))
-    levels.append(_nodes([len(cuts) - 1], cuts, starts, words, max(cut.level for cut in cuts) + 1))
+    for level in range(1, top + 1):
+        lasts = [i for i, cut in enumerate(cuts) if cut.level >= level and i < len(cuts) - 1]
+        levels.append(_nodes([*lasts, len(cuts) - 1], cuts, starts, words, begun, level))
     return [
         Leaf(document.id, version, i, starts[i], cuts[i].end, words[i], ancestors)
         for i, ancestors in enumerate(zip(*levels, strict=True))
     ]
 
 
+def _is_within_word(text: str, place: int) -> bool:
+    """Whether a cut at this place leaves a piece of one word on either side."""
+    around = text[place - 1 : place + 1] if place else ""
+    return len(around.strip()) == 2 and count_words(around) == 1
+
+
 def _nodes(
-    lasts: Sequence[int], cuts: Sequence[Cut], starts: Sequence[int], words: Sequence[int], level: int
+    lasts: Sequence[int],
+    cuts: Sequence[Cut],
+    starts: Sequence[int],
+    words: Sequence[int],
+    begun: Sequence[int],
+    level: int,
 ) -> list[Ancestor]:
     """For every leaf its node at a level whose nodes end with these leaves."""
     nodes: list[Ancestor] = []
     first = 0
-    for last in lasts if lasts and lasts[-1] == len(cuts) - 1 else [*lasts, len(cuts) - 1]:
+    for last in lasts:
         # Its children end where the level below ends, and the last of them with itself.
         children = 1 + sum(cut.level >= level - 1 for cut in cuts[first:last])
-        node = Ancestor(first, last, children, starts[first], cuts[last].end, sum(words[first : last + 1]))
+        node = Ancestor(
+            first, last, children, starts[first], cuts[last].end, words[first] + sum(begun[first + 1 : last + 1])
+        )
         nodes += [node] * (last + 1 - first)
         first = last + 1
     return nodes

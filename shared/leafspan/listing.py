@@ -44,7 +44,7 @@ def listing(store: Store) -> Flow[list[DocumentInfo]]:
     """All documents, in the order of their ids."""
     rows = yield from reading(store, Reader.rows)
     return [
-        DocumentInfo(row.document_id, row.title, row.metadata, row.leaves, row.words, row.characters)
+        DocumentInfo(row.document_id, row.title, dict(row.metadata), row.leaves, row.words, row.characters)
         for _, row in sorted(rows.items())
         if row.version is not None
     ]
@@ -61,7 +61,7 @@ def getting(store: Store, document_id: str) -> Flow[Document]:
         row = yield from _counting_row(reader, document_id)
         ids = _leaf_ids(row)
         texts = (yield from reader.fetch(ids)) if ids else {}
-        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, row.metadata)
+        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, dict(row.metadata))
 
     return (yield from reading(store, read))
 

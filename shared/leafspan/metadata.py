@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from leafspan.errors import InvalidDocument
 from leafspan.structure import STRUCTURE_KEY
@@ -25,7 +26,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
     for key, value in metadata.items():
         if not isinstance(key, str) or not key:
             raise InvalidDocument(f"metadata keys must be non-empty strings, got {key!r} in document {document_id!r}")
-        if key in RESERVED or key.startswith("chroma:"):
+        if key in RESERVED or key.startswith(("chroma:", "#", "$")):
             raise InvalidDocument(f"metadata key {key!r} of document {document_id!r} is reserved; use another name")
         _check_text(document_id, key, key)
         stored = _clean_value(document_id, key, value)
@@ -45,11 +46,12 @@ def _clean_value(document_id: str, key: str, value: object) -> object:
 
 
 def _clean_scalar(document_id: str, key: str, value: object) -> object:
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
-        value = value.item()
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        scalar: Any = value
+        value = scalar.item()
     if isinstance(value, str):
         _check_text(document_id, key, value)
-        return str(value)
+        return str.__str__(value)  # the text itself, also of an enumeration of texts
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(document_id, key, repr(value))
     if isinstance(value, bool | float):

@@ -27,6 +27,8 @@ class Budget:
     def __post_init__(self) -> None:
         if not isinstance(self.limit, int) or isinstance(self.limit, bool) or self.limit < 1:
             raise InvalidArgument(f"budget must be a whole number >= 1, got {self.limit!r}")
+        if not callable(self.count):
+            raise InvalidArgument(f"count must be a function from a text to a number, got {self.count!r}")
 
 
 def within(items: Iterable[T], sizes: Iterable[int], limit: int) -> list[T]:

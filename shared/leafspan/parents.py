@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leafspan.trace import Trace
-from leafspan.values import Found, Span
+from leafspan.values import Ancestor, Found, Span
 
 
 def rise(hits: Sequence[Found], *, level: int | None) -> list[Found]:
@@ -14,20 +14,18 @@ def rise(hits: Sequence[Found], *, level: int | None) -> list[Found]:
 
     ``level`` 1 is the parents of leaves; None, or more than there are, is the whole document.
     """
-    groups: dict[tuple[str, str, int], list[Found]] = {}
+    groups: dict[Span, list[Found]] = {}
+    nodes: dict[Span, tuple[int, Ancestor]] = {}
     for hit in hits:
         if hit.leaf is not None:
-            height = len(hit.leaf.ancestors) if level is None else min(level, len(hit.leaf.ancestors))
-            first = hit.leaf.ancestors[height - 1].first
-            groups.setdefault((hit.span.document_id, hit.span.version, first), []).append(hit)
+            height = min(level or len(hit.leaf.ancestors), len(hit.leaf.ancestors))
+            node = hit.leaf.ancestors[height - 1]
+            span = Span(hit.leaf.document_id, hit.leaf.version, node.first, node.last, (node.first, node.start))
+            groups.setdefault(span, []).append(hit)
+            nodes[span] = height, node
     parents = []
-    for found in groups.values():
-        leaf = found[0].leaf
-        assert leaf is not None
-        height = len(leaf.ancestors) if level is None else min(level, len(leaf.ancestors))
-        node = leaf.ancestors[height - 1]
-        span = Span(leaf.document_id, leaf.version, node.first, node.last, (node.first, node.start))
-        trace = replace(sum((hit.trace for hit in found), Trace()), parent_level=height)
-        best = max(hit.score for hit in found)
-        parents.append(Found(span, best, trace, found[0].metadata, words=node.words))
+    for span, below in groups.items():
+        height, node = nodes[span]
+        trace = replace(sum((hit.trace for hit in below), Trace()), parent_level=height)
+        parents.append(Found(span, max(hit.score for hit in below), trace, below[0].metadata, words=node.words))
     return parents

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.values import Query
 
+_LARGEST = 3.4e38  # of a 32-bit float
+
 
 def to_queries(thing: Any) -> tuple[list[Query], bool]:
     """The queries in ``thing``, and whether it is a single one: a text, a vector of numbers, a Query, or a list of them.
 
     Raises:
-        InvalidArgument: if it is anything else, a blank text, or one that is not valid Unicode.
+        InvalidArgument: if it is anything else, a blank text, one that is not valid Unicode, or a vector that is not
+            finite.
     """
     if isinstance(thing, str | Query) or not _is_sequence(thing) or (len(thing) and _is_number(thing[0])):
         return [_to_query(thing)], True
@@ -21,24 +25,38 @@ def to_queries(thing: Any) -> tuple[list[Query], bool]:
 
 
 def _to_query(thing: Any) -> Query:
+    if isinstance(thing, str):
+        return Query(text=_text(thing))
     if isinstance(thing, Query):
-        texts = [thing.text] if thing.vector is None and not thing.embedding_texts else thing.embedding_texts
-        if thing.vector is not None or all(text and text.strip() for text in texts):
-            return thing
-    elif isinstance(thing, str):
-        if thing.strip():
-            _check_unicode(thing)
-            return Query(text=thing)
-    elif _is_sequence(thing) and len(thing) and all(map(_is_number, thing)):
-        return Query(vector=tuple(float(number) for number in thing))
-    raise InvalidArgument(f"a query must be a text that is not blank, or a vector of numbers, got {thing!r}")
+        vector = None if thing.vector is None else _vector(thing.vector)
+        texts = tuple(_text(text) for text in thing.embedding_texts)
+        if vector is None and not texts:
+            return Query(text=_text(thing.text))
+        return Query(thing.text, vector, texts)
+    return Query(vector=_vector(thing))
 
 
-def _check_unicode(text: str) -> None:
+def _text(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise _refusal(text)
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"a query must be valid Unicode: {error}") from None
+    return text
+
+
+def _vector(numbers: Any) -> tuple[float, ...]:
+    if not _is_sequence(numbers) or not len(numbers) or not all(map(_is_number, numbers)):
+        raise _refusal(numbers)
+    vector = tuple(float(number) for number in numbers)
+    if not all(math.isfinite(number) and abs(number) < _LARGEST for number in vector):
+        raise InvalidArgument("a query's vector must be of finite 32-bit numbers, got nan, infinity or a larger one")
+    return vector
+
+
+def _refusal(thing: Any) -> InvalidArgument:
+    return InvalidArgument(f"a query must be a text that is not blank, or a vector of numbers, got {thing!r}")
 
 
 def _is_sequence(thing: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,7 +159,7 @@ class _Retrieval:
 
 def _scores(results: Sequence[OutsideResult]) -> Iterator[float]:
     """The results' own scores, where all have one and none rises above the one before; else by rank."""
-    scores = [result.score for result in results if result.score is not None]
+    scores = [float(result.score) for result in results if result.score is not None and math.isfinite(result.score)]
     if len(scores) == len(results) and all(a >= b for a, b in itertools.pairwise(scores)):
         return iter(scores)
     return iter([1 / rank for rank in range(1, len(results) + 1)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a passage came about. ``hits`` are in the order in which they were found."""
+    """How a passage came about. ``hits``: the leaves in it that were found."""
 
     hits: tuple[TracedHit, ...] = ()
     filled: tuple[Filled, ...] = ()
@@ -76,10 +76,6 @@ class Trace:
         if self.window is not None:
             lines.append(f"widened to the neighbours: {self.window[0]} before and {self.window[1]} after")
         return lines
-
-    def as_dict(self) -> dict[str, object]:
-        """The trace as plain values, ready for JSON."""
-        return asdict(self)
 
 
 def _leaves(first: int, last: int) -> str:

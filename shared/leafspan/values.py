@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leafspan.trace import Trace
-
-MetadataValue = str | int | float | bool | Sequence[str] | Sequence[int] | Sequence[float] | Sequence[bool]
-Metadata = Mapping[str, MetadataValue]
 
 
 @dataclass(frozen=True, slots=True)

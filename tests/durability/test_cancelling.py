@@ -18,14 +18,14 @@ async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_pat
     loop = asyncio.get_running_loop()
     waiting = asyncio.Event()
     folder = index._store._folder
-    original = folder.start_writing
+    original = folder.try_writing
 
-    def announced(lock, timeout):
+    def announced(lock):
         loop.call_soon_threadsafe(waiting.set)
-        original(lock, timeout)
+        return original(lock)
 
     holder = run(index._store.start_writing(5, None))
-    monkeypatch.setattr(folder, "start_writing", announced)
+    monkeypatch.setattr(folder, "try_writing", announced)
     task = asyncio.create_task(index.aadd(Document("b", "Two.")))
     await asyncio.wait_for(waiting.wait(), 20)
     task.cancel()
@@ -52,3 +52,9 @@ def test_leaves_of_a_document_replaced_meanwhile_are_those_of_the_new_version(
 
         monkeypatch.setattr(Reader, "fetch_leaves", late)
         assert [leaf.text for leaf in index.leaves("a")] == ["New text."]
+
+
+async def test_many_tasks_that_add_at_once_wait_without_holding_each_other_up(tmp_path: Path):
+    index = await Index.aopen(tmp_path / "kb", timeout=20)
+    await asyncio.gather(*(index.aadd(Document(f"d{n}", "Some text.")) for n in range(20)))
+    assert await index.acount() == 20

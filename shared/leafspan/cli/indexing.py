@@ -19,7 +19,7 @@ def index(
     paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.", show_default=False)],
     into: Annotated[Path, typer.Option(help="The folder of the index; made where there is none.")] = DEFAULT_FOLDER,
     leaf_words: Annotated[
-        int | None, typer.Option(help="Words of a leaf at most; fixed when the index is made, 50 by default.")
+        int | None, typer.Option(help="Words of a leaf at most; fixed when the index is made, 45 by default.")
     ] = None,
     context_sentences: Annotated[
         int | None,

@@ -29,8 +29,8 @@ def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
 class ChunkSplitter:
     """A splitter made of a function that cuts a text into a list of chunks, such as a LangChain splitter's ``split_text``.
 
-    Each chunk is looked for in the text after the start of the one before, so chunks may overlap and may have lost the
-    white space around them.
+    Each chunk is looked for in the text after the one before, from ``overlap`` characters before its end on, so chunks may
+    overlap and may have lost the white space around them.
 
     Raises:
         InvalidDocument: at splitting, if a chunk does not stand in the text as it is.
@@ -38,17 +38,21 @@ class ChunkSplitter:
 
     split: Callable[[str], Sequence[str]]
     name: str
+    overlap: int = 0
 
     def __call__(self, text: str) -> list[Cut]:
         """One level of leaves, each starting where a chunk starts."""
         starts: list[int] = []
         place = 0
         for chunk in self.split(text):
+            # Where a text repeats itself, only the lengths tell which occurrence is meant; they may be off by white space.
             found = text.find(chunk, place)
+            if found < 0:
+                found = text.find(chunk, starts[-1] + 1 if starts else 0)
             if found < 0:
                 raise InvalidDocument(f"{self.name} changed the text: its chunk {chunk[:40]!r} does not stand in it")
             starts.append(found)
-            place = found + 1
+            place = found + max(1, len(chunk) - self.overlap)
         return cuts_at([starts], text)
 
     def describe(self) -> str:

@@ -43,6 +43,8 @@ class HierarchicalSplitter:
     unit: str | Callable[[str], int] = "words"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.parent_words, list | tuple):
+            raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {self.parent_words!r}")
         object.__setattr__(self, "parent_words", tuple(self.parent_words))
         sizes = (self.leaf_words, *self.parent_words)
         if not all(isinstance(size, int) and size > 0 for size in sizes) or list(sizes) != sorted(set(sizes)):

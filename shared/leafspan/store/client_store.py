@@ -8,10 +8,10 @@ from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
-from leafspan.errors import WriterBusy
 from leafspan.store.collection import Collection
 from leafspan.store.naming import manifest_name, read_embedder, settings_with
 from leafspan.store.reading import Reader
+from leafspan.store.waiting import waiting
 from leafspan.store.writing import Writer
 
 
@@ -47,7 +47,7 @@ class ClientStore:
         """See Store."""
         turn = _Turn(self._mutex)
         try:
-            yield Call(turn.take, (timeout,), finish=True)
+            yield from waiting(turn.take, timeout, f"{self._manifest_name!r}")
             reader = yield from self.reader(set())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
@@ -96,10 +96,9 @@ class _Turn:
         self._mutex = mutex
         self._taken = False
 
-    def take(self, timeout: float) -> None:
-        self._taken = self._mutex.acquire(timeout=timeout)
-        if not self._taken:
-            raise WriterBusy(f"another thread has been writing for more than the timeout of {timeout:g} seconds")
+    def take(self) -> bool:
+        self._taken = self._mutex.acquire(blocking=False)
+        return self._taken
 
     def give_back(self) -> None:
         if self._taken:

@@ -48,7 +48,7 @@ class Collection:
         }
         try:
             return (yield self._call("query", options))  # type: ignore[no-any-return]
-        except (ValueError, TypeError) as error:
+        except Exception as error:  # chromadb's own, of several kinds, and ValueErrors
             if where:
                 raise InvalidArgument(f"where must be a filter that Chroma takes, got {where!r}: {error}") from error
             raise

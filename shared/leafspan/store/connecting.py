@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from leafspan.store.folder import Folder, folder_at
 from leafspan.store.folder_store import FolderStore
 from leafspan.store.naming import leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store.store import Store
+from leafspan.store.waiting import waiting
 from leafspan.structure import FORMAT
 
 
@@ -29,13 +32,23 @@ def open_store(
     """
     if (path is None) == (client is None):
         raise InvalidArgument(f"give either a path or a client, got path={path!r} and client={client!r}")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"name must be letters, digits, '.', '_' or '-', start with a letter or digit, and be at most 500, got {name!r}"
+        )
+    if not isinstance(timeout, int | float) or timeout < 0:
+        raise InvalidArgument(f"timeout must be a number of seconds >= 0, got {timeout!r}")
+    if client is not None and not hasattr(client, "get_or_create_collection"):
+        raise InvalidArgument(f"client must be a client that chromadb makes, got {client!r}")
     if client is not None:
         native = _is_async(client)
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
             return (yield from _behind_client(client, name, settings, create=create, native=native))
         path = config.persist_directory
-    place = Path(path or "")
+    if not isinstance(path, str | Path):
+        raise InvalidArgument(f"path must be a string or a pathlib.Path, got {path!r}")
+    place = Path(path).expanduser()
     if not create and not (place / "chroma.sqlite3").exists():
         raise IndexNotFound(f"there is no index in {str(place)!r}")
     if place.exists() and not place.is_dir():
@@ -51,7 +64,7 @@ def open_store(
             raise IndexNotFound(f"there is no index {name!r} in {str(place)!r}")
         lock = folder.writer_lock()
         try:
-            yield Call(folder.start_writing, (lock, timeout), finish=True)
+            yield from waiting(partial(folder.try_writing, lock), timeout, repr(str(place)))
             chroma = folder.opened().client
             found = yield Call(_find, (chroma, name))  # made by another while this one waited
             if found is None:
@@ -64,6 +77,8 @@ def open_store(
             folder.stop_writing(lock)
     return FolderStore(folder, name, _checked(found))
 
+
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}")
 
 # Chroma's own ef_search of 100 finds 95 % of the nearest 24 of 30,000 leaves, 200 finds 98 % for a tenth more time.
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "ef_search": 200}}}

@@ -10,14 +10,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from leafspan.errors import WriterBusy
 from leafspan.store.changes import ChangeFile
 from leafspan.store.collection import Collection
 from leafspan.store.files import Files
 
 _SPELLINGS = 64
 _openings = itertools.count()
-_folders: weakref.WeakValueDictionary[Path, Folder] = weakref.WeakValueDictionary()
+_folders: weakref.WeakValueDictionary[tuple[Path, str, str], Folder] = weakref.WeakValueDictionary()
 _folders_mutex = threading.Lock()
 
 
@@ -80,9 +79,10 @@ class Folder:
     and where somebody else has moved it, Chroma is opened anew.
     """
 
-    def __init__(self, path: Path, client: Any = None) -> None:
+    def __init__(self, path: Path, tenant: str, database: str, client: Any) -> None:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
+        self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes")
         self._files = Files(path, self.changes)
         self._mutex = threading.Lock()
@@ -117,23 +117,18 @@ class Folder:
         """A lock on the folder that excludes other processes, and other locks of this one; not held yet."""
         return FileLock(self.path / "leafspan.lock", thread_local=False)
 
-    def start_writing(self, lock: FileLock, timeout: float) -> None:
-        """Hold the lock, with everything that others wrote in sight.
-
-        Raises:
-            WriterBusy: if another writer keeps it for longer than ``timeout`` seconds.
-        """
+    def try_writing(self, lock: FileLock) -> bool:
+        """Hold the lock, with everything that others wrote in sight; False where another writer has it."""
         try:
-            lock.acquire(timeout=timeout)
+            lock.acquire(timeout=0)
         except Timeout:
-            raise WriterBusy(
-                f"another writer has held {str(self.path)!r} for more than the timeout of {timeout:g} seconds"
-            ) from None
+            return False
         with self._mutex:
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may have written without counting it
             self._reopen_if_changed()
             self.changes.writing = True
+        return True
 
     def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
         """Give the lock back, if it is held; ``whole`` is False where something may be half written, or not counted."""
@@ -162,15 +157,17 @@ class Folder:
         # nobody else uses gives a fresh one, and leaves those of others alone.
         spelling = str(self.path) + "/." * (1 + next(_openings) % _SPELLINGS)
         with self._files.held():
-            client = chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
+            settings = Settings(anonymized_telemetry=False)
+            client = chromadb.PersistentClient(spelling, settings=settings, **self._database)
         return Opened(client, self._files, owned=True)
 
 
 def folder_at(path: Path, client: Any = None) -> Folder:
     """The gate to a folder, the same one for everybody in this process; ``client`` is used where it is new."""
-    place = path.expanduser().resolve()
+    tenant, database = (client.tenant, client.database) if client else (None, None)
+    place = (path.resolve(), tenant or "default_tenant", database or "default_database")
     with _folders_mutex:
         folder = _folders.get(place)
         if folder is None:
-            folder = _folders[place] = Folder(place, client)
+            folder = _folders[place] = Folder(*place, client)
         return folder

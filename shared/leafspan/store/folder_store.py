@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
@@ -12,6 +13,7 @@ from leafspan.store.folder import Folder
 from leafspan.store.manifest import Row, unpack_rows
 from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with
 from leafspan.store.reading import Reader
+from leafspan.store.waiting import waiting
 from leafspan.store.writing import Writer
 
 
@@ -64,22 +66,24 @@ class FolderStore:
         folder = self._open_folder()
         lock = folder.writer_lock()
         try:
-            yield Call(folder.start_writing, (lock, timeout), finish=True)
+            yield from waiting(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
             reader = yield from self.reader(set())
             reader.leave()
             rows = dict((yield from reader.rows()))
+            opened = folder.opened()
+            leaves = opened.collection(self._leaves_name)
+            manifest = opened.collection(self._manifest_name)
         except BaseException:
-            folder.stop_writing(lock)
+            folder.stop_writing(lock, whole=False)
             raise
 
         def advance() -> None:
             # A new mapping each time: readers go on with the one they hold.
             self._rows = (folder.advance(), dict(rows))
 
-        opened = folder.opened()
         return Writer(
-            opened.collection(self._leaves_name),
-            opened.collection(self._manifest_name),
+            leaves,
+            manifest,
             rows=rows,
             advance=advance,
             stop=lambda whole: folder.stop_writing(lock, whole=whole),

@@ -73,11 +73,14 @@ class Reader:
             ids = [id_ for row in answer["ids"] for id_ in row]
             counts = yield from self._which_count(ids, [text for row in answer["documents"] for text in row])
             found = [
-                [
-                    _stored(id_, text, metadata, 1.0 - distance)
-                    for id_, text, metadata, distance in zip(*columns, strict=True)
-                    if id_ in counts
-                ][:count]
+                sorted(
+                    (
+                        _stored(id_, text, metadata, max(-1.0, min(1.0, 1.0 - distance)))
+                        for id_, text, metadata, distance in zip(*columns, strict=True)
+                        if id_ in counts
+                    ),
+                    key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
+                )[:count]
                 for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
             ]
             short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])

@@ -41,6 +41,10 @@ class Writer:
         """Let the next writer in."""
         self._stop(self._counted)
 
+    def leave_unfinished(self) -> None:
+        """Say that there is something left for the next writer to finish."""
+        self._counted = False
+
     def advance(self) -> None:
         """Tell readers what was written so far."""
         self._advance()

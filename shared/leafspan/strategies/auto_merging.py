@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from leafspan.errors import InvalidArgument
 from leafspan.merging import SCORES, auto_merge
 from leafspan.requests import Asking
-from leafspan.strategies.strategy import Reach, Strategy, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
 from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AutoMerging:
     """The hits of ``base``, merged into their parent wherever strictly more than ``threshold`` of its children are there.
 
@@ -23,8 +23,9 @@ class AutoMerging:
     ``"mean"`` of its children's, or ``"max"``.
 
     Raises:
-        InvalidArgument: if ``threshold`` is not in [0, 1] (at 0 every hit becomes the largest node there may be, at 1
-            nothing merges), ``fill_gaps`` is negative, ``max_level`` or ``max_words`` not positive, or ``score`` unknown.
+        InvalidArgument: if ``base`` finds longer spans than leaves, ``threshold`` is not in [0, 1] (at 0 every hit becomes
+            the largest node there may be, at 1 nothing merges), ``fill_gaps`` is negative, ``max_level`` or ``max_words``
+            not positive, or ``score`` unknown.
     """
 
     base: Strategy = field(default_factory=Vector)
@@ -34,7 +35,10 @@ class AutoMerging:
     max_words: int | None = 400
     score: Literal["mean", "max"] = "max"
 
+    finds_spans: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
+        check_base(self.base)
         if not isinstance(self.threshold, int | float) or not 0 <= self.threshold <= 1:
             raise InvalidArgument(f"threshold must be in [0, 1], got {self.threshold!r}")
         whole("fill_gaps", self.fill_gaps, 0)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from leafspan.parents import rise
 from leafspan.requests import Asking
-from leafspan.strategies.strategy import Reach, Strategy, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
 from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParentDocument:
     """The nodes above the hits of ``base`` at ``level``, in the order of the hits, each once; the best hit's score.
 
@@ -20,14 +21,17 @@ class ParentDocument:
     whole document. ``max_parents``: at most so many.
 
     Raises:
-        InvalidArgument: if ``level`` or ``max_parents`` is not positive.
+        InvalidArgument: if ``base`` finds longer spans than leaves, ``level`` or ``max_parents`` is not positive.
     """
 
     base: Strategy = field(default_factory=Vector)
     level: int | None = 1
     max_parents: int | None = None
 
+    finds_spans: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
+        check_base(self.base)
         if self.level is not None:
             whole("level", self.level, 1)
         if self.max_parents is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from leafspan.requests import Asking
-from leafspan.strategies.strategy import Reach, Strategy, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
 from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 from leafspan.windows import widen
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceWindow:
     """The hits of ``base`` with ``before`` leaves before and ``after`` leaves after each, within its document.
 
@@ -20,14 +21,17 @@ class SentenceWindow:
     sentences.
 
     Raises:
-        InvalidArgument: if ``before`` or ``after`` is negative.
+        InvalidArgument: if ``base`` finds longer spans than leaves, ``before`` or ``after`` is negative.
     """
 
     base: Strategy = field(default_factory=Vector)
     before: int = 0
     after: int = 1
 
+    finds_spans: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
+        check_base(self.base)
         whole("before", self.before, 0)
         whole("after", self.after, 0)
 

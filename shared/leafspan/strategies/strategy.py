@@ -35,3 +35,15 @@ def whole(name: str, value: object, least: int) -> None:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidArgument(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def check_base(base: object) -> None:
+    """See that a base is a strategy that finds single leaves, which can then be merged or widened.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if isinstance(base, type) or not callable(getattr(base, "retrieve", None)):
+        raise InvalidArgument(f"base must be a strategy such as Vector(), got {base!r}")
+    if getattr(base, "finds_spans", False):
+        raise InvalidArgument(f"base must be a strategy that finds single leaves, got {base!r}")

@@ -12,7 +12,7 @@ from leafspan.strategies.strategy import Reach, whole
 from leafspan.values import Found, Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
     """The leaves whose vectors are nearest to the query's, with their cosine similarity as score, in [-1, 1].
 
@@ -30,7 +30,9 @@ class Vector:
     def __post_init__(self) -> None:
         if self.k is not None:
             whole("k", self.k, 1)
-        if self.min_score is not None and not -1 <= self.min_score <= 1:
+        if not isinstance(self.instruction, str):
+            raise InvalidArgument(f"instruction must be a string, got {self.instruction!r}")
+        if self.min_score is not None and not (isinstance(self.min_score, int | float) and -1 <= self.min_score <= 1):
             raise InvalidArgument(f"min_score must be in [-1, 1], got {self.min_score!r}")
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
@@ -39,7 +41,10 @@ class Vector:
 
         texts = [text for query in queries for text in self._to_embed(query)]
         embedded: Any = iter((yield Embed(tuple(texts))) if texts else ())
-        vectors = [query.vector or np.mean([next(embedded) for _ in self._to_embed(query)], axis=0) for query in queries]
+        vectors = [
+            np.mean([next(embedded) for _ in self._to_embed(query)], axis=0) if query.vector is None else query.vector
+            for query in queries
+        ]
         count = reach.candidates if self.k is None else self.k
         results: list[list[Found]] = yield Search(np.asarray(vectors, dtype=np.float32), count, reach.where)
         if self.min_score is None:
