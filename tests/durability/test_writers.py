@@ -79,7 +79,7 @@ def test_threads_that_share_an_index_behind_a_server_take_turns(chroma_server: t
     host, port = chroma_server
     index = open_index({"host": host, "port": port, "name": tmp_path.name}, timeout=0.2)
     writer = run(index._store.start_writing(1.0, []))
-    with pytest.raises(WriterBusy, match=r"another thread has been writing for more than the timeout of 0\.2 seconds"):
+    with pytest.raises(WriterBusy, match=r"another writer has held '.*\.manifest' for more than the timeout of 0\.2 seconds"):
         index.add(document("late", 1))
     writer.stop()
     assert index.add(document("late", 1)).added == ("late",)
@@ -172,14 +172,14 @@ async def test_a_task_cancelled_while_it_waits_for_the_lock_does_not_keep_it(pla
     index.add(document("early", 1))
     entered = threading.Event()
     folder = index._store._folder
-    start = folder.start_writing
+    attempt = folder.try_writing
 
-    def start_writing(lock: Any, timeout: float) -> None:
+    def try_writing(lock: Any) -> bool:
         entered.set()
-        start(lock, timeout)
+        return attempt(lock)
 
     writer = run(index._store.start_writing(1.0, []))
-    folder.start_writing = start_writing
+    folder.try_writing = try_writing
     task = asyncio.create_task(index.aadd(document("late", 1)))
     await asyncio.to_thread(entered.wait)
     task.cancel()
