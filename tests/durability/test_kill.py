@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index
+from leafspan.store import connecting
 from tests.durability.children import Nursery
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 
@@ -200,7 +201,7 @@ def test_a_writer_that_stays_open_knows_what_a_killed_one_had_written(
 
 
 def segment(place: Path) -> Path:
-    """Where Chroma keeps the leaves' vectors; it writes them at every thousandth."""
+    """Where Chroma keeps the leaves' vectors; here it writes them at every thousandth."""
     (ids,) = place.glob("*/index_metadata.pickle")
     return ids.parent
 
@@ -209,8 +210,10 @@ def segment(place: Path) -> Path:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of which Chroma has written the vectors."""
     place = tmp_path_factory.mktemp("large") / "kb"
-    with open_index({"path": str(place)}) as index:
-        index.add([document(f"large-{i}", 1, 600) for i in range(4)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
+        with open_index({"path": str(place)}) as index:
+            index.add([document(f"large-{i}", 1, 600) for i in range(4)])
     assert segment(place)
     return place
 

@@ -79,7 +79,9 @@ def test_threads_that_share_an_index_behind_a_server_take_turns(chroma_server: t
     host, port = chroma_server
     index = open_index({"host": host, "port": port, "name": tmp_path.name}, timeout=0.2)
     writer = run(index._store.start_writing(1.0, []))
-    with pytest.raises(WriterBusy, match=r"another writer has held '.*\.manifest' for more than the timeout of 0\.2 seconds"):
+    with pytest.raises(
+        WriterBusy, match=r"another writer has held '.*\.manifest' for more than the timeout of 0\.2 seconds"
+    ):
         index.add(document("late", 1))
     writer.stop()
     assert index.add(document("late", 1)).added == ("late",)

@@ -80,8 +80,10 @@ def open_store(
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}")
 
-# Chroma's own ef_search of 100 finds 95 % of the nearest 24 of 30,000 leaves, 200 finds 98 % for a tenth more time.
-_LEAVES = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "ef_search": 200}}}
+# Chroma's own ef_search of 100 finds 95 % of the nearest 24 of 48,000 leaves, 200 finds 98 % for 15 % more time. It writes
+# its vectors to disk after every thousandth record, and adds a tenth faster where it does so once a batch.
+_HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 5_000}
+_LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
 
 def _folder(place: Path, client: Any) -> Folder:

@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.005  # often enough to get in between two calls of a writer
 class Files:
     """Makes those who write or load Chroma's files take turns.
 
-    Chroma writes its vectors into the files in place, at every thousandth record or so, and cuts them from its log then.
+    Chroma writes its vectors into the files in place, every few thousand records, and cuts them from its log then.
     A process that loads them meanwhile crashes or fails; where one is killed meanwhile, nobody can open them any more.
     So before somebody may touch them they are copied, if they have changed since the last copy; and where the last to
     touch them did not get to the end, and did leave them torn, the copy is put back. Chroma then reads what is missing
