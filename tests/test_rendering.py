@@ -1,0 +1,84 @@
+"""Every passage of every strategy is the text of its document at its place, over random trees and hits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
+from leafspan.engine import run
+from leafspan.retrieval import Limits, _Retrieval
+from tests.trees import trees_with_hits
+
+
+@dataclass(frozen=True)
+class Canned:
+    """A base that finds what it is told to."""
+
+    found: tuple
+
+    def retrieve(self, queries, reach):
+        yield from ()
+        return [list(self.found) for _ in queries]
+
+
+class Shelf:
+    """A reader of one document."""
+
+    def __init__(self, leaves, text):
+        self.texts = {leaf.id: text[leaf.start : leaf.end] for leaf in leaves}
+        self.fetches = 0
+
+    def fetch(self, ids):
+        yield from ()
+        self.fetches += 1
+        return {id_: self.texts[id_] for id_ in ids}
+
+
+strategies = st.one_of(
+    st.builds(
+        lambda before, after: (SentenceWindow, {"before": before, "after": after}), st.integers(0, 3), st.integers(0, 3)
+    ),
+    st.builds(lambda level: (ParentDocument, {"level": level}), st.sampled_from([None, 1, 2, 3, 9])),
+    st.builds(
+        lambda threshold, gaps, level, words: (
+            AutoMerging,
+            {"threshold": threshold, "fill_gaps": gaps, "max_level": level, "max_words": words},
+        ),
+        st.sampled_from([0, 0.3, 0.5, 1]),
+        st.integers(0, 2),
+        st.sampled_from([None, 1, 2]),
+        st.sampled_from([None, 3, 10]),
+    ),
+)
+limits = st.builds(
+    Limits,
+    k=st.sampled_from([None, 1, 3]),
+    candidates=st.just(24),
+    budget=st.sampled_from([None, Budget(1), Budget(6), Budget(9, count=len)]),
+    where=st.none(),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(trees_with_hits(), strategies, limits)
+def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_and_options, chosen):
+    leaves, found = tree_and_hits
+    text = "".join(f"w{leaf.ordinal:02} " for leaf in leaves)
+    shelf = Shelf(leaves, text)
+    kind, options = kind_and_options
+    strategy = kind(base=Canned(tuple(found)), **options)
+    (passages,) = run(_Retrieval(shelf, None).run(strategy, [Query("?")], chosen))
+    assert bool(passages) == bool(found)
+    assert shelf.fetches <= 1
+    for passage in passages:
+        assert text[passage.start : passage.end] == passage.text
+        first, last = passage.id.rsplit("#", 1)[1].split("-")
+        assert (passage.start, passage.end) == (4 * int(first), 4 * int(last) + 4)
+    places = [place for passage in passages for place in range(passage.start, passage.end)]
+    assert len(places) == len(set(places))
+    assert chosen.k is None or len(passages) <= chosen.k
+    if chosen.budget and len(passages) > 1:
+        assert sum(chosen.budget.count(passage.text) for passage in passages) <= chosen.budget.limit
