@@ -1,7 +1,6 @@
 # Each target sets up what it needs in .venv, on a machine that has only Python 3.11 or later and make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-DATA ?= ../shared/data
 
 .PHONY: demo test lint types format wheel-test benchmarks clean
 
@@ -26,9 +25,10 @@ format: .venv/dev
 wheel-test: .venv/dev
 	bash tests/wheel/run.sh $(PYTHON)
 
+# make benchmarks DATA=FOLDER, where the folder holds the question sets of docs/measurements.md
 benchmarks: .venv/dev
 	$(BIN)/python benchmarks/latency.py
-	$(BIN)/python benchmarks/quality.py --data $(DATA)
+	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
