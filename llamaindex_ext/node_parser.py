@@ -11,7 +11,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 from llama_index.core.utils import get_tqdm_iterable
 
 from leafspan import HierarchicalSplitter
-from leafspan.adding import prepare
+from leafspan.adding import content_hash, prepare
 from leafspan.documents import check_document, to_document
 from leafspan.settings import Indexing
 
@@ -37,7 +37,7 @@ class SpanNodeParser(NodeParser):
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
             document = check_document(to_document(node))
-            prepared = prepare(document, indexing)
+            prepared = prepare(document, content_hash(document), indexing)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,

@@ -54,13 +54,12 @@ def content_hash(document: Document) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
-def prepare(document: Document, indexing: Indexing, old: Row | None = None) -> Prepared:
-    """Cut a document into leaves, under a version that differs from the one that counts now.
+def prepare(document: Document, digest: str, indexing: Indexing, old: Row | None = None) -> Prepared:
+    """Cut a document of this content hash into leaves, under a version that differs from the one that counts now.
 
     Raises:
         InvalidDocument: if the splitter's cuts do not partition the text.
     """
-    digest = content_hash(document)
     version = digest[8:16] if old is not None and old.version == digest[:8] and old.hash != digest else digest[:8]
     try:
         leaves = make_leaves(document, version, indexing.splitter(document.text) if indexing.splitter else ())
@@ -113,13 +112,14 @@ def adding(
         rows = yield from reading(store, partial(Reader.rows, ids=ids))
         for document in chunk:
             old = rows.get(document.id)
-            if old is not None and old.version is not None and old.hash == content_hash(document):
+            digest = yield Call(content_hash, (document,))
+            if old is not None and old.version is not None and old.hash == digest:
                 unchanged += 1
                 if old.litter:
                     unfinished.append(document.id)
                 progress.advance(1)
                 continue
-            prepared = yield Call(prepare, (document, indexing, old))
+            prepared = yield Call(prepare, (document, digest, indexing, old))
             full = size + len(prepared.leaves) > store.batch or len(group) == store.batch
             if group and full:
                 done.update((yield from write(group)))

@@ -321,8 +321,8 @@ class Index:
         checked: Iterable[Document] = read_documents(documents)
         total = None
         if isinstance(documents, Sequence):
-            checked = yield Call(list, (checked,))
-            total = len(list(checked))
+            checked = every = yield Call(list, (checked,))
+            total = len(every)
         progress = Progress(total, show=show)
         try:
             return (

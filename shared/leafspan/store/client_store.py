@@ -26,7 +26,7 @@ class ClientStore:
     def __init__(self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection) -> None:
         self.client = client
         self.settings = settings
-        self.batch = connection.batch
+        self.batch = connection.leaves.batch
         self._connection = connection
         self._leaves = connection.leaves
         self._manifest = connection.manifest
@@ -71,10 +71,9 @@ class ClientStore:
 class Connection:
     """A client's two collections, and how to call the client: directly, or as coroutines where it is asynchronous."""
 
-    def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any = None, manifest: Any = None) -> None:
+    def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any, manifest: Any) -> None:
         self._client = client
         self._native = native
-        self.batch = batch
         self.leaves = Collection(leaves, batch, native=native)
         self.manifest = Collection(manifest, batch, native=native)
 

@@ -38,9 +38,9 @@ def open_store(
         )
     if not isinstance(timeout, int | float) or timeout < 0:
         raise InvalidArgument(f"timeout must be a number of seconds >= 0, got {timeout!r}")
-    if client is not None and not hasattr(client, "get_or_create_collection"):
-        raise InvalidArgument(f"client must be a client that chromadb makes, got {client!r}")
     if client is not None:
+        if not hasattr(client, "get_or_create_collection"):
+            raise InvalidArgument(f"client must be a client that chromadb makes, got {client!r}")
         native = _is_async(client)
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
