@@ -1,0 +1,86 @@
+"""The values that filters compare with, and when two of them are equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeGuard
+
+from leafspan.errors import InvalidArgument
+
+Scalar: TypeAlias = str | int | float | bool
+Value: TypeAlias = Scalar | tuple[Scalar, ...]
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is an int or a float; a bool is neither."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def kind(value: object) -> str:
+    """``"text"``, ``"number"``, ``"bool"``, ``"list"`` or ``"other"``: values of two kinds are never equal."""
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "list" if isinstance(value, list | tuple) else "other"
+
+
+def canonical(value: object) -> Hashable:
+    """Equal for values that are equal to a filter, and only for these: 1 is 1.0, and True is not 1."""
+    if isinstance(value, list | tuple):
+        return "list", tuple(canonical(member) for member in value)
+    sort = kind(value)
+    return sort, repr(value) if sort == "other" else value
+
+
+def checked_scalar(value: object) -> Scalar:
+    """The value as a plain str, int, float or bool, also from numpy's scalars and enumerations of texts.
+
+    Raises:
+        InvalidArgument: if it is anything else, or not finite.
+    """
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        scalar: Any = value
+        value = scalar.item()
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidArgument(f"a number must be finite, got {value!r}")
+        return float(value)
+    if isinstance(value, int):
+        return int(value)
+    raise InvalidArgument(f"a value must be a str, int, float or bool, got {value!r}")
+
+
+def checked_scalars(values: object) -> tuple[Scalar, ...]:
+    """The values of a list, all of one type; ints and floats may be mixed. A set's are put in order.
+
+    Raises:
+        InvalidArgument: if it is no list (or other collection) of such values.
+    """
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InvalidArgument(f"a list of values is needed, got {values!r}")
+    items = tuple(checked_scalar(value) for value in values)
+    if len({kind(item) for item in items}) > 1:
+        names = sorted({type(item).__name__ for item in items})
+        raise InvalidArgument(f"the values of a list must have one type, got {' and '.join(names)}")
+    return tuple(sorted(items)) if isinstance(values, set | frozenset) else items
+
+
+def checked_value(value: object) -> Value:
+    """The value of an equality: a scalar, or a tuple for a non-empty list.
+
+    Raises:
+        InvalidArgument: if no document can have such a value.
+    """
+    if not isinstance(value, list | tuple):
+        return checked_scalar(value)
+    if not value:
+        raise InvalidArgument("no document has an empty list as a value: ask whether the key exists")
+    return checked_scalars(value)
