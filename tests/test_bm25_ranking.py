@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import sys
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import InvalidArgument, MissingExtra
+from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings
+from leafspan.lexical.postings import Postings
+from leafspan.lexical.variants import VARIANTS
+
+LEAVES = [["a", "b"], ["b", "c", "c", "c"], ["c"], ["d", "d", "d"], []]
+
+_TERM = st.sampled_from(["a", "b", "c", "d", "é", "東", "\udc80", "aa", ""])
+_CORPUS = st.lists(st.lists(_TERM, max_size=8), max_size=12)
+_SETTINGS = st.builds(
+    BM25Settings, k1=st.sampled_from([0, 1.2, 1.5, 2]), b=st.sampled_from([0, 0.75, 1]), variant=st.sampled_from(VARIANTS)
+)
+
+
+@st.composite
+def corpora_in_parts(draw):
+    """Leaves, which of them are live, and the same leaves in parts with a mask each."""
+    leaves = draw(_CORPUS)
+    live = np.array(draw(st.lists(st.booleans(), min_size=len(leaves), max_size=len(leaves))), dtype=bool)
+    cuts = sorted(draw(st.lists(st.integers(0, len(leaves)), max_size=4)))
+    parts = []
+    for first, last in zip([0, *cuts], [*cuts, len(leaves)], strict=True):
+        mask = live[first:last]
+        whole = mask.all() and draw(st.booleans())
+        parts.append((build_postings(leaves[first:last]), None if whole else mask))
+    return leaves, live, parts
+
+
+def of(*leaves):
+    return Corpus([(build_postings(leaves), None)])
+
+
+def scores_of(corpus, *terms, **options):
+    return corpus.score(terms, settings=BM25Settings(**options)).scores.tolist()
+
+
+def same_arrays(found, expected):
+    assert list(found) == list(expected)
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], strict=True)
+
+
+# Postings
+
+
+def test_postings_of_a_small_corpus():
+    arrays = build_postings(iter(LEAVES))
+    assert arrays["lengths"].tolist() == [2, 4, 1, 3, 0]
+    assert bytes(arrays["words"]) == b"abcd"
+    assert arrays["rows"].tolist() == [0, 0, 1, 1, 2, 3]
+    assert arrays["row_ends"].tolist() == [0, 1, 3, 5, 6]
+    assert arrays["counts"].tolist() == [1, 1, 1, 3, 1, 3]
+    assert {name: array.dtype.itemsize for name, array in arrays.items()} == {
+        "lengths": 1,
+        "words": 1,
+        "word_ends": 4,
+        "rows": 4,
+        "row_ends": 4,
+        "counts": 1,
+    }
+
+
+def test_counts_and_lengths_take_as_much_room_as_they_need():
+    arrays = build_postings([["a"] * 256, ["b"] * 70_000])
+    assert (arrays["counts"].dtype, arrays["lengths"].dtype) == (np.uint32, np.uint32)
+    assert merge_postings([(arrays, np.array([True, False]))])["counts"].dtype == np.uint16
+
+
+@given(_CORPUS)
+def test_every_term_is_found_where_it_stands(leaves):
+    postings = Postings(build_postings(leaves))
+    for term in ["a", "b", "c", "d", "é", "東", "\udc80", "aa", "", "zz", "0", "bb"]:
+        expected = [(row, terms.count(term)) for row, terms in enumerate(leaves) if term in terms]
+        found = postings.find(term)
+        assert ([] if found is None else list(zip(*(part.tolist() for part in found), strict=True))) == expected
+
+
+@given(corpora_in_parts())
+def test_merging_is_building_anew(corpus):
+    leaves, live, parts = corpus
+    same_arrays(merge_postings(parts), build_postings([terms for terms, lives in zip(leaves, live, strict=True) if lives]))
+
+
+# Scores
+
+
+def test_lucene_by_hand():
+    # 4 leaves with terms and one without: 10 terms in 5 leaves, 2 on average; "c" is in 2 of them.
+    idf = log(1 + (5 - 2 + 0.5) / (2 + 0.5))
+    assert scores_of(of(*LEAVES), "c") == pytest.approx(
+        [0, idf * 3 / (3 + 1.5 * (0.25 + 0.75 * 4 / 2)), idf * 1 / (1 + 1.5 * (0.25 + 0.75 * 1 / 2)), 0, 0]
+    )
+
+
+def test_okapi_by_hand_with_its_floor_for_a_negative_idf():
+    corpus = of(["a", "b"], ["a", "c"], ["a", "d"])
+    rare = log(3 - 1 + 0.5) - log(1 + 0.5)
+    common = log(3 - 3 + 0.5) - log(3 + 0.5)
+    mean = (3 * rare + common) / 4
+    assert scores_of(corpus, "a", variant="okapi") == pytest.approx([0.25 * mean] * 3)
+    assert scores_of(corpus, "b", variant="okapi") == pytest.approx([rare, 0, 0])
+
+
+def test_bm25l_by_hand():
+    corpus = of(["a", "a"], ["b", "c"])
+    assert scores_of(corpus, "a", variant="bm25l") == pytest.approx(
+        [(log(3) - log(1.5)) * 2 * 2.5 * (2 + 0.5) / (1.5 + 2 + 0.5), 0]
+    )
+
+
+def test_bm25_plus_by_hand_gives_delta_to_leaves_without_the_term():
+    corpus = of(["a", "a"], ["b", "c"])
+    scores = corpus.score(["a"], settings=BM25Settings(variant="bm25+"))
+    assert scores.scores.tolist() == pytest.approx([log(3) * (1 + 2 * 2.5 / (1.5 + 2)), log(3) * 1])
+    assert scores.present.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_term_that_stands_twice_in_a_query_counts_twice(variant):
+    once, twice = (of(*LEAVES).score(terms, settings=BM25Settings(variant=variant)) for terms in (["c"], ["c", "c"]))
+    assert twice.scores.tolist() == pytest.approx((2 * once.scores).tolist())
+    assert twice.ideal == pytest.approx(2 * once.ideal)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("leaves", [[], [[]], [[], []]])
+def test_a_corpus_without_terms(variant, leaves):
+    scores = of(*leaves).score(["a"], settings=BM25Settings(variant=variant))
+    assert scores.scores.tolist() == [0.0] * len(leaves)
+    assert not scores.present.any()
+    assert best(scores, 3, lambda row: row) == []
+
+
+def test_an_empty_query_finds_nothing():
+    scores = of(*LEAVES).score([], settings=BM25Settings())
+    assert (scores.scores.any(), scores.present.any(), scores.ideal) == (False, False, 0)
+
+
+@given(corpora_in_parts(), st.lists(_TERM, max_size=5), _SETTINGS)
+def test_scores_are_those_of_an_index_of_the_live_leaves_alone(corpus, query, options):
+    leaves, live, parts = corpus
+    rebuilt = of(*[terms for terms, lives in zip(leaves, live, strict=True) if lives]).score(query, settings=options)
+    found = Corpus(parts).score(query, settings=options)
+    assert found.scores[live].tolist() == rebuilt.scores.tolist()
+    assert found.present[live].tolist() == rebuilt.present.tolist()
+    assert found.ideal == rebuilt.ideal
+    assert not found.present[~live].any()
+    assert not found.scores[~live].any()
+
+
+@given(corpora_in_parts(), st.lists(_TERM, max_size=5), _SETTINGS, st.randoms(use_true_random=False))
+def test_scores_of_some_leaves_are_those_of_an_index_of_these_alone(corpus, query, options, random):
+    leaves, live, parts = corpus
+    counting = np.array([random.random() < 0.6 for _ in leaves], dtype=bool)
+    counted = counting & live
+    rebuilt = of(*[terms for terms, counts in zip(leaves, counted, strict=True) if counts])
+    searched = Corpus(parts)
+    searched.score(query, settings=options)  # what it keeps for all leaves must not be taken for these
+    found = searched.score(query, settings=options, counting=counting)
+    expected = rebuilt.score(query, settings=options)
+    assert found.scores[counted].tolist() == expected.scores.tolist()
+    assert found.present.tolist() == (found.present & counted).tolist()
+    assert found.present[counted].tolist() == expected.present.tolist()
+    assert found.ideal == expected.ideal
+
+
+@given(_CORPUS, st.lists(_TERM, max_size=5), _SETTINGS)
+def test_no_leaf_is_better_than_ideal(leaves, query, options):
+    scores = of(*leaves).score(query, settings=options)
+    assert scores.scores.max(initial=0) <= scores.ideal * (1 + 1e-12)
+    assert of(*leaves).score([*query, "unknown"], settings=options).ideal >= scores.ideal
+
+
+def test_settings_of_one_query_are_not_those_of_the_next():
+    corpus = of(*LEAVES)
+    for options in ({"k1": 2}, {"b": 0.1}, {"variant": "bm25l"}, {"variant": "bm25+"}, {}):
+        assert scores_of(corpus, "c", "b", **options) == scores_of(of(*LEAVES), "c", "b", **options)
+
+
+# The best
+
+
+def ranked(scores, count, order=lambda row: row, present=None):
+    present = [True] * len(scores) if present is None else present
+    return best(Scores(np.array(scores, dtype=float), np.array(present, dtype=bool), 1.0), count, order)
+
+
+def test_the_best_come_first_and_equal_ones_in_their_order():
+    assert ranked([1, 3, 2, 3], 3) == [1, 3, 2]
+    assert ranked([1, 3, 2, 3], 3, order=lambda row: -row) == [3, 1, 2]
+
+
+def test_ties_at_the_last_place_go_by_the_order_too():
+    assert ranked([2, 1, 1, 1], 2, order=lambda row: -row) == [0, 3]
+
+
+def test_leaves_that_are_not_present_are_never_among_the_best():
+    assert ranked([5, 0, -1], 3, present=[False, True, True]) == [1, 2]
+    assert ranked([5, 1], 0) == []
+
+
+@given(st.lists(st.tuples(st.integers(-2, 2), st.booleans())), st.integers(0, 12))
+def test_the_best_are_the_head_of_all_in_order(leaves, count):
+    everything = sorted((-score, -row) for row, (score, present) in enumerate(leaves) if present)
+    found = ranked([score for score, _ in leaves], count, lambda row: -row, [present for _, present in leaves])
+    assert found == [-row for _, row in everything][:count]
+
+
+@pytest.mark.parametrize("distinct", [1, 3, 1000])
+def test_the_best_of_many_leaves_are_the_same(distinct):
+    rng = np.random.default_rng(distinct)
+    scores, present = rng.integers(-distinct, distinct, 5000), rng.random(5000) < 0.5
+    for count in (1, 24, 77, 79, 3000):
+        expected = sorted(np.flatnonzero(present).tolist(), key=lambda row: (-scores[row], -row))[:count]
+        assert ranked(scores, count, lambda row: -row, present) == expected
+
+
+# Settings and errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k1": -1}, "k1 must be a number >= 0, got -1"),
+        ({"k1": float("inf")}, "k1 must be a number >= 0, got inf"),
+        ({"k1": True}, "k1 must be a number >= 0, got True"),
+        ({"b": 1.1}, r"b must be a number in \[0, 1\], got 1.1"),
+        ({"b": "0.5"}, "b must be a number"),
+        ({"epsilon": float("nan")}, "epsilon must be a number >= 0, got nan"),
+        ({"variant": "bm25"}, r"variant must be one of lucene, okapi, bm25l, bm25\+, got 'bm25'"),
+        ({"variant": "bm25l", "delta": -0.5}, "delta must be a number >= 0, got -0.5"),
+        ({"delta": 1}, r"delta is for the variants bm25l, bm25\+, got 1 for lucene"),
+    ],
+)
+def test_settings_out_of_their_range_are_errors(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        BM25Settings(**options)
+
+
+def test_a_mask_of_another_length_is_an_error():
+    with pytest.raises(InvalidArgument, match="a bool for each of the 5 leaves, got bool of"):
+        of(*LEAVES).score(["a"], settings=BM25Settings(), counting=np.ones(4, dtype=bool))
+    with pytest.raises(InvalidArgument, match="a bool for each of the 5 leaves, got float64"):
+        Corpus([(build_postings(LEAVES), np.ones(5))])
+
+
+# The library rank-bm25 as the engine
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora_in_parts(), st.lists(_TERM, max_size=5), st.booleans(), st.sampled_from([(1.5, 0.75), (2, 0), (1.2, 1)]))
+def test_rank_bm25_gives_the_same_scores(corpus, query, some, k1_and_b):
+    leaves, _, parts = corpus
+    counting = np.arange(len(leaves)) % 3 > 0 if some else None
+    options = BM25Settings(*k1_and_b, variant="okapi")
+    ours, theirs = (engine(parts).score(query, settings=options, counting=counting) for engine in (Corpus, RankBM25))
+    np.testing.assert_allclose(theirs.scores, ours.scores, rtol=1e-9, atol=1e-12)
+    assert (theirs.present.tolist(), theirs.ideal) == (ours.present.tolist(), ours.ideal)
+
+
+def test_rank_bm25_is_for_okapi_only():
+    with pytest.raises(InvalidArgument, match="rank-bm25 is for the variant okapi, got 'lucene'"):
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings())
+    with pytest.raises(InvalidArgument, match="k1 must be > 0 for rank-bm25, got 0"):
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=0, variant="okapi"))
+
+
+def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rank_bm25", None)
+    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[rank-bm25\]"'):
+        RankBM25([])

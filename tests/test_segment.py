@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from leafspan.lexical import BM25Settings, Corpus, build_postings
+from leafspan.mirror.segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+
+LEAVES = [["oxygen", "gas"], ["gas"], ["steam", "engine", "steam"]]
+
+
+def small():
+    vectors = np.arange(15, dtype=np.float32).reshape(3, 5)
+    return Segment((("a", "0123abcd", 2), ("b\udc80 ü", "ffffffff", 1)), {**build_postings(LEAVES), "vectors": vectors})
+
+
+def assert_same(found, expected):
+    assert found.documents == expected.documents
+    assert list(found.arrays) == list(expected.arrays)
+    for name, array in expected.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array, strict=True)
+
+
+def test_what_was_written_is_read(tmp_path):
+    write_segment(tmp_path / "one", small())
+    assert_same(read_segment(tmp_path / "one"), small())
+    assert [file.name for file in tmp_path.iterdir()] == ["one"]
+
+
+def test_arrays_are_mapped_read_only_and_aligned(tmp_path):
+    write_segment(tmp_path / "one", small())
+    for array in read_segment(tmp_path / "one").arrays.values():
+        assert not array.flags.writeable
+        assert not array.flags.owndata
+        assert array.ctypes.data % 64 == 0
+
+
+def test_a_mapped_segment_can_be_searched_and_outlives_its_file(tmp_path):
+    write_segment(tmp_path / "one", small())
+    corpus = Corpus([(read_segment(tmp_path / "one").arrays, None)])
+    (tmp_path / "one").unlink()
+    assert corpus.score(["gas"], settings=BM25Settings()).present.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("segment", [Segment((), {}), Segment((), build_postings([]))])
+def test_nothing_at_all_can_be_written(tmp_path, segment):
+    write_segment(tmp_path / "empty", segment)
+    assert_same(read_segment(tmp_path / "empty"), segment)
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    path = tmp_path / "one"
+    write_segment(path, small())
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
+        with pytest.raises(Damaged):
+            read_segment(path)
+
+
+def test_a_file_cut_short_anywhere_or_with_more_behind_it_is_noticed(tmp_path):
+    path = tmp_path / "one"
+    write_segment(path, small())
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(Damaged, match=r"too short|were written"):
+            read_segment(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(Damaged, match=f"of {len(whole) + 1} bytes, where {len(whole)} were written"):
+        read_segment(path)
+
+
+def test_the_reason_is_given(tmp_path):
+    path = tmp_path / "one"
+    write_segment(path, small())
+    whole = path.read_bytes()
+    for changed, reason in [
+        (b"PK" + whole[2:], "not a segment, it begins with b'PK"),
+        (whole[:8] + b"\2\0\0\0" + whole[12:], "of format 2"),
+        (whole[:-1] + b"\1", "checksum"),
+    ]:
+        path.write_bytes(changed)
+        with pytest.raises(Damaged, match=reason):
+            read_segment(path)
+    with pytest.raises(FileNotFoundError):
+        read_segment(tmp_path / "none")
+
+
+def test_a_failed_writer_leaves_what_was_there(tmp_path):
+    write_segment(tmp_path / "one", small())
+    with pytest.raises(TypeError):
+        write_segment(tmp_path / "one", Segment((("a", object(), 1),), {}))
+    assert [file.name for file in tmp_path.iterdir()] == ["one"]
+    assert_same(read_segment(tmp_path / "one"), small())
+
+
+def test_a_killed_writer_leaves_a_file_of_a_name_that_tells(tmp_path, monkeypatch):
+    left = []
+    monkeypatch.setattr("leafspan.mirror.segment.os.replace", lambda source, target: left.append(source.name))
+    write_segment(tmp_path / "one", small())
+    assert left[0].startswith("one.")
+    assert left[0].endswith(UNFINISHED)
+
+
+_ANY_ARRAY = arrays_of.arrays(
+    st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.float32]),
+    arrays_of.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=9),
+    elements=st.integers(0, 255),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.text(), st.text(), st.integers(0, 2**40)), max_size=3),
+    st.dictionaries(st.text(), _ANY_ARRAY, max_size=4),
+)
+def test_any_segment_comes_back(tmp_path_factory, documents, arrays):
+    path = tmp_path_factory.mktemp("any") / "segment"
+    segment = Segment(tuple(documents), arrays)
+    write_segment(path, segment)
+    assert_same(read_segment(path), segment)
