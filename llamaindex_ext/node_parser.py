@@ -13,7 +13,7 @@ from llama_index.core.utils import get_tqdm_iterable
 from leafspan import HierarchicalSplitter
 from leafspan.adding import content_hash, prepare
 from leafspan.documents import check_document, to_document
-from leafspan.settings import Indexing
+from leafspan.settings import Indexing, Wanted
 
 
 class SpanNodeParser(NodeParser):
@@ -33,7 +33,7 @@ class SpanNodeParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
-        indexing = Indexing(splitter, context_sentences=0, title_weight=0)
+        indexing = Indexing.made(Wanted(splitter))
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
             document = check_document(to_document(node))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.filters import Columns, F, Filter, apply_policy, implied, to_filter
+from leafspan.filters import Columns, F, Where, apply_policy, implied, to_filter
 from leafspan.filters.instants import instant
 
 BOOKS = [
@@ -404,7 +404,7 @@ def test_columns_give_an_array_of_its_own_each_time():
 
 
 def test_columns_take_filters_only():
-    with pytest.raises(InvalidArgument, match=r"filter must be a Filter, got {'a': 1}"):
+    with pytest.raises(InvalidArgument, match=r"filter must be a Where, got {'a': 1}"):
         Columns(BOOKS).matching({"a": 1})
 
 
@@ -481,7 +481,7 @@ def test_columns_decide_what_matches_decides(filter, documents):
 @given(FILTERS)
 def test_the_text_of_a_filter_builds_it_again(filter):
     again = eval(repr(filter), {"F": F})
-    assert isinstance(again, Filter)
+    assert isinstance(again, Where)
     assert again == filter
     assert hash(again) == hash(filter)
 

@@ -236,10 +236,10 @@ def test_a_base_that_returns_anything_else_is_refused_by_name(shared_index: Inde
         AutoMergingRetriever(index=shared_index, base=merged).invoke(QUESTIONS[0])
 
 
-def test_a_base_filters_by_itself(shared_index: Index):
-    base = leaf_vectorstore(shared_index).as_retriever()
-    with pytest.raises(InvalidArgument, match="where must be set on VectorStoreRetriever itself"):
-        AutoMergingRetriever(index=shared_index, base=base, where={"topic": "food"}).invoke(QUESTIONS[0])
+def test_of_what_a_base_finds_other_documents_are_left_out(shared_index: Index):
+    base = leaf_vectorstore(shared_index).as_retriever(search_kwargs={"k": 12})
+    found = AutoMergingRetriever(index=shared_index, base=base, where={"topic": "food"}).invoke(QUESTIONS[0])
+    assert {document.metadata["doc_id"] for document in found} == {"tea"}
 
 
 def test_a_base_that_finds_nothing_gives_nothing(shared_index: Index):

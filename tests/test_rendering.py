@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,14 @@ class Canned:
     def retrieve(self, queries, reach):
         yield from ()
         return [list(self.found) for _ in queries]
+
+
+class NoEmbedder:
+    def identity(self):
+        yield from ()
+
+
+SOURCES = SimpleNamespace(embedder=NoEmbedder())
 
 
 class Shelf:
@@ -70,7 +79,7 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     shelf = Shelf(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    (passages,) = run(_Retrieval(shelf, None).run(strategy, [Query("?")], chosen))
+    (passages,) = run(_Retrieval(SOURCES, shelf).run(strategy, [Query("?")], chosen))
     assert bool(passages) == bool(found)
     assert shelf.fetches <= 1
     for passage in passages:

@@ -285,8 +285,8 @@ def test_leaves_are_indexed_under_title_and_headings():
         (1, 1, 2, "Bees"),
         (2, 2, 1, "Plants"),
     ]
-    assert indexed_heads(document, leaves, sections) == ["Nature", "Nature\nAnimals > Bees", "Nature\nPlants"]
-    assert indexed_heads(Document("d", text), leaves, []) == ["", "", ""]
+    assert indexed_heads(document.title, sections, len(leaves)) == ["Nature", "Nature\nAnimals > Bees", "Nature\nPlants"]
+    assert indexed_heads(None, [], len(leaves)) == ["", "", ""]
 
 
 def test_neighbouring_sentences_can_be_indexed_with_a_leaf():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -12,10 +12,11 @@ from typing import Any
 
 from leafspan.blending import blend
 from leafspan.engine import Call, Flow
-from leafspan.errors import InvalidArgument, InvalidDocument, WriterBusy
+from leafspan.errors import InvalidArgument, InvalidDocument, Overtaken, WriterBusy
 from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.progress import Progress
 from leafspan.reading import reading
+from leafspan.scope import Scope
 from leafspan.settings import Indexing
 from leafspan.splitting import find_headings
 from leafspan.store import Reader, Row, Store, Writer
@@ -78,7 +79,7 @@ def prepare(document: Document, digest: str, indexing: Indexing, old: Row | None
         words=leaves[0].ancestors[-1].words if leaves else 0,
     )
     texts = indexed_texts(document, leaves, context_sentences=indexing.context_sentences)
-    return Prepared(document, row, leaves, texts, indexed_heads(document, leaves, sections))
+    return Prepared(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
 
 
 def adding(
@@ -89,8 +90,10 @@ def adding(
     indexing: Indexing,
     timeout: float,
     progress: Progress,
+    scope: Scope | None = None,
 ) -> Flow[Added]:
     """Write documents group by group, each group as large as Chroma takes at once; unchanged ones are skipped."""
+    shown: dict[str, str] = {}  # by stored id
     done: dict[str, bool] = {}
     unchanged = 0
     unfinished: list[str] = []
@@ -100,7 +103,7 @@ def adding(
 
     def write(group: Sequence[Prepared]) -> Flow[dict[str, bool]]:
         vectors = yield from _embed(embed, group, indexing.title_weight, progress)
-        return (yield from _write(store, group, vectors, timeout, progress))
+        return (yield from _write(store, group, vectors, timeout, progress, scope))
 
     stream = iter(documents)
     while chunk := (yield Call(_next, (stream,))):
@@ -108,9 +111,11 @@ def adding(
             if document.id in seen:
                 raise InvalidDocument(f"document {document.id!r} occurs twice in one add; ids must differ")
             seen.add(document.id)
-        ids = [document.id for document in chunk]
+        ids = [id_ for document in chunk for id_ in (scope.stored_ids(document.id) if scope else [document.id])]
         rows = yield from reading(store, partial(Reader.rows, ids=ids))
-        for document in chunk:
+        for given in chunk:
+            document = given if scope is None else _admitted(given, scope, rows)
+            shown[document.id] = given.id
             old = rows.get(document.id)
             digest = yield Call(content_hash, (document,))
             if old is not None and old.version is not None and old.hash == digest:
@@ -130,24 +135,32 @@ def adding(
         done.update((yield from write(group)))
     if unfinished or (store.interrupted and not done):
         yield from _finish(store, unfinished)
-    new = tuple(id_ for id_, was_there in done.items() if not was_there)
-    return Added(new, tuple(id_ for id_, was_there in done.items() if was_there), unchanged)
+    new = tuple(shown[id_] for id_, was_there in done.items() if not was_there)
+    return Added(new, tuple(shown[id_] for id_, was_there in done.items() if was_there), unchanged)
 
 
-def deleting(store: Store, wanted: Iterable[str], *, timeout: float) -> Flow[list[str]]:
+def _admitted(document: Document, scope: Scope, rows: Mapping[str, Row]) -> Document:
+    """The document as a view stores it: in the place of the one it shows under that id, else as one of its own."""
+    there = scope.find(document.id, rows)
+    return scope.stamped(document, there.document_id if there else document.id + scope.suffix)
+
+
+def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scope | None = None) -> Flow[list[str]]:
     """Delete documents; the ids of those that were there."""
     if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         raise InvalidArgument(f"ids must be a list of strings, got {wanted!r}")
     ids = list(wanted)
     if not all(isinstance(id_, str) for id_ in ids):
         raise InvalidArgument(f"ids must be a list of strings, got {ids!r}")
-    writer = yield from store.start_writing(timeout, ids)
+    touched = [stored for id_ in ids for stored in scope.stored_ids(id_)] if scope else ids
+    writer = yield from store.start_writing(timeout, touched)
     try:
         yield from recover(writer)
-        rows = [writer.rows[id_] for id_ in dict.fromkeys(ids) if id_ in writer.rows]
-        if rows:
-            yield from writer.delete(rows)
-        return [row.document_id for row in rows]
+        find = writer.rows.get if scope is None else partial(scope.find, rows=writer.rows)
+        found = {id_: row for id_ in ids if (row := find(id_)) is not None}
+        if found:
+            yield from writer.delete(list(found.values()))
+        return list(found)
     finally:
         writer.stop()
 
@@ -188,7 +201,12 @@ def _embed(embed: Embed, group: Sequence[Prepared], title_weight: float, progres
 
 
 def _write(
-    store: Store, group: Sequence[Prepared], vectors: Sequence[Any], timeout: float, progress: Progress
+    store: Store,
+    group: Sequence[Prepared],
+    vectors: Sequence[Any],
+    timeout: float,
+    progress: Progress,
+    scope: Scope | None,
 ) -> Flow[dict[str, bool]]:
     """Write a group; which documents, and whether they were there."""
     writer = yield from store.start_writing(timeout, [prepared.document.id for prepared in group])
@@ -198,6 +216,8 @@ def _write(
         documents = []
         for prepared, matrix in zip(group, vectors, strict=True):
             old = writer.rows.get(prepared.document.id)
+            if scope and old and old.version is not None and not scope.sees(old):
+                raise Overtaken("a document was replaced by one that this view does not show; add it again")
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != prepared.row.hash:
                 documents.append((prepared.document, prepared.row, prepared.leaves, matrix))

@@ -20,6 +20,7 @@ class CheckedEmbedder:
         self._embedder = embedder
         self._timeout = timeout
         self._identity: EmbedderIdentity | None = None
+        self._recorded: EmbedderIdentity | None = None
         self._checked = threading.Event()
 
     def documents(self, texts: Sequence[str]) -> Flow[Any]:
@@ -41,7 +42,9 @@ class CheckedEmbedder:
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
         """The embedder that the index was made with, None before its first document."""
-        return self._identity or (yield from self._store.embedder())
+        if self._identity is None and self._recorded is None:
+            self._recorded = yield from self._store.embedder()
+        return self._identity or self._recorded
 
     def _checked_vectors(self, vectors: Any, count: int) -> Any:
         dimension = self._identity.dimension if self._identity else None

@@ -88,5 +88,5 @@ def _incomplete(writer: Writer, there: dict[tuple[str, str], set[int]], *, mend:
             rows.append(replace(row, hash=""))
     if mend and rows:
         yield from writer.write_rows(rows)
-        writer.advance()
+        yield from writer.advance()
     return findings

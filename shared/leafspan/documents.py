@@ -16,6 +16,10 @@ SUFFIXES = (".md", ".markdown", ".txt", ".text")
 """The files that are taken from a folder, but for hidden ones."""
 
 
+RESERVED_ID = "leafspan:changes"
+"""A document of this id would lie where the store counts its changes."""
+
+
 def read_documents(things: Any) -> Iterator[Document]:
     """A checked document for each thing, in order; a folder gives one for each text or Markdown file below it.
 
@@ -74,6 +78,8 @@ def check_document(document: Document) -> Document:
     """
     if not isinstance(document.id, str) or not document.id:
         raise InvalidDocument(f"a document's id must be a non-empty string, got {document.id!r}")
+    if document.id == RESERVED_ID:
+        raise InvalidDocument(f"the id {RESERVED_ID!r} is reserved; use another one")
     if not isinstance(document.text, str):
         raise InvalidDocument(f"the text of document {document.id!r} must be a string, got {type(document.text).__name__}")
     if document.title is not None and not isinstance(document.title, str):

@@ -105,15 +105,15 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
     return [document.text[leaf.start : leaf.end] for leaf in leaves]
 
 
-def indexed_heads(document: Document, leaves: Sequence[Leaf], sections: Sequence[Section]) -> list[str]:
-    """The title and the headings that each leaf is indexed under, empty where there is none."""
-    paths: list[list[str]] = [[] for _ in leaves]
+def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -> list[str]:
+    """The title and the headings that each of so many leaves is indexed under, empty where there is none."""
+    paths: list[list[str]] = [[] for _ in range(leaves)]
     for section in sections:
-        if section.text and section.text != document.title:
+        if section.text and section.text != title:
             for ordinal in range(section.first, section.last + 1):
                 paths[ordinal].append(section.text)
-    title = [document.title] if document.title else []
-    return ["\n".join([*title, *([" > ".join(path)] if path else [])]) for path in paths]
+    titles = [title] if title else []
+    return ["\n".join([*titles, *([" > ".join(path)] if path else [])]) for path in paths]
 
 
 def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
 from leafspan.reading import reading
+from leafspan.scope import Scope
 from leafspan.store import Gone, Reader, Row, Store
 from leafspan.trace import Trace
 from leafspan.values import Document, Passage, leaf_id
@@ -38,11 +39,12 @@ class Stats:
     splitter: str
     context_sentences: int
     title_weight: float
+    analyzer: str
 
 
-def listing(store: Store) -> Flow[list[DocumentInfo]]:
+def listing(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
     """All documents, in the order of their ids."""
-    rows = yield from reading(store, Reader.rows)
+    rows = yield from reading(store, Reader.rows, scope)
     return [
         DocumentInfo(row.document_id, row.title, dict(row.metadata), row.leaves, row.words, row.characters)
         for _, row in sorted(rows.items())
@@ -50,7 +52,7 @@ def listing(store: Store) -> Flow[list[DocumentInfo]]:
     ]
 
 
-def getting(store: Store, document_id: str) -> Flow[Document]:
+def getting(store: Store, document_id: str, scope: Scope | None = None) -> Flow[Document]:
     """A document with its text.
 
     Raises:
@@ -63,10 +65,10 @@ def getting(store: Store, document_id: str) -> Flow[Document]:
         texts = (yield from reader.fetch(ids)) if ids else {}
         return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, dict(row.metadata))
 
-    return (yield from reading(store, read))
+    return (yield from reading(store, read, scope))
 
 
-def listing_leaves(store: Store, document_id: str | None) -> Flow[list[Passage]]:
+def listing_leaves(store: Store, document_id: str | None, scope: Scope | None = None) -> Flow[list[Passage]]:
     """The leaves of a document, or of all.
 
     Raises:
@@ -89,7 +91,7 @@ def listing_leaves(store: Store, document_id: str | None) -> Flow[list[Passage]]
             for id_, s in leaves
         ]
 
-    return (yield from reading(store, read))
+    return (yield from reading(store, read, scope))
 
 
 def _counting_row(reader: Reader, document_id: str) -> Flow[Row]:

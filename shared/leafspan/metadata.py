@@ -13,6 +13,11 @@ RESERVED = frozenset({"doc_id", "start", "end", "score", "trace", STRUCTURE_KEY}
 """Keys that a passage carries in both frameworks, so that a document cannot use them for itself."""
 
 
+def is_reserved(key: str) -> bool:
+    """Whether a document cannot have this key, which is Chroma's or ours."""
+    return key in RESERVED or key.startswith(("chroma:", "#", "$"))
+
+
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata as it will be stored: None and empty lists dropped, tuples as lists, numpy scalars as Python's.
 
@@ -26,7 +31,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
     for key, value in metadata.items():
         if not isinstance(key, str) or not key:
             raise InvalidDocument(f"metadata keys must be non-empty strings, got {key!r} in document {document_id!r}")
-        if key in RESERVED or key.startswith(("chroma:", "#", "$")):
+        if is_reserved(key):
             raise InvalidDocument(f"metadata key {key!r} of document {document_id!r} is reserved; use another name")
         _check_text(document_id, key, key)
         stored = _clean_value(document_id, key, value)

@@ -12,13 +12,17 @@ from leafspan.values import Query
 _LARGEST = 3.4e38  # of a 32-bit float
 
 
-def to_queries(thing: Any) -> tuple[list[Query], bool]:
+def to_queries(thing: Any, *, needed: bool = True) -> tuple[list[Query], bool]:
     """The queries in ``thing``, and whether it is a single one: a text, a vector of numbers, a Query, or a list of them.
+
+    Where none is ``needed``, None and a blank text are one, too.
 
     Raises:
         InvalidArgument: if it is anything else, a blank text, one that is not valid Unicode, or a vector that is not
             finite.
     """
+    if not needed and (thing is None or (isinstance(thing, str) and not thing.strip())):
+        return [Query(text="")], True
     if isinstance(thing, str | Query) or not _is_sequence(thing) or (len(thing) and _is_number(thing[0])):
         return [_to_query(thing)], True
     return [_to_query(item) for item in thing], False

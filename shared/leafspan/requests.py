@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from leafspan.filters import Where
+from leafspan.lexical import BM25Settings
+from leafspan.values import Found, Hit, Query
+
+if TYPE_CHECKING:
+    from leafspan.strategies.strategy import Reach, Strategy
 
 T = TypeVar("T")
 
@@ -22,7 +29,54 @@ class Search:
 
     vectors: Any
     count: int
-    where: Mapping[str, Any] | None
+    where: Where | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """Like Search, but the answer is a list of Hits, of which nothing else has been read."""
+
+    vectors: Any
+    count: int
+    where: Where | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The ``count`` leaves that match the words of each question best; the answer is a Matched for each.
+
+    ``settings``: None for those of the index.
+    """
+
+    texts: tuple[str, ...]
+    count: int
+    where: Where | None
+    settings: BM25Settings | None = None
+    engine: str = "postings"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Leaves with a word of the question, best first; ``ideal`` is the most that a leaf could score for it."""
+
+    hits: list[Hit]
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
+class Browse:
+    """``count`` leaves after the first ``offset``, in the order of documents and texts; the answer is a list of Hits."""
+
+    offset: int
+    count: int
+    where: Where | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is stored of these leaves; the answer maps each id to a Found of score 0 that has no trace yet."""
+
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +90,48 @@ class OutsideResult:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a retriever of a host; the answer is a list of Found, one for each of its results, which must be leaves."""
+    """Ask a retriever of a host; the answer is a list of Found, one for each of its results, which must be leaves.
+
+    Results that do not match ``where`` are left out; the retriever is not told of it.
+    """
 
     name: str
     question: str
     ask: Callable[[str], Sequence[OutsideResult]]
     aask: Callable[[str], Awaitable[Sequence[OutsideResult]]]
+    where: Where | None = None
 
 
-Request = Embed | Search | Ask
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Have a language model answer each prompt; the answer is a list of texts, or of the errors that came instead."""
+
+    prompts: tuple[str, ...]
+    generate: Callable[[str], str]
+    agenerate: Callable[[str], Awaitable[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A strategy that is run beside others; at most for ``timeout`` seconds."""
+
+    strategy: Strategy
+    queries: Sequence[Query]
+    reach: Reach
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Run strategies together; the answer is, for each, its results for each query, or the error that ended it.
+
+    One that is late has a TimeoutError, and goes on in its thread without anybody listening.
+    """
+
+    legs: tuple[Leg, ...]
+
+
+LegResults = list[list[Found]] | Exception
+Request = Embed | Search | Nearest | Match | Browse | Load | Ask | Generate | Legs
 Asking = Generator[Request | tuple[Request, ...], Any, T]
 """A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""

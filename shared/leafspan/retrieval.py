@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leafspan.browsing import browse
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument, NotALeaf
+from leafspan.filters import Where, to_filter
+from leafspan.generating import generating
+from leafspan.legs import together
+from leafspan.nearness import nearest
 from leafspan.packing import Budget, pack, shortlist
 from leafspan.reading import reading
-from leafspan.requests import Ask, Embed, OutsideResult, Request, Search
+from leafspan.requests import (
+    Ask,
+    Browse,
+    Embed,
+    Generate,
+    Leg,
+    LegResults,
+    Legs,
+    Load,
+    Match,
+    Nearest,
+    OutsideResult,
+    Request,
+    Search,
+)
+from leafspan.scope import Scope
+from leafspan.sources import Sources
+from leafspan.store import Gone, Reader, StoredLeaf
 from leafspan.store.collection import MOST_RESULTS
-from leafspan.store.reading import Reader, StoredLeaf
-from leafspan.store.store import Store
 from leafspan.strategies.strategy import Reach, Strategy, whole
-from leafspan.trace import Trace, TracedHit
-from leafspan.values import Found, Passage, Query, Span
+from leafspan.trace import Trace
+from leafspan.values import Found, Passage, Query, Span, scored
 
 DEFAULT_K = 5
 
@@ -30,7 +50,7 @@ class Limits:
     k: int | None
     candidates: int
     budget: Budget | None
-    where: Mapping[str, Any] | None
+    where: Where | None
 
     @classmethod
     def of(
@@ -38,7 +58,7 @@ class Limits:
         k: int | None = None,
         candidates: int | None = None,
         budget: int | Budget | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: object = None,
     ) -> Limits:
         """The limits with their defaults filled in.
 
@@ -54,60 +74,74 @@ class Limits:
         whole("candidates", candidates, 1)
         if candidates > MOST_RESULTS:
             raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
-        if where is not None and not isinstance(where, Mapping):
-            raise InvalidArgument(f"where must be a mapping, a filter of Chroma's, got {where!r}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
-        return cls(k, candidates, budget, where or None)
+        return cls(k, candidates, budget, to_filter(where))
 
 
 def retrieving(
-    store: Store,
-    embed: Callable[[Sequence[str]], Flow[Any]],
-    strategy: Strategy,
-    queries: Sequence[Query],
-    limits: Limits,
+    sources: Sources, strategy: Strategy, queries: Sequence[Query], limits: Limits, scope: Scope | None = None
 ) -> Flow[list[list[Passage]]]:
     """The passages for each query."""
     if not queries:
         return []
-    return (yield from reading(store, lambda reader: _Retrieval(reader, embed).run(strategy, queries, limits)))
+    return (
+        yield from reading(sources.store, lambda reader: _Retrieval(sources, reader).run(strategy, queries, limits), scope)
+    )
 
 
 class _Retrieval:
     """One attempt: what it has seen of leaves is kept, so that rendering fetches only what is missing."""
 
-    def __init__(self, reader: Reader, embed: Callable[[Sequence[str]], Flow[Any]]) -> None:
+    def __init__(self, sources: Sources, reader: Reader) -> None:
+        self._sources = sources
         self._reader = reader
-        self._embed = embed
         self._texts: dict[str, str] = {}
 
     def run(self, strategy: Strategy, queries: Sequence[Query], limits: Limits) -> Flow[list[list[Passage]]]:
-        asking = strategy.retrieve(queries, Reach(limits.candidates, limits.where))
-        answer: Any = None
-        while True:
-            try:
-                request = asking.send(answer)
-            except StopIteration as stop:
-                results: list[list[Found]] = stop.value
-                break
-            if isinstance(request, tuple):
-                answer = yield from self._answer_all(request)
-            else:
-                answer = yield from self._answer(request)
+        identity = yield from self._sources.embedder.identity()
+        words = None if limits.budget is None else limits.budget.limit
+        reach = Reach(limits.candidates, limits.where, words, identity.name if identity else None)
+        results = yield from self._results(strategy, queries, reach)
         chosen = [shortlist(found, limits.k, limits.budget) for found in results]
         missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in self._texts]
         if missing:
             self._texts.update((yield from self._reader.fetch(missing)))
         return [pack([self._passage(found) for found in row], limits.budget) for row in chosen]
 
+    def _results(self, strategy: Strategy, queries: Sequence[Query], reach: Reach) -> Flow[list[list[Found]]]:
+        asking = strategy.retrieve(queries, reach)
+        answer: Any = None
+        while True:
+            try:
+                request = asking.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            if isinstance(request, tuple):
+                answer = yield from self._answer_all(request)
+            else:
+                answer = yield from self._answer(request)
+
     def _answer(self, request: Request) -> Flow[Any]:
-        if isinstance(request, Embed):
-            return (yield from self._embed(request.texts))
-        if isinstance(request, Search):
-            rows = yield from self._reader.search(request.vectors, request.count, request.where)
-            return [[self._found(stored, stored.score, "vector") for stored in row] for row in rows]
-        return (yield from self._answer_all((request,)))[0]
+        match request:
+            case Embed():
+                return (yield from self._sources.embedder.queries(request.texts))
+            case Search():
+                return (yield from self._search(request))
+            case Nearest():
+                return (yield from nearest(self._reader, self._sources.copy, request.vectors, request.count, request.where))
+            case Match():
+                return (yield from self._sources.words.match(self._reader, request))
+            case Browse():
+                return (yield from browse(self._reader, request))
+            case Load():
+                return (yield from self._load(request.ids))
+            case Generate():
+                return (yield from generating(request))
+            case Legs():
+                return (yield from self._run_legs(request))
+            case Ask():
+                return (yield from self._answer_all((request,)))[0]
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         asks = [request for request in requests if isinstance(request, Ask)]
@@ -115,13 +149,47 @@ class _Retrieval:
         answers = []
         for request in requests:
             if isinstance(request, Ask):
-                answers.append((yield from self._recognise(request.name, next(replies))))
+                answers.append((yield from self._recognise(request, next(replies))))
             else:
                 answers.append((yield from self._answer(request)))
         return answers
 
-    def _recognise(self, name: str, results: Sequence[OutsideResult]) -> Flow[list[Found]]:
+    def _search(self, request: Search) -> Flow[list[list[Found]]]:
+        if request.where is None and self._reader.scope is None:
+            rows = yield from self._reader.search(request.vectors, request.count)
+            return [[self._found(stored, stored.score, "vector") for stored in row] for row in rows]
+        hits = yield from nearest(self._reader, self._sources.copy, request.vectors, request.count, request.where)
+        loaded = yield from self._load([hit.id for row in hits for hit in row])
+        return [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in hits]
+
+    def _load(self, ids: Sequence[str]) -> Flow[dict[str, Found]]:
+        if not ids:
+            return {}
+        stored = yield from self._reader.fetch_leaves(list(dict.fromkeys(ids)))
+        if len(stored) < len(set(ids)):
+            raise Gone
+        return {id_: self._found(leaf) for id_, leaf in stored.items()}
+
+    def _run_legs(self, request: Legs) -> Flow[list[LegResults]]:
+        """Run strategies side by side, each holding the reader for as long as it goes on."""
+
+        def run(leg: Leg) -> Flow[list[list[Found]]]:
+            self._reader.stay()
+            try:
+                return (yield from self._results(leg.strategy, leg.queries, leg.reach))
+            finally:
+                self._reader.leave()
+
+        answers: list[LegResults] = yield together(
+            [run(leg) for leg in request.legs], [leg.timeout for leg in request.legs]
+        )
+        if any(isinstance(answer, Gone) for answer in answers):
+            raise Gone
+        return answers
+
+    def _recognise(self, ask: Ask, results: Sequence[OutsideResult]) -> Flow[list[Found]]:
         """The leaves that a host's retriever returned, each once, at its best place."""
+        name = ask.name
         ids: dict[str, float] = {}
         for (rank, result), score in zip(enumerate(results, start=1), _scores(results), strict=True):
             id_ = _as_leaf_id(result.id)
@@ -133,17 +201,22 @@ class _Retrieval:
             ids.setdefault(id_, score)
         stored = yield from self._reader.fetch_leaves(list(ids))
         for id_ in ids:
-            if id_ not in stored:
+            # A scoped view does not tell what it does not show from what there is not.
+            if id_ not in stored and self._reader.scope is None:
                 self._reader.doubt(id_)
                 raise NotALeaf(f"the results of {name} must be leaves of this index, but {id_!r} is not in it")
-        return [self._found(stored[id_], score, name) for id_, score in ids.items()]
+        found = [self._found(stored[id_], score, name) for id_, score in ids.items() if id_ in stored]
+        if ask.where is None:
+            return found
+        return [each for each in found if ask.where.matches(each.metadata, each.span.document_id)]
 
-    def _found(self, stored: StoredLeaf, score: float, source: str) -> Found:
+    def _found(self, stored: StoredLeaf, score: float = 0.0, source: str | None = None) -> Found:
+        """The leaf, with its text kept for later; ``source``: what found it."""
         leaf = stored.leaf
         self._texts[leaf.id] = stored.text
         span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, leaf.start))
-        trace = Trace(hits=(TracedHit(leaf.ordinal, score, source),))
-        return Found(span, score, trace, stored.metadata, words=leaf.words, leaf=leaf)
+        found = Found(span, 0.0, Trace(), stored.metadata, words=leaf.words, leaf=leaf)
+        return found if source is None else scored(found, score, source)
 
     def _passage(self, found: Found) -> Passage:
         """The span with its text; leaves partition the text, so the anchor's place gives that of every other."""

@@ -1,12 +1,13 @@
-"""How an index makes leaves and vectors of documents, which it remembers, since they must all be made alike."""
+"""How an index makes leaves, vectors and terms of documents, which it remembers, since they must all be made alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 from leafspan.structure import FORMAT
 
@@ -14,60 +15,94 @@ TITLE_WEIGHT = 0.3
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What ``Index.open`` is asked for; None stands for whatever the index was made with, or else for the default.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+
+    splitter: Splitter | None = None
+    context_sentences: int | None = None
+    title_weight: float | None = None
+    analyzer: Analysis | None = None
+    bm25: BM25Settings | None = None
+
+    def __post_init__(self) -> None:
+        sentences, weight = self.context_sentences, self.title_weight
+        if sentences is not None and (not isinstance(sentences, int) or sentences < 0):
+            raise InvalidArgument(f"context_sentences must be a whole number >= 0, got {sentences!r}")
+        if weight is not None and not (isinstance(weight, int | float) and 0 <= weight < float("inf")):
+            raise InvalidArgument(f"title_weight must be a number >= 0, got {weight!r}")
+        if self.analyzer is not None and (isinstance(self.analyzer, type) or not callable(self.analyzer)):
+            raise InvalidArgument(
+                f"analyzer must be an Analyzer or a function from a text to its terms, got {self.analyzer!r}"
+            )
+        if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
+            raise InvalidArgument(f"bm25 must be BM25Settings, got {self.bm25!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class Indexing:
-    """How documents are indexed: see ``Index.open``. ``splitter`` is None where it was a function, not given again."""
+    """How documents are indexed: see ``Index.open``.
+
+    ``splitter`` and ``analyzer`` are None where they were functions, and not given again.
+    """
 
     splitter: Splitter | None
     context_sentences: int
     title_weight: float
+    analyzer: Analysis | None
+    bm25: BM25Settings
 
     @classmethod
-    def wanted(cls, splitter: Splitter | None, context_sentences: int | None, title_weight: float | None) -> Indexing:
-        """What was asked for, with the defaults filled in.
-
-        Raises:
-            InvalidArgument: if one is out of its range.
-        """
-        if context_sentences is not None and (not isinstance(context_sentences, int) or context_sentences < 0):
-            raise InvalidArgument(f"context_sentences must be a whole number >= 0, got {context_sentences!r}")
-        if title_weight is not None and not (isinstance(title_weight, int | float) and 0 <= title_weight < float("inf")):
-            raise InvalidArgument(f"title_weight must be a number >= 0, got {title_weight!r}")
-        weight = TITLE_WEIGHT if title_weight is None else float(title_weight)
-        return cls(splitter or HierarchicalSplitter(), context_sentences or 0, weight)
+    def made(cls, wanted: Wanted) -> Indexing:
+        """What was asked for, with the defaults filled in."""
+        return cls(
+            wanted.splitter or HierarchicalSplitter(),
+            wanted.context_sentences or 0,
+            TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
+            wanted.analyzer or Analyzer(),
+            wanted.bm25 or BM25Settings(),
+        )
 
     def record(self) -> dict[str, Any]:
         """What is stored with the index when it is made."""
         assert self.splitter is not None
-        options = self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None
+        assert self.analyzer is not None
         return {
             "format": FORMAT,
             "splitter": describe_splitter(self.splitter),
-            "splitter_options": options,
+            "splitter_options": self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None,
             "context_sentences": self.context_sentences,
             "title_weight": self.title_weight,
+            "analyzer": describe_analyzer(self.analyzer),
+            "analyzer_options": self.analyzer.options() if isinstance(self.analyzer, Analyzer) else None,
+            "bm25": asdict(self.bm25),
         }
 
     @classmethod
-    def recorded(
-        cls,
-        record: Mapping[str, Any],
-        splitter: Splitter | None,
-        context_sentences: int | None,
-        title_weight: float | None,
-    ) -> Indexing:
+    def recorded(cls, record: Mapping[str, Any], wanted: Wanted) -> Indexing:
         """What an index was made with.
 
         Raises:
-            IndexMismatch: if something else is wanted now; None stands for whatever it was.
+            IndexMismatch: if something else is wanted now.
         """
-        wanted = {
-            "splitter": None if splitter is None else describe_splitter(splitter),
-            "context_sentences": context_sentences,
-            "title_weight": title_weight,
+        asked = {
+            "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
+            "context_sentences": wanted.context_sentences,
+            "title_weight": wanted.title_weight,
+            "analyzer": None if wanted.analyzer is None else describe_analyzer(wanted.analyzer),
+            "bm25": None if wanted.bm25 is None else asdict(wanted.bm25),
         }
-        for name, value in wanted.items():
+        for name, value in asked.items():
             if value is not None and value != record[name]:
                 raise IndexMismatch(f"the index was made with {name}={record[name]}, it cannot go on with {value}")
-        options = record["splitter_options"]
-        used = splitter or (HierarchicalSplitter(**options) if options else None)
-        return cls(used, int(record["context_sentences"]), float(record["title_weight"]))
+        splitting, analysis = record["splitter_options"], record["analyzer_options"]
+        return cls(
+            wanted.splitter or (HierarchicalSplitter(**splitting) if splitting else None),
+            int(record["context_sentences"]),
+            float(record["title_weight"]),
+            wanted.analyzer or (Analyzer(**analysis) if analysis else None),
+            BM25Settings(**record["bm25"]),
+        )

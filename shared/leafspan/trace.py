@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +15,47 @@ class TracedHit:
     ordinal: int
     score: float
     source: str = "vector"
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one list gave to a fused score: its result's ``rank`` (from 1) and ``score`` there, and its ``share`` of it.
+
+    Where the results are told apart by rank alone, ``score`` is still the list's own.
+    """
+
+    source: str
+    rank: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The leaves ``first`` to ``last`` were found in one or more lists, whose scores became one by ``method``.
+
+    ``neighbour``: what the better neighbour's score added. ``score`` is the sum of it all.
+    """
+
+    first: int
+    last: int
+    method: str
+    parts: tuple[Part, ...]
+    score: float
+    neighbour: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The score of the leaf ``ordinal`` became a ``probability``, that it holds what was asked for.
+
+    ``trusted`` is False where the index's embedder is another than the one that this was measured with.
+    """
+
+    ordinal: int
+    probability: float
+    trusted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +86,39 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a passage came about. ``hits``: the leaves in it that were found."""
+    """How a passage came about. ``hits``: the leaves in it that were found. ``notes``: what did not go as planned."""
 
     hits: tuple[TracedHit, ...] = ()
+    fused: tuple[Fused, ...] = ()
+    calibrated: tuple[Calibrated, ...] = ()
     filled: tuple[Filled, ...] = ()
     merges: tuple[Merge, ...] = ()
     window: tuple[int, int] | None = None
     parent_level: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __add__(self, other: Trace) -> Trace:
-        """The trace of a passage made of two."""
+        """The trace of a passage made of two; a step that both went through is there once."""
         return Trace(
-            self.hits + other.hits,
-            self.filled + other.filled,
-            self.merges + other.merges,
+            _once(self.hits + other.hits),
+            _once(self.fused + other.fused),
+            _once(self.calibrated + other.calibrated),
+            _once(self.filled + other.filled),
+            _once(self.merges + other.merges),
             self.window or other.window,
             self.parent_level or other.parent_level,
+            _once(self.notes + other.notes),
         )
 
     def explain(self) -> list[str]:
         """One sentence for each step, in the order in which they happened."""
-        lines = [f"{hit.source} found leaf {hit.ordinal} (score {hit.score:.3f})" for hit in self.hits]
+        lines = [f"{hit.source} found leaf {hit.ordinal} ({_rank(hit.rank)}score {hit.score:.3f})" for hit in self.hits]
+        lines += [_fusion(fused) for fused in self.fused]
+        lines += [
+            f"the score of leaf {each.ordinal} stands for a probability of {each.probability:.2f}"
+            + ("" if each.trusted else ", not calibrated for this embedder")
+            for each in self.calibrated
+        ]
         lines += [
             f"{_leaves(gap.first, gap.last)} filled the gap between two hits (score {gap.score:.3f})" for gap in self.filled
         ]
@@ -75,8 +131,23 @@ class Trace:
             lines.append(f"widened to the parent at level {self.parent_level}")
         if self.window is not None:
             lines.append(f"widened to the neighbours: {self.window[0]} before and {self.window[1]} after")
-        return lines
+        return [*lines, *self.notes]
+
+
+def _once(steps: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(steps)) if len(steps) > 1 else steps
 
 
 def _leaves(first: int, last: int) -> str:
     return f"leaf {first}" if first == last else f"leaves {first} to {last}"
+
+
+def _rank(rank: int | None) -> str:
+    return "" if rank is None else f"rank {rank}, "
+
+
+def _fusion(fused: Fused) -> str:
+    shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.parts]
+    if fused.neighbour:
+        shares.append(f"{fused.neighbour:.3f} from a neighbour")
+    return f"{_leaves(fused.first, fused.last)}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

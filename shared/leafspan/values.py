@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from leafspan.trace import Trace
+from leafspan.trace import Trace, TracedHit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,25 @@ def leaf_id(document_id: str, version: str, ordinal: int) -> str:
     return f"{document_id}#{version}#{ordinal}"
 
 
+class Hit(NamedTuple):
+    """A leaf as a search finds it, before anything of it is fetched; a higher ``score`` is better."""
+
+    document_id: str
+    version: str
+    ordinal: int
+    score: float
+
+    @property
+    def id(self) -> str:
+        """The leaf's id."""
+        return leaf_id(self.document_id, self.version, self.ordinal)
+
+    @property
+    def order(self) -> tuple[float, str, int]:
+        """The sorting key of every list of hits: score, then document, then position."""
+        return (-self.score, self.document_id, self.ordinal)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A run of consecutive leaves of one document, ``first`` to ``last`` (both included).
@@ -108,6 +127,12 @@ class Found:
     def order(self) -> tuple[float, str, int]:
         """The sorting key of every list of results: score, then document, then position."""
         return (-self.score, self.span.document_id, self.span.first)
+
+
+def scored(found: Found, score: float, source: str, rank: int | None = None) -> Found:
+    """The leaf as ``source`` found it."""
+    hit = TracedHit(found.span.first, score, source, rank)
+    return replace(found, score=score, trace=Trace(hits=(hit,)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from chromadb.config import Settings
 
 from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
+from leafspan.store.manifest import CHANGES_ID
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))
 ALL = 1_000  # more than the leaves of any index here
@@ -49,6 +50,7 @@ def records(index: Index, name: str = "kb") -> dict[str, dict[str, Any]]:
         answer = handle.get(include=["documents", "metadatas", "embeddings"])
         columns = zip(answer["ids"], answer["documents"], answer["metadatas"], answer["embeddings"], strict=True)
         found[collection] = {id_: (text, metadata, list(map(float, vector))) for id_, text, metadata, vector in columns}
+    found["manifest"].pop(CHANGES_ID, None)  # another one after every change, on purpose
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import Contains, Equal, Exists, OneOf, Ordered, TextMatch
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import all_of, any_of
 from leafspan.filters.values import checked_scalars
 
@@ -32,62 +32,62 @@ class F:
     def __repr__(self) -> str:
         return f"F({self.key!r})"
 
-    def __eq__(self, value: object) -> Filter:  # type: ignore[override]
+    def __eq__(self, value: object) -> Where:  # type: ignore[override]
         """The value is equal: numbers by value, True never 1, a list only an equal list."""
         return self._made(lambda: Equal(self.key, value))  # type: ignore[arg-type]
 
-    def __ne__(self, value: object) -> Filter:  # type: ignore[override]
+    def __ne__(self, value: object) -> Where:  # type: ignore[override]
         """Not ``==``, so documents without the key match."""
         return ~(self == value)
 
-    def __lt__(self, bound: object) -> Filter:
+    def __lt__(self, bound: object) -> Where:
         """Numbers among numbers; texts among texts by code points, ISO dates by time."""
         return self._ordered("<", bound)
 
-    def __le__(self, bound: object) -> Filter:
+    def __le__(self, bound: object) -> Where:
         """Like ``<``, or the same number, text or time."""
         return self._ordered("<=", bound)
 
-    def __gt__(self, bound: object) -> Filter:
+    def __gt__(self, bound: object) -> Where:
         """Like ``<``, the other way round."""
         return self._ordered(">", bound)
 
-    def __ge__(self, bound: object) -> Filter:
+    def __ge__(self, bound: object) -> Where:
         """Like ``>``, or the same number, text or time."""
         return self._ordered(">=", bound)
 
-    def in_(self, values: Iterable[object]) -> Filter:
+    def in_(self, values: Iterable[object]) -> Where:
         """The value equals one of these scalars of one type; of none, no document matches."""
         return self._made(lambda: OneOf(self.key, values))  # type: ignore[arg-type]
 
-    def not_in(self, values: Iterable[object]) -> Filter:
+    def not_in(self, values: Iterable[object]) -> Where:
         """Not ``in_``, so documents without the key match; with no values, every document does."""
         return ~self.in_(values)
 
-    def contains(self, member: object) -> Filter:
+    def contains(self, member: object) -> Where:
         """The value is a list that has this member."""
         return self._made(lambda: Contains(self.key, member))  # type: ignore[arg-type]
 
-    def contains_any(self, members: Iterable[object]) -> Filter:
+    def contains_any(self, members: Iterable[object]) -> Where:
         """The value is a list that has one of these members; of none, no document matches."""
         return self._made(lambda: any_of(Contains(self.key, member) for member in checked_scalars(members)))
 
-    def contains_all(self, members: Iterable[object]) -> Filter:
+    def contains_all(self, members: Iterable[object]) -> Where:
         """The value is a list that has all of these members; with no members, every document matches."""
         return self._made(lambda: all_of(Contains(self.key, member) for member in checked_scalars(members)))
 
-    def text_match(self, part: str, *, ignore_case: bool = False) -> Filter:
+    def text_match(self, part: str, *, ignore_case: bool = False) -> Where:
         """The value is a text in which this part occurs; case counts, unless ``ignore_case``."""
         return self._made(lambda: TextMatch(self.key, part, ignore_case))
 
-    def exists(self) -> Filter:
+    def exists(self) -> Where:
         """The document has the key."""
         return Exists(self.key)
 
-    def _ordered(self, operator: str, bound: object) -> Filter:
+    def _ordered(self, operator: str, bound: object) -> Where:
         return self._made(lambda: Ordered(self.key, operator, bound))  # type: ignore[arg-type]
 
-    def _made(self, make: Callable[[], Filter]) -> Filter:
+    def _made(self, make: Callable[[], Where]) -> Where:
         try:
             return make()
         except InvalidArgument as error:

@@ -7,12 +7,12 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import Contains, Equal, OneOf, Ordered
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import all_of, any_of
 from leafspan.filters.refusals import refusal, showing
 
 
-def from_chroma(where: Mapping[object, object]) -> Filter:
+def from_chroma(where: Mapping[object, object]) -> Where:
     """Like Chroma reads it, but several keys or operators in one mapping must all hold, ``$and`` and ``$or`` take one part,
     ``$in`` and ``$nin`` take no values, ``$eq`` and ``$ne`` take whole lists, and there is ``$not``.
 
@@ -34,7 +34,7 @@ def from_chroma(where: Mapping[object, object]) -> Filter:
     return all_of(parts)
 
 
-def _combined(operator: str, operand: object) -> Filter:
+def _combined(operator: str, operand: object) -> Where:
     part = {operator: operand}
     if operator == "$not":
         if not isinstance(operand, Mapping):
@@ -52,7 +52,7 @@ def _combined(operator: str, operand: object) -> Filter:
     return all_of(filters) if operator == "$and" else any_of(filters)
 
 
-def _conditions(key: str, value: object) -> list[Filter]:
+def _conditions(key: str, value: object) -> list[Where]:
     part = {key: value}
     if isinstance(value, list | tuple):
         raise refusal(
@@ -72,8 +72,8 @@ def _conditions(key: str, value: object) -> list[Filter]:
     return filters
 
 
-def _ordered(operator: str) -> Callable[[str, Any], Filter]:
-    def make(key: str, bound: object) -> Filter:
+def _ordered(operator: str) -> Callable[[str, Any], Where]:
+    def make(key: str, bound: object) -> Where:
         if isinstance(bound, bool) or not isinstance(bound, int | float):
             raise InvalidArgument(f"an order comparison needs a number, got {bound!r}")
         return Ordered(key, operator, bound)
@@ -81,7 +81,7 @@ def _ordered(operator: str) -> Callable[[str, Any], Filter]:
     return make
 
 
-_OPERATORS: Mapping[str, Callable[[str, Any], Filter]] = {
+_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "$eq": Equal,
     "$ne": lambda key, value: ~Equal(key, value),
     "$gt": _ordered(">"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leafspan.errors import InvalidArgument
 from leafspan.filters.column import Column
 from leafspan.filters.conditions import Condition, value_of
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import And, Not, Or
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def matching(self, filter: Filter) -> NDArray[np.bool_]:
+    def matching(self, filter: Where) -> NDArray[np.bool_]:
         """Of shape (documents,): ``[filter.matches(metadata, id) for id, metadata in documents]``."""
         if isinstance(filter, Condition):
             return self._column(filter.key).matching(filter)
@@ -46,7 +46,7 @@ class Columns:
             for part in filter.parts[1:]:
                 found |= self.matching(part)
             return found
-        raise InvalidArgument(f"filter must be a Filter, got {filter!r}")
+        raise InvalidArgument(f"filter must be a Where, got {filter!r}")
 
     def _column(self, key: str) -> Column:
         column = self._columns.get(key)

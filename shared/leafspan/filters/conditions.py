@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan.errors import InvalidArgument
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.instants import instant
 from leafspan.filters.ordering import COMPARISONS, order_bound
 from leafspan.filters.values import Scalar, Value, canonical, checked_scalar, checked_scalars, checked_value, is_number
+from leafspan.metadata import is_reserved
 
 DOCUMENT_ID = "doc_id"
 """The key under which filters find the id of a document; no document's own metadata can use it."""
@@ -26,7 +27,7 @@ def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> obje
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Condition(Filter):
+class Condition(Where):
     """A filter that depends on the value of one key alone.
 
     Subclasses check and clean their operands when they are made, and raise InvalidArgument with the rule and the value.
@@ -37,6 +38,8 @@ class Condition(Filter):
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:
             raise InvalidArgument(f"the key must be a non-empty str, got {self.key!r}")
+        if self.key != DOCUMENT_ID and is_reserved(self.key):
+            raise InvalidArgument(f"no document can have the metadata key {self.key!r}, which is reserved")
         object.__setattr__(self, "key", str.__str__(self.key))
         self._clean()
 

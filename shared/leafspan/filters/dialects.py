@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.chroma import from_chroma
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.haystack import from_haystack, is_haystack
 from leafspan.filters.llamaindex import from_llamaindex, is_llamaindex
 
 
-def to_filter(thing: object) -> Filter | None:
+def to_filter(thing: object) -> Where | None:
     """The filter that is meant; None for None, for ``{}`` and for LlamaIndex's filters without any, which allow everything.
 
-    Takes a :class:`Filter`, a mapping in the dialect of Chroma or of Haystack, or LlamaIndex's ``MetadataFilters`` or
+    Takes a :class:`Where`, a mapping in the dialect of Chroma or of Haystack, or LlamaIndex's ``MetadataFilters`` or
     ``MetadataFilter``. Each dialect keeps the meaning of its operators; ``docs/filters.md`` has a table for each.
 
     A mapping is Haystack's where it has at least two of the keys ``field``, ``operator``, ``value`` and ``conditions``, and
@@ -23,7 +23,7 @@ def to_filter(thing: object) -> Filter | None:
     Raises:
         InvalidArgument: if it is none of these, or breaks the rules of its dialect; the message shows the part that does.
     """
-    if thing is None or isinstance(thing, Filter):
+    if thing is None or isinstance(thing, Where):
         return thing
     if isinstance(thing, Mapping):
         if not thing:

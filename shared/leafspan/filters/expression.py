@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 
-class Filter(ABC):
+class Where(ABC):
     """A decision about documents: ``year_2020 & ~draft`` is a filter made of two others.
 
     Immutable and hashable. Two filters are equal where they read the same, so ``F("a") == 1`` and ``F("a") == True`` are
@@ -32,17 +32,17 @@ class Filter(ABC):
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         """What ``matches`` says."""
 
-    def __and__(self, other: object) -> Filter:
+    def __and__(self, other: object) -> Where:
         from leafspan.filters.logic import all_of  # which imports this module
 
-        return all_of([self, other]) if isinstance(other, Filter) else NotImplemented
+        return all_of([self, other]) if isinstance(other, Where) else NotImplemented
 
-    def __or__(self, other: object) -> Filter:
+    def __or__(self, other: object) -> Where:
         from leafspan.filters.logic import any_of
 
-        return any_of([self, other]) if isinstance(other, Filter) else NotImplemented
+        return any_of([self, other]) if isinstance(other, Where) else NotImplemented
 
-    def __invert__(self) -> Filter:
+    def __invert__(self) -> Where:
         from leafspan.filters.logic import none_of
 
         return none_of([self])
@@ -56,7 +56,7 @@ class Filter(ABC):
 
     # By text and not by fields, since 1, 1.0 and True are equal as fields of a dataclass.
     def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other) if isinstance(other, Filter) else NotImplemented
+        return repr(self) == repr(other) if isinstance(other, Where) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(repr(self))

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import DOCUMENT_ID, Exists, Ordered
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.instants import instant
 from leafspan.filters.logic import all_of, any_of
 from leafspan.filters.python_equality import equal, one_of, ordered
@@ -23,7 +23,7 @@ def is_haystack(mapping: Mapping[object, object]) -> bool:
     return len(_KEYS & mapping.keys()) >= 2
 
 
-def from_haystack(filters: Mapping[object, object]) -> Filter:
+def from_haystack(filters: Mapping[object, object]) -> Where:
     """Like Haystack reads it: True is 1, a missing key is None, NOT is "not all", ISO dates are equal at the same time.
 
     Points in time without an offset are UTC, where Haystack lends them the offset of the other side. What is no ISO date
@@ -41,7 +41,7 @@ def from_haystack(filters: Mapping[object, object]) -> Filter:
     return _comparison(filters) if "field" in filters else _logic(filters)
 
 
-def _logic(filters: Mapping[object, object]) -> Filter:
+def _logic(filters: Mapping[object, object]) -> Where:
     operator, conditions = filters["operator"], filters["conditions"]
     if operator not in ("AND", "OR", "NOT"):
         raise refusal(f"unknown operator {operator!r}", filters, "one of AND, OR, NOT")
@@ -56,7 +56,7 @@ def _logic(filters: Mapping[object, object]) -> Filter:
     return all_of(parts) if operator == "AND" else ~all_of(parts)
 
 
-def _comparison(filters: Mapping[object, object]) -> Filter:
+def _comparison(filters: Mapping[object, object]) -> Where:
     operator = filters["operator"]
     if not isinstance(operator, str) or operator not in _OPERATORS:
         raise refusal(f"unknown operator {operator!r}", filters, f"one of {', '.join(_OPERATORS)}")
@@ -68,7 +68,7 @@ def _comparison(filters: Mapping[object, object]) -> Filter:
         return _OPERATORS[operator](key, filters["value"])
 
 
-def _equal(key: str, value: object) -> Filter:
+def _equal(key: str, value: object) -> Where:
     if value is None:
         return ~Exists(key)
     if isinstance(value, date):
@@ -78,7 +78,7 @@ def _equal(key: str, value: object) -> Filter:
     return equal(key, value)
 
 
-def _one_of(key: str, values: object) -> Filter:
+def _one_of(key: str, values: object) -> Where:
     if not isinstance(values, list | tuple):
         raise InvalidArgument(f"a list of values is needed, got {values!r}")
     plain = [value for value in values if not _needs_own_condition(value)]
@@ -92,8 +92,8 @@ def _needs_own_condition(value: object) -> bool:
     )
 
 
-def _ordered(operator: str) -> Callable[[str, Any], Filter]:
-    def make(key: str, bound: object) -> Filter:
+def _ordered(operator: str) -> Callable[[str, Any], Where]:
+    def make(key: str, bound: object) -> Where:
         if bound is None:
             return any_of([])
         condition = ordered(key, operator, bound)
@@ -104,7 +104,7 @@ def _ordered(operator: str) -> Callable[[str, Any], Filter]:
     return make
 
 
-_OPERATORS: Mapping[str, Callable[[str, Any], Filter]] = {
+_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "==": _equal,
     "!=": lambda key, value: ~_equal(key, value),
     ">": _ordered(">"),

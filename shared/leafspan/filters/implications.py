@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import Equal
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import And, Or
 from leafspan.filters.values import canonical
 
 
-def implied(filter: Filter | None) -> dict[str, object]:
+def implied(filter: Where | None) -> dict[str, object]:
     """The values, by key, that the equalities in a conjunction ask for; lists as lists. No filter implies nothing.
 
     A document that is given these values matches that part of the filter. Only ``==`` counts: not ``in_``, and nothing
@@ -32,7 +32,7 @@ def implied(filter: Filter | None) -> dict[str, object]:
     return values
 
 
-def _equality(part: Filter | None) -> Equal | None:
+def _equality(part: Where | None) -> Equal | None:
     if isinstance(part, Or):
         first, *others = part.parts
         if isinstance(first, Equal) and all(_same_in_python(first, other) for other in others):
@@ -41,5 +41,5 @@ def _equality(part: Filter | None) -> Equal | None:
     return part if isinstance(part, Equal) else None
 
 
-def _same_in_python(one: Equal, other: Filter) -> bool:
+def _same_in_python(one: Equal, other: Where) -> bool:
     return isinstance(other, Equal) and (one.key, one.value) == (other.key, other.value)

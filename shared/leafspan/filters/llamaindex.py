@@ -7,7 +7,7 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import Equal, Exists, TextMatch
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import all_of, any_of, none_of
 from leafspan.filters.python_equality import contains, equal, one_of, ordered
 from leafspan.filters.refusals import refusal, showing
@@ -18,7 +18,7 @@ def is_llamaindex(thing: object) -> bool:
     return _is_group(thing) or _is_single(thing)
 
 
-def from_llamaindex(thing: Any) -> Filter:
+def from_llamaindex(thing: Any) -> Where:
     """Like LlamaIndex's in-memory evaluator, but groups may be nested, and where that would raise for a document's value,
     the value does not match.
 
@@ -54,7 +54,7 @@ def _plain(name: Any) -> object:
     return getattr(name, "value", name)
 
 
-def _single(thing: Any) -> Filter:
+def _single(thing: Any) -> Where:
     operator = _plain(thing.operator)
     if not isinstance(operator, str) or operator not in _OPERATORS:
         raise refusal(f"unknown operator {operator!r}", thing, f"one of {', '.join(_OPERATORS)}")
@@ -64,20 +64,20 @@ def _single(thing: Any) -> Filter:
         return _OPERATORS[operator](thing.key, thing.value)
 
 
-def _one_of(key: str, values: object) -> Filter:
+def _one_of(key: str, values: object) -> Where:
     return one_of(key, _listed(values))
 
 
-def _contains(key: str, member: object) -> Filter:
+def _contains(key: str, member: object) -> Where:
     in_list = contains(key, member)
     return in_list | TextMatch(key, member) if isinstance(member, str) else in_list
 
 
-def _contains_any(key: str, members: object) -> Filter:
+def _contains_any(key: str, members: object) -> Where:
     return any_of(_contains(key, member) for member in _listed(members))
 
 
-def _contains_all(key: str, members: object) -> Filter:
+def _contains_all(key: str, members: object) -> Where:
     return all_of([Exists(key), *(_contains(key, member) for member in _listed(members))])
 
 
@@ -87,7 +87,7 @@ def _listed(values: object) -> list[object] | tuple[object, ...]:
     return values
 
 
-_OPERATORS: Mapping[str, Callable[[str, Any], Filter]] = {
+_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "==": equal,
     "!=": lambda key, value: ~equal(key, value),
     ">": lambda key, bound: ordered(key, ">", bound),

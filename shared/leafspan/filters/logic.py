@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan.filters.conditions import DOCUMENT_ID, Equal, Exists, OneOf
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class And(Filter):
+class And(Where):
     """All ``parts`` match. Made by :func:`all_of`, so it has two parts at least, and none of them is an ``And``."""
 
-    parts: tuple[Filter, ...]
+    parts: tuple[Where, ...]
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return all(part.matches(metadata, document_id) for part in self.parts)
@@ -24,10 +24,10 @@ class And(Filter):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Or(Filter):
+class Or(Where):
     """At least one of the ``parts`` matches. Made by :func:`any_of`: two parts at least, and none of them is an ``Or``."""
 
-    parts: tuple[Filter, ...]
+    parts: tuple[Where, ...]
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return any(part.matches(metadata, document_id) for part in self.parts)
@@ -37,10 +37,10 @@ class Or(Filter):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Not(Filter):
+class Not(Where):
     """``part`` does not match. Made by :func:`none_of`, so that ``part`` is no ``Not``."""
 
-    part: Filter
+    part: Where
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return not self.part.matches(metadata, document_id)
@@ -55,9 +55,9 @@ class Not(Filter):
     needs_parentheses: ClassVar[bool] = False
 
 
-def all_of(filters: Iterable[Filter]) -> Filter:
+def all_of(filters: Iterable[Where]) -> Where:
     """Their conjunction; of no filters, a filter that every document matches."""
-    parts: list[Filter] = []
+    parts: list[Where] = []
     for part in filters:
         parts.extend(part.parts if isinstance(part, And) else [part])
     if not parts:
@@ -65,9 +65,9 @@ def all_of(filters: Iterable[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def any_of(filters: Iterable[Filter]) -> Filter:
+def any_of(filters: Iterable[Where]) -> Where:
     """Their disjunction; of no filters, a filter that no document matches."""
-    parts: list[Filter] = []
+    parts: list[Where] = []
     for part in filters:
         parts.extend(part.parts if isinstance(part, Or) else [part])
     if not parts:
@@ -75,13 +75,13 @@ def any_of(filters: Iterable[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def none_of(filters: Iterable[Filter]) -> Filter:
+def none_of(filters: Iterable[Where]) -> Where:
     """A filter that matches where none of these does; of no filters, every document."""
     part = any_of(filters)
     return part.part if isinstance(part, Not) else Not(part)
 
 
-def _beside(part: Filter) -> str:
+def _beside(part: Where) -> str:
     """The text of a part beside an operator, all of which bind more tightly than comparisons."""
     is_comparison = isinstance(part, Not) and isinstance(part.part, Equal)
     return f"({part!r})" if part.needs_parentheses or is_comparison else repr(part)

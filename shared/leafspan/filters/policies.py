@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 from leafspan.errors import InvalidArgument
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 
 FilterPolicy: TypeAlias = Literal["replace", "merge"]
 
 
-def apply_policy(own: Filter | None, runtime: Filter | None, policy: FilterPolicy = "replace") -> Filter | None:
+def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy = "replace") -> Where | None:
     """The filter that counts: ``"replace"`` takes the runtime filter where there is one, ``"merge"`` wants both to hold.
 
     Merged, a runtime filter can never undo the own one, only narrow it: asking a retriever of tenant A for tenant B finds

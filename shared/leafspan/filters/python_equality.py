@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from leafspan.filters.conditions import Contains, Equal, OneOf, Ordered
-from leafspan.filters.expression import Filter
+from leafspan.filters.expression import Where
 from leafspan.filters.logic import any_of
 from leafspan.filters.ordering import COMPARISONS
 from leafspan.filters.values import Scalar, Value, checked_scalar, checked_value, is_number, kind
 
 
-def equal(key: str, value: object) -> Filter:
+def equal(key: str, value: object) -> Where:
     """``==`` of Python: also the bool that equals the number, and the other way round, in a list as well."""
     checked = checked_value(value)
     return any_of(Equal(key, item) for item in (checked, *_twin(checked)))
 
 
-def one_of(key: str, values: Iterable[object]) -> Filter:
+def one_of(key: str, values: Iterable[object]) -> Where:
     """``in`` of Python, for scalars of any types; of none, no document matches."""
     groups: dict[str, list[Scalar]] = {}
     for value in map(checked_scalar, values):
@@ -29,7 +29,7 @@ def one_of(key: str, values: Iterable[object]) -> Filter:
     return any_of(OneOf(key, tuple(group)) for group in groups.values())
 
 
-def ordered(key: str, operator: str, bound: object) -> Filter:
+def ordered(key: str, operator: str, bound: object) -> Where:
     """An order comparison of Python, among numbers and the bools that equal some, or among texts."""
     condition = Ordered(key, operator, bound)  # type: ignore[arg-type]
     if not is_number(condition.bound):
@@ -38,7 +38,7 @@ def ordered(key: str, operator: str, bound: object) -> Filter:
     return any_of([condition, OneOf(key, tuple(bools))]) if bools else condition
 
 
-def contains(key: str, member: object) -> Filter:
+def contains(key: str, member: object) -> Where:
     """``in`` of Python, where the document's value is a list."""
     checked = checked_scalar(member)
     return any_of(Contains(key, item) for item in (checked, *_twin(checked)) if not isinstance(item, tuple))

@@ -1,1 +1,6 @@
-"""A copy of what the store holds, in files of leafspan's own, for what Chroma does not search or searches slowly."""
+"""Copies of what is in Chroma, laid out for what Chroma cannot do; they follow it by themselves, and can be lost."""
+
+from leafspan.mirror.following import Mirror, Recipe
+from leafspan.mirror.mirrored import Mirrored
+
+__all__ = ["Mirror", "Mirrored", "Recipe"]

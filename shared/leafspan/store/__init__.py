@@ -1,9 +1,10 @@
 """Leaves and their manifest in Chroma. Only the modules of this package know chromadb."""
 
+from leafspan.store.catalogue import Catalogue, Selection
 from leafspan.store.connecting import open_store
 from leafspan.store.manifest import Row
-from leafspan.store.reading import Gone, Reader
+from leafspan.store.reading import Gone, Reader, StoredLeaf
 from leafspan.store.store import Store
 from leafspan.store.writing import Writer
 
-__all__ = ["Gone", "Reader", "Row", "Store", "Writer", "open_store"]
+__all__ = ["Catalogue", "Gone", "Reader", "Row", "Selection", "Store", "StoredLeaf", "Writer", "open_store"]

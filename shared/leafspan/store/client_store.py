@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
+from leafspan.scope import Scope
+from leafspan.store.catalogue import Catalogue
 from leafspan.store.collection import Collection
+from leafspan.store.manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store.naming import manifest_name, read_embedder, settings_with
 from leafspan.store.reading import Reader
 from leafspan.store.waiting import waiting
 from leafspan.store.writing import Writer
+
+_WRITING = "writing:"  # how a token begins while there is more to come
 
 
 class ClientStore:
@@ -23,8 +30,11 @@ class ClientStore:
     or by ``Index.doctor``. Two processes must not write the same document at the same time.
     """
 
-    def __init__(self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection) -> None:
+    def __init__(
+        self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, cache_folder: Path | None
+    ) -> None:
         self.client = client
+        self.cache_folder = cache_folder
         self.settings = settings
         self.batch = connection.leaves.batch
         self._connection = connection
@@ -32,16 +42,31 @@ class ClientStore:
         self._manifest = connection.manifest
         self._manifest_name = manifest_name(name)
         self._mutex = threading.Lock()
+        self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
+
+    embedded = False
 
     @property
     def interrupted(self) -> bool:
         """See Store: other processes cannot be told of it."""
         return False
 
-    def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
+    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
         yield from ()  # a flow like the others, though it has nothing to ask
-        return Reader(self._leaves, self._manifest, rows=None, has_changed=lambda: True, leave=lambda: None, stale=stale)
+        if again:
+            self._catalogue = (None, Catalogue({}))
+        return Reader(
+            self._leaves,
+            self._manifest,
+            known=None,
+            load=self._load,
+            has_changed=lambda: True,
+            stay=lambda: None,
+            leave=lambda: None,
+            stale=stale,
+            scope=scope,
+        )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
@@ -53,7 +78,7 @@ class ClientStore:
         except BaseException:
             turn.give_back()
             raise
-        return Writer(self._leaves, self._manifest, rows=rows, advance=lambda: None, stop=lambda _: turn.give_back())
+        return Writer(self._leaves, self._manifest, rows=rows, advance=self._advance, stop=lambda _: turn.give_back())
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -66,6 +91,20 @@ class ClientStore:
 
     def close(self) -> None:
         """See Store."""
+
+    def _load(self) -> Flow[Catalogue]:
+        """The catalogue, read anew where the token has changed, or while a writer is at work or was killed at it."""
+        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        known = self._catalogue
+        if token is None or token.startswith(_WRITING) or known[0] != token:
+            known = (token, Catalogue(unpack_rows((yield from self._manifest.scan(["metadatas"])))))
+            self._catalogue = known
+        return known[1]
+
+    def _advance(self, *, settled: bool) -> Flow[None]:
+        """Give the manifest a token that it never had."""
+        token = ("" if settled else _WRITING) + uuid.uuid4().hex
+        yield from self._manifest.upsert([CHANGES_ID], **token_columns(token))
 
 
 class Connection:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leafspan.engine import Call, Flow
-from leafspan.errors import InvalidArgument
 from leafspan.store.files import Files
 
 MOST_RESULTS = 10_000
@@ -34,24 +33,19 @@ class Collection:
         return str(self._handle.name)
 
     @property
+    def id(self) -> str:
+        """Chroma's own id of the collection, which no other has."""
+        return str(self._handle.id)
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """The collection's own metadata, as it was when the handle was made."""
         return dict(self._handle.metadata or {})
 
-    def query(self, vectors: Any, count: int, where: Mapping[str, Any] | None) -> Flow[dict[str, Any]]:
-        """The ``count`` nearest records of each vector, with documents, metadatas and distances."""
-        options = {
-            "query_embeddings": vectors,
-            "n_results": min(count, MOST_RESULTS),
-            "where": dict(where) if where else None,
-            "include": ["documents", "metadatas", "distances"],
-        }
-        try:
-            return (yield self._call("query", options))  # type: ignore[no-any-return]
-        except Exception as error:  # chromadb's own, of several kinds, and ValueErrors
-            if where:
-                raise InvalidArgument(f"where must be a filter that Chroma takes, got {where!r}: {error}") from error
-            raise
+    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The ids of the ``count`` nearest records of each vector, with what is included (``distances``, ...)."""
+        options = {"query_embeddings": vectors, "n_results": min(count, MOST_RESULTS), "include": list(include)}
+        return (yield self._call("query", options))  # type: ignore[no-any-return]
 
     def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """Records by id, as a mapping from id to what is included (``document``, ``metadata``, ``embedding``)."""

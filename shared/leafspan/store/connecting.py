@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_cache_path
+
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.store.client_store import ClientStore, Connection, client_call
@@ -21,7 +23,14 @@ from leafspan.structure import FORMAT
 
 
 def open_store(
-    path: str | Path | None, client: Any, name: str, *, settings: Mapping[str, Any], create: bool, timeout: float
+    path: str | Path | None,
+    client: Any,
+    name: str,
+    *,
+    settings: Mapping[str, Any],
+    create: bool,
+    timeout: float,
+    cache: str | Path | None = None,
 ) -> Flow[Store]:
     """The store of the index ``name`` in a folder or behind a client, made with ``settings`` where there is none.
 
@@ -44,7 +53,7 @@ def open_store(
         native = _is_async(client)
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
-            return (yield from _behind_client(client, name, settings, create=create, native=native))
+            return (yield from _behind_client(client, name, settings, create=create, native=native, cache=cache))
         path = config.persist_directory
     if not isinstance(path, str | Path):
         raise InvalidArgument(f"path must be a string or a pathlib.Path, got {path!r}")
@@ -105,7 +114,9 @@ def _find(client: Any, name: str) -> dict[str, Any] | None:
         return None
 
 
-def _behind_client(client: Any, name: str, settings: Mapping[str, Any], *, create: bool, native: bool) -> Flow[Store]:
+def _behind_client(
+    client: Any, name: str, settings: Mapping[str, Any], *, create: bool, native: bool, cache: str | Path | None
+) -> Flow[Store]:
     from chromadb.errors import NotFoundError
 
     plain = {"embedding_function": None}
@@ -120,7 +131,10 @@ def _behind_client(client: Any, name: str, settings: Mapping[str, Any], *, creat
         manifest = yield client_call(client, "get_or_create_collection", (manifest_name(name),), options, native=native)
     batch = yield client_call(client, "get_max_batch_size", (), {}, native=native)
     connection = Connection(client, native=native, batch=int(batch), leaves=leaves, manifest=manifest)
-    return ClientStore(client, name, _checked(read_settings(manifest.metadata)), connection)
+    in_memory = not native and "fastapi" not in str(client.get_settings().chroma_api_impl)
+    place = Path(cache).expanduser() if cache is not None else None if in_memory else user_cache_path("leafspan")
+    folder = place / str(leaves.id) if place else None
+    return ClientStore(client, name, _checked(read_settings(manifest.metadata)), connection, folder)
 
 
 def _checked(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
+from leafspan.scope import Scope
+from leafspan.store.catalogue import Catalogue
 from leafspan.store.folder import Folder
-from leafspan.store.manifest import Row, unpack_rows
+from leafspan.store.manifest import unpack_rows
 from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with
 from leafspan.store.reading import Reader
 from leafspan.store.waiting import waiting
@@ -24,17 +27,25 @@ class FolderStore:
         self._folder: Folder | None = folder
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
-        self._rows: tuple[int, dict[str, Row]] = (-1, {})
+        self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
+
+    embedded = True
 
     @property
     def interrupted(self) -> bool:
         """See Store."""
         return self._open_folder().changes.writing
 
-    def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
+    @property
+    def cache_folder(self) -> Path | None:
         """See Store."""
+        folder = self._open_folder()
+        return folder.path / "leafspan.mirror" / folder.opened().collection(self._leaves_name).id
+
+    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
+        """See Store: the counter tells what can be trusted, also when reading again."""
         folder = self._open_folder()
         count = folder.changes.count  # first: what is opened and read after it can only be newer
         opened = folder.reader()
@@ -45,17 +56,20 @@ class FolderStore:
                 if name not in opened.collections:
                     yield Call(opened.collection, (name,))
             manifest = opened.collections[self._manifest_name]
-            known = self._rows  # others may put theirs in its place at any time
+            known = self._catalogue  # others may put theirs in its place at any time
             if known[0] != count:
                 records = yield from manifest.scan(["metadatas"])
-                self._rows = known = (count, unpack_rows(records))
+                self._catalogue = known = (count, Catalogue(unpack_rows(records)))
             return Reader(
                 opened.collections[self._leaves_name],
                 manifest,
-                rows=known[1],
+                known=known[1],
+                load=_never,
                 has_changed=lambda: folder.changes.count != count,
+                stay=opened.enter,
                 leave=opened.leave,
                 stale=stale,
+                scope=scope,
             )
         except BaseException:
             opened.leave()
@@ -77,9 +91,10 @@ class FolderStore:
             folder.stop_writing(lock, whole=False)
             raise
 
-        def advance() -> None:
-            # A new mapping each time: readers go on with the one they hold.
-            self._rows = (folder.advance(), dict(rows))
+        def advance(*, settled: bool) -> Flow[None]:
+            # A new catalogue each time: readers go on with the one they hold.
+            self._catalogue = (folder.advance(), Catalogue(dict(rows)))
+            yield from ()
 
         return Writer(
             leaves,
@@ -117,3 +132,7 @@ class FolderStore:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
         return self._folder
+
+
+def _never() -> Flow[Catalogue]:
+    raise AssertionError("the catalogue of a folder is always known")

@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafspan.documents import RESERVED_ID
 from leafspan.leaves import Section
 
+CHANGES_ID = RESERVED_ID
+"""The id of a record beside the rows: its token is another after every change that readers must see."""
+
 _ROW_KEY = "row"
+_TOKEN_KEY = "token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +60,14 @@ def columns(rows: Sequence[Row]) -> dict[str, Any]:
 
 def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
     """Rows by document id."""
-    return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items()}
+    return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items() if id_ != CHANGES_ID}
+
+
+def token_columns(token: str) -> dict[str, Any]:
+    """A token as what Chroma writes."""
+    return {"embeddings": [[0.0]], "metadatas": [{_TOKEN_KEY: token}]}
+
+
+def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The token, None before the first change."""
+    return str(records[CHANGES_ID]["metadata"][_TOKEN_KEY]) if CHANGES_ID in records else None

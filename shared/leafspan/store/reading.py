@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from leafspan.engine import Flow
+from leafspan.scope import Scope
+from leafspan.store.catalogue import Catalogue, Selection
 from leafspan.store.collection import MOST_RESULTS, Collection
 from leafspan.store.manifest import Row, unpack_rows
 from leafspan.structure import STRUCTURE_KEY, unpack
-from leafspan.values import Leaf
+from leafspan.values import Hit, Leaf
 
 
 class Gone(Exception):
@@ -26,10 +29,12 @@ class StoredLeaf(NamedTuple):
 
 
 class Reader:
-    """What one reader sees: collections that stay open for it, and what the manifest says.
+    """What one reader sees: collections that stay open for it, and what the manifest says, through ``scope`` if any.
 
-    ``rows`` is the whole manifest where it is held in memory, else None: it is then asked for the documents at hand.
-    ``stale`` are (document, version) pairs that did not count when they were met before. Whoever is done calls ``leave``.
+    ``known`` is the catalogue where it is held in memory; else the manifest is asked for the documents at hand, and
+    ``load`` gives the catalogue where all must be known. All ids that go in and come out are those that the view shows.
+    ``stale`` are stored (document, version) pairs that did not count when they were met before. Whoever is done calls
+    ``leave``; ``stay`` lets another one in, who leaves for himself.
     """
 
     def __init__(
@@ -37,47 +42,68 @@ class Reader:
         leaves: Collection,
         manifest: Collection,
         *,
-        rows: Mapping[str, Row] | None,
+        known: Catalogue | None,
+        load: Callable[[], Flow[Catalogue]],
         has_changed: Callable[[], bool],
+        stay: Callable[[], None],
         leave: Callable[[], None],
         stale: set[tuple[str, str]],
+        scope: Scope | None = None,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
-        self._rows = rows
+        self._known = known
+        self._load = load
         self._has_changed = has_changed
         self._stale = stale
+        self.scope = scope
+        self.stay = stay
         self.leave = leave
+
+    def unscoped(self) -> Reader:
+        """A reader of everything, that stays as long as this one does."""
+        reader = copy(self)
+        reader.scope = None
+        return reader
+
+    def everything(self) -> Flow[Catalogue]:
+        """The catalogue of the whole index, whatever the scope."""
+        if self._known is None:
+            self._known = yield from self._load()
+        return self._known
+
+    def catalogue(self) -> Flow[Catalogue]:
+        """The catalogue as the view sees it."""
+        everything = yield from self.everything()
+        return everything.view(self.scope) if self.scope else everything
 
     def rows(self, ids: Sequence[str] | None = None) -> Flow[Mapping[str, Row]]:
         """The manifest's rows of these documents, or of all."""
-        if self._rows is not None:
-            return self._rows if ids is None else {id_: self._rows[id_] for id_ in ids if id_ in self._rows}
-        if ids is None:
-            records = yield from self._manifest.scan(["metadatas"])
-        else:
-            records = yield from self._manifest.get(ids, ["metadatas"])
-        return unpack_rows(records)
+        if self._known is None and self.scope is None:
+            if ids is not None:
+                return unpack_rows((yield from self._manifest.get(ids, ["metadatas"])))
+            return unpack_rows((yield from self._manifest.scan(["metadatas"])))
+        rows = (yield from self.catalogue()).rows
+        return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
 
-    def search(self, vectors: Any, count: int, where: Mapping[str, Any] | None) -> Flow[list[list[StoredLeaf]]]:
-        """The ``count`` leaves nearest to each vector, best first; leaves that do not count are left out and made up for.
+    def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
+        """The ``count`` leaves of the index nearest to each vector, best first; those that do not count are made up for.
 
         Raises:
             Gone: if a version is met that may have been replaced a moment ago.
         """
-        if self._rows is not None and not self._rows and not where:
+        if self._known is not None and not self._known.rows:
             return [[] for _ in vectors]
         asked = count
         while True:
-            answer = yield from self._leaves.query(vectors, asked, where)
-            ids = [id_ for row in answer["ids"] for id_ in row]
-            counts = yield from self._which_count(ids, [text for row in answer["documents"] for text in row])
+            answer = yield from self._leaves.query(vectors, asked, ["documents", "metadatas", "distances"])
+            shown = yield from self._which_count(_flat(answer["ids"]), _flat(answer["documents"]))
             found = [
                 sorted(
                     (
-                        _stored(id_, text, metadata, max(-1.0, min(1.0, 1.0 - distance)))
+                        _stored(shown[id_], text, metadata, _similarity(distance))
                         for id_, text, metadata, distance in zip(*columns, strict=True)
-                        if id_ in counts
+                        if id_ in shown
                     ),
                     key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
                 )[:count]
@@ -88,23 +114,58 @@ class Reader:
                 return found
             asked = min(asked * 4, MOST_RESULTS)
 
+    def nearest(self, vectors: Any, asked: int, within: Selection | None) -> Flow[list[list[Hit]]]:
+        """Of the ``asked`` leaves nearest to each vector those of the selection, best first, without reading them."""
+        if self._known is not None and not self._known.rows:
+            return [[] for _ in vectors]
+        answer = yield from self._leaves.query(vectors, asked, ["distances"])
+        ids = _flat(answer["ids"])
+        shown = yield from self._which_count(ids, [""] * len(ids), within)
+        return [
+            sorted(
+                (
+                    _hit(shown[id_], _similarity(distance))
+                    for id_, distance in zip(row, distances, strict=True)
+                    if id_ in shown
+                ),
+                key=lambda hit: hit.order,
+            )
+            for row, distances in zip(answer["ids"], answer["distances"], strict=True)
+        ]
+
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
 
         Raises:
             Gone: if one of them is no longer there.
         """
-        records = yield from self._leaves.get(ids, ["documents"])
-        texts = {id_: record["document"] for id_, record in records.items() if record["document"] is not None}
+        stored = yield from self._stored_ids(ids)
+        records = yield from self._leaves.get(list(stored), ["documents"])
+        texts = {stored[id_]: record["document"] for id_, record in records.items() if record["document"] is not None}
         if len(texts) < len(set(ids)):
             raise Gone
         return texts
 
+    def fetch_vectors(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The vectors of these leaves.
+
+        Raises:
+            Gone: if one of them is no longer there.
+        """
+        stored = yield from self._stored_ids(ids)
+        records = yield from self._leaves.get(list(stored), ["embeddings"])
+        if len(records) < len(set(ids)):
+            raise Gone
+        return {stored[id_]: record["embedding"] for id_, record in records.items()}
+
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
-        """These leaves with text, place and metadata, as far as they are there and count."""
-        records = yield from self._leaves.get(ids, ["documents", "metadatas"])
-        counts = yield from self._which_count(list(records), [record["document"] for record in records.values()])
-        return {id_: _stored(id_, r["document"], r["metadata"], 0.0) for id_, r in records.items() if id_ in counts}
+        """These leaves with text, place and metadata, as far as they are there, count, and are the view's."""
+        stored = yield from self._stored_ids(ids)
+        records = yield from self._leaves.get(list(stored), ["documents", "metadatas"])
+        shown = yield from self._which_count(list(records), [record["document"] for record in records.values()])
+        return {
+            shown[id_]: _stored(shown[id_], r["document"], r["metadata"], 0.0) for id_, r in records.items() if id_ in shown
+        }
 
     def doubt(self, leaf_id: str) -> None:
         """Look again, once, for a leaf that somebody else has seen and that is not here: it may have just been replaced.
@@ -122,17 +183,39 @@ class Reader:
         records = yield from self._leaves.scan([])
         return list(records)
 
-    def _which_count(self, ids: Sequence[str], texts: Sequence[str | None]) -> Flow[set[str]]:
-        """Those of the leaves whose version is the one that counts."""
+    def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
+        """From the id that each leaf is stored under to the one it is shown under; unknown documents are left out."""
+        if self.scope is None:
+            return {id_: id_ for id_ in ids}
+        view = yield from self.catalogue()
+        found = {}
+        for id_ in ids:
+            document_id, place = _split(id_)
+            if (stored := view.stored_id(document_id)) is not None:
+                found[f"{stored}#{place}"] = id_
+        return found
+
+    def _which_count(
+        self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None
+    ) -> Flow[dict[str, str]]:
+        """Those of the leaves whose version counts, and that the view and the selection hold, with the ids they show."""
         versions = {id_: tuple(id_.rsplit("#", 2)[:2]) for id_ in ids}
-        rows = yield from self.rows(list({document_id for document_id, _ in versions.values()}))
-        counts, doubtful, stale = set(), set(), set()
+        known = self._known is not None or self.scope is not None or within is not None
+        everything = (yield from self.everything()) if known else None
+        view = (yield from self.catalogue()) if known else None
+        if everything is None:
+            rows = yield from self.rows(list({document_id for document_id, _ in versions.values()}))
+        else:
+            rows = everything.rows
+        shown, doubtful, stale = {}, set(), set()
         for id_, text in zip(ids, texts, strict=True):
             document_id, version = versions[id_]
             row = rows.get(document_id)
             # An embedded Chroma finds the vectors of leaves that another process has deleted, without their texts.
             if row is not None and row.version == version and text is not None:
-                counts.add(id_)
+                name = document_id if view is None or self.scope is None else view.shown_id(document_id)
+                if name is not None and (within is None or document_id in within.ids):
+                    shown[id_] = id_ if name == document_id else name + id_[len(document_id) :]
             elif (document_id, version) not in self._stale:
                 doubtful.add((document_id, version))
             else:
@@ -142,14 +225,32 @@ class Reader:
             self._stale |= doubtful
             raise Gone
         # What did not count a moment ago was, or is to be, another's: that one may have come in or gone since.
-        if stale and self._rows is not None and self._has_changed():
+        if stale and everything is not None and self._has_changed():
             now = unpack_rows((yield from self._manifest.get(list(stale), ["metadatas"])))
             if any(_version(now, document_id) != _version(rows, document_id) for document_id in stale):
                 raise Gone
-        return counts
+        return shown
 
 
 _COLUMNS = ("ids", "documents", "metadatas", "distances")
+
+
+def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
+    return [item for row in rows for item in row]
+
+
+def _similarity(distance: float) -> float:
+    return max(-1.0, min(1.0, 1.0 - distance))
+
+
+def _split(leaf_id: str) -> tuple[str, str]:
+    document_id, version, ordinal = leaf_id.rsplit("#", 2)
+    return document_id, f"{version}#{ordinal}"
+
+
+def _hit(leaf_id: str, score: float) -> Hit:
+    document_id, version, ordinal = leaf_id.rsplit("#", 2)
+    return Hit(document_id, version, int(ordinal), score)
 
 
 def _version(rows: Mapping[str, Row], document_id: str) -> str | None:

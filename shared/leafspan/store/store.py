@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
+from leafspan.scope import Scope
 from leafspan.store.reading import Reader
 from leafspan.store.writing import Writer
 
@@ -22,8 +24,21 @@ class Store(Protocol):
         """True where a writer may have been killed, or is at work."""
         ...
 
-    def reader(self, stale: set[tuple[str, str]]) -> Flow[Reader]:
-        """A reader that sees everything written so far."""
+    @property
+    def embedded(self) -> bool:
+        """True for an index in a folder, whose vectors are at hand."""
+        ...
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """Where files may be kept that can be made anew of what is stored; None for an index in memory."""
+        ...
+
+    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
+        """A reader that sees everything written so far, as far as it is in ``scope``.
+
+        ``again``: what an earlier one saw had gone, so nothing that is remembered may be trusted.
+        """
         ...
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:

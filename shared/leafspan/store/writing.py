@@ -27,7 +27,7 @@ class Writer:
         manifest: Collection,
         *,
         rows: dict[str, Row],
-        advance: Callable[[], None],
+        advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
     ) -> None:
         self._leaves = leaves
@@ -45,9 +45,9 @@ class Writer:
         """Say that there is something left for the next writer to finish."""
         self._counted = False
 
-    def advance(self) -> None:
-        """Tell readers what was written so far."""
-        self._advance()
+    def advance(self, *, settled: bool = True) -> Flow[None]:
+        """Tell readers what was written so far; not ``settled`` where more of it comes at once."""
+        yield from self._advance(settled=settled)
         self._counted = True
 
     def replace(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
@@ -62,10 +62,12 @@ class Writer:
                 leftovers.append(replace(row, litter=((old.version, old.leaves),)))
         yield from self.write_rows(coming)
         yield from self._add_leaves(documents)
-        self.advance()  # before the manifest turns to them, so that whoever reads it then has them in sight
+        yield from self.advance(
+            settled=False
+        )  # before the manifest turns to them, so that whoever reads it then has them in sight
         after = {row.document_id: row for row in leftovers}
         yield from self.write_rows([after.get(row.document_id, row) for _, row, _, _ in documents])
-        self.advance()
+        yield from self.advance(settled=not leftovers)
         yield from self.clear(leftovers)
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
@@ -75,14 +77,16 @@ class Writer:
             litter = row.litter if row.version is None else (*row.litter, (row.version, row.leaves))
             leaving.append(replace(row, version=None, leaves=0, hash="", litter=litter))
         yield from self.write_rows(leaving)
-        self.advance()
+        yield from self.advance(settled=False)
         yield from self.clear(leaving)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete the litter of these documents, and the documents themselves where no version counts."""
         if not rows:
             return
-        self.advance()  # before what others may still be reading goes, so that they know to look again
+        yield from self.advance(
+            settled=False
+        )  # before what others may still be reading goes, so that they know to look again
         self._counted = False
         yield from self._leaves.delete(
             [
@@ -98,13 +102,13 @@ class Writer:
         yield from self._manifest.delete(nothing_left)
         for document_id in nothing_left:
             self.rows.pop(document_id, None)
-        self.advance()
+        yield from self.advance()
 
     def delete_leaves(self, ids: Sequence[str]) -> Flow[None]:
         """Delete leaves that no document counts."""
         self._counted = False
         yield from self._leaves.delete(ids)
-        self.advance()
+        yield from self.advance()
 
     def _add_leaves(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
         import numpy as np

@@ -1,10 +1,30 @@
 """The strategies, as values: they hold no index, and can be compared, printed and composed."""
 
 from leafspan.strategies.auto_merging import AutoMerging
+from leafspan.strategies.bm25 import BM25
+from leafspan.strategies.ensemble import Ensemble
+from leafspan.strategies.filter import Filter
+from leafspan.strategies.multi_query import MultiQuery
 from leafspan.strategies.outside import Outside
 from leafspan.strategies.parent_document import ParentDocument
 from leafspan.strategies.sentence_window import SentenceWindow
 from leafspan.strategies.strategy import Reach, Strategy
 from leafspan.strategies.vector import Vector
 
-__all__ = ["AutoMerging", "Outside", "ParentDocument", "Reach", "SentenceWindow", "Strategy", "Vector"]
+__all__ = [
+    "BM25",
+    "DEFAULT",
+    "AutoMerging",
+    "Ensemble",
+    "Filter",
+    "MultiQuery",
+    "Outside",
+    "ParentDocument",
+    "Reach",
+    "SentenceWindow",
+    "Strategy",
+    "Vector",
+]
+
+DEFAULT: Strategy = AutoMerging()
+"""What is used where none is named."""

@@ -26,13 +26,13 @@ class Outside:
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: the retriever is asked each query, and all at once in an event loop.
 
+        It does not know of a filter or a scope; of its results, leaves of other documents are left out.
+
         Raises:
-            InvalidArgument: if a query is given as a vector only, or a filter is asked for, which it would not know of.
+            InvalidArgument: if a query is given as a vector only.
         """
         if any(query.text is None for query in queries):
             raise InvalidArgument(f"{self.name} needs the query as text, got a vector only")
-        if reach.where is not None:
-            raise InvalidArgument(f"where must be set on {self.name} itself, which is the base here, got {reach.where!r}")
-        requests = tuple(Ask(self.name, query.text or "", self.ask, self.aask) for query in queries)
+        requests = tuple(Ask(self.name, query.text or "", self.ask, self.aask, reach.where) for query in queries)
         results: list[list[Found]] = yield requests
         return [row[: reach.candidates] for row in results]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
 from leafspan.requests import Asking
 from leafspan.values import Found, Query
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far one retrieval looks: so many ``candidates`` (leaves) for each query, among those that match ``where``."""
+    """How far one retrieval looks: so many ``candidates`` (leaves) for each query, among documents that match ``where``.
+
+    ``words``: about so many words are wanted in all, None where no budget was given. ``embedder``: the name of the one that
+    the index was made with, None while it has none.
+    """
 
     candidates: int
-    where: Mapping[str, Any] | None = None
+    where: Where | None = None
+    words: int | None = None
+    embedder: str | None = None
 
 
 class Strategy(Protocol):
@@ -37,13 +44,32 @@ def whole(name: str, value: object, least: int) -> None:
         raise InvalidArgument(f"{name} must be a whole number >= {least}, got {value!r}")
 
 
+def check_strategy(name: str, thing: object) -> None:
+    """See that an option is a strategy.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if isinstance(thing, type) or not callable(getattr(thing, "retrieve", None)):
+        raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {thing!r}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """See that an option is one of the choices.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if value not in choices:
+        raise InvalidArgument(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
 def check_base(base: object) -> None:
     """See that a base is a strategy that finds single leaves, which can then be merged or widened.
 
     Raises:
         InvalidArgument: if it is not.
     """
-    if isinstance(base, type) or not callable(getattr(base, "retrieve", None)):
-        raise InvalidArgument(f"base must be a strategy such as Vector(), got {base!r}")
+    check_strategy("base", base)
     if getattr(base, "finds_spans", False):
         raise InvalidArgument(f"base must be a strategy that finds single leaves, got {base!r}")

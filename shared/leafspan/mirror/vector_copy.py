@@ -1,0 +1,47 @@
+"""The vectors of all leaves, as a matrix that can be searched exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from leafspan.engine import Call, Flow
+from leafspan.store import Reader, Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leafspan.mirror.mirrored import Part
+
+
+class VectorCopy:
+    """Copies the vectors, each made to be of length 1."""
+
+    name = "vectors"
+
+    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
+        """See Recipe."""
+        vectors = yield from reader.fetch_vectors(ids)
+        return (yield Call(_matrix, ([vectors[id_] for id_ in ids],)))  # type: ignore[no-any-return]
+
+    def merge(self, parts: Sequence[Part]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        import numpy as np
+
+        kept = [arrays["vectors"] if mask is None else arrays["vectors"][mask] for arrays, mask in parts]
+        return {"vectors": np.concatenate(kept)}
+
+
+def _matrix(vectors: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    import numpy as np
+
+    return {"vectors": unit(np.asarray(vectors, dtype=np.float32))}
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors at length 1; those of length 0 as they are."""
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)

@@ -1,0 +1,122 @@
+"""Finding the leaves nearest to vectors among some of the documents.
+
+Chroma's own filter is slow where much matches, and its meaning is not ours. So documents are decided here, and there are
+three ways to the nearest of their leaves: where all match, Chroma's search as it is; where many do, the same for more than
+is wanted, leaving out the others; where few do, or too few were among these, a look at every one of their vectors. For
+that an embedded index keeps a copy of all vectors in a file that is mapped into memory; from a server only those of the
+documents at hand are fetched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from leafspan.engine import Call, Flow
+from leafspan.filters import Where
+from leafspan.mirror import Mirror, Mirrored
+from leafspan.mirror.vector_copy import unit
+from leafspan.store import Catalogue, Reader, Selection
+from leafspan.store.collection import MOST_RESULTS
+from leafspan.values import Hit, leaf_id
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MANY = 0.05  # share of the leaves, from which on asking Chroma for more is faster than looking at all
+_MORE = 1.5  # times as many as would do if those that match lay evenly among the nearest
+
+
+def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[list[list[Hit]]]:
+    """The ``count`` nearest leaves to each vector, among the documents that match, best first.
+
+    Raises:
+        Gone: if something that was just seen has been replaced.
+    """
+    if where is None and reader.scope is None:
+        return (yield from _overfetch(reader, vectors, count, None, share=1.0))
+    everything = yield from reader.everything()
+    view = yield from reader.catalogue()
+    chosen = view.select(where)
+    if not chosen.leaves:
+        return [[] for _ in vectors]
+    share = chosen.leaves / everything.leaves
+    if share >= _MANY:
+        wanted = min(count, chosen.leaves)
+        rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
+        if all(len(row) >= wanted for row in rows):
+            return rows
+    if copy is not None:
+        mirrored = yield from copy.current(reader)
+        return (yield Call(_scan, (mirrored, view, chosen, vectors, count)))  # type: ignore[no-any-return]
+    ids, stored = yield from _vectors_of(reader, view, chosen)
+    return (yield Call(_rank, (ids, stored, vectors, count)))  # type: ignore[no-any-return]
+
+
+def _overfetch(
+    reader: Reader, vectors: Any, count: int, chosen: Selection | None, *, share: float
+) -> Flow[list[list[Hit]]]:
+    """Those of the selection among more of the nearest, as many as Chroma can give."""
+    asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)))
+    while True:
+        found = yield from reader.nearest(vectors, asked, chosen)
+        if all(len(row) >= count for row in found) or chosen is not None or asked >= MOST_RESULTS:
+            return [row[:count] for row in found]
+        # Leaves that do not count have taken the place of others, or there are no more.
+        if (yield from reader.everything()).leaves <= max(map(len, found), default=0):
+            return found
+        asked = min(asked * 4, MOST_RESULTS)
+
+
+def _vectors_of(reader: Reader, view: Catalogue, chosen: Selection) -> Flow[tuple[list[tuple[str, str, int]], Any]]:
+    import numpy as np
+
+    places = [
+        (row.document_id, row.version or "", ordinal)
+        for row in view.rows.values()
+        if view.stored_id(row.document_id) in chosen.ids
+        for ordinal in range(row.leaves)
+    ]
+    vectors = yield from reader.fetch_vectors([leaf_id(*place) for place in places])
+    return places, np.asarray([vectors[leaf_id(*place)] for place in places], dtype=np.float32)
+
+
+def _rank(places: Sequence[tuple[str, str, int]], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
+    import numpy as np
+
+    scores = unit(stored) @ unit(np.asarray(vectors, dtype=np.float32)).T
+    return [_best(column, places.__getitem__, count) for column in scores.T]
+
+
+def _scan(mirrored: Mirrored, view: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
+    """The nearest by the copy; only rows of the selection are looked at."""
+    import numpy as np
+
+    rows = np.flatnonzero(mirrored.mask(chosen))
+    wanted = unit(np.asarray(vectors, dtype=np.float32)).T
+    scores, begin = [], 0
+    for arrays, _ in mirrored.parts:
+        matrix = arrays["vectors"]
+        own = rows[(rows >= begin) & (rows < begin + len(matrix))] - begin
+        scores.append((matrix if len(own) == len(matrix) else matrix[own]) @ wanted)
+        begin += len(matrix)
+
+    def place(at: int) -> tuple[str, str, int]:
+        document_id, version, ordinal = mirrored.leaf(int(rows[at]))
+        return view.shown_id(document_id) or "", version, ordinal
+
+    return [_best(column, place, count) for column in np.concatenate(scores).T]
+
+
+def _best(scores: NDArray[np.float32], place: Any, count: int) -> list[Hit]:
+    """The best, those that tie at the last place by document and position."""
+    import numpy as np
+
+    at = np.arange(len(scores))
+    if len(scores) > count:
+        at = np.flatnonzero(scores >= np.partition(scores, len(scores) - count)[len(scores) - count])
+    found: list[tuple[str, str, int]] = [place(int(each)) for each in at]
+    hits = [Hit(*leaf, max(-1.0, min(1.0, float(scores[each])))) for leaf, each in zip(found, at, strict=True)]
+    return sorted(hits, key=lambda hit: hit.order)[:count]

@@ -1,0 +1,95 @@
+"""The documents of an index at one moment, as one view of it sees them, and which of them a filter chooses."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from leafspan.filters import Columns, Where
+from leafspan.scope import Scope
+from leafspan.store.manifest import Row
+
+_KEPT = 128  # filters whose answers are kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Documents by their stored ids, and how many leaves they have in all."""
+
+    ids: frozenset[str] = field(repr=False)
+    leaves: int
+
+
+class Catalogue:
+    """The manifest's rows by the ids that the view shows; whoever made it does not change them any more.
+
+    Without a scope a document is shown under the id that it is stored under. A scoped view shows the documents that match
+    its filter, its own ones without their suffix. Of two documents that would have one id there, its own is shown.
+    """
+
+    def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
+        self.rows = rows
+        self._stored = stored
+        self._selections: OrderedDict[Where | None, Selection] = OrderedDict()
+        self._views: dict[Scope, Catalogue] = {}
+        self._mutex = threading.Lock()
+
+    def stored_id(self, shown: str) -> str | None:
+        """The id under which the document is stored; None where the view has none of that id."""
+        if self._stored is None:
+            return shown if shown in self.rows else None
+        return self._stored.get(shown)
+
+    def shown_id(self, stored: str) -> str | None:
+        """The id under which the view shows a document; None where it does not."""
+        if self._stored is None:
+            return stored if stored in self.rows else None
+        return self._shown.get(stored)
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves all of the view's documents have."""
+        return self.select(None).leaves
+
+    def select(self, where: Where | None) -> Selection:
+        """The view's documents that match the filter, or all."""
+        with self._mutex:
+            if where in self._selections:
+                self._selections.move_to_end(where)
+                return self._selections[where]
+        counted, columns = self._columns
+        chosen = counted if where is None else [counted[place] for place in columns.matching(where).nonzero()[0]]
+        ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
+        selection = Selection(frozenset(ids), sum(row.leaves for row in chosen))
+        with self._mutex:
+            self._selections[where] = selection
+            if len(self._selections) > _KEPT:
+                self._selections.popitem(last=False)
+        return selection
+
+    def view(self, scope: Scope) -> Catalogue:
+        """What the scope sees of these documents."""
+        view = self._views.get(scope)
+        if view is None:  # two threads may both make it, and either is right
+            visible = self.select(scope.where).ids
+            suffix = scope.suffix
+            own = {id_.removesuffix(suffix): id_ for id_ in visible if id_.endswith(suffix)}
+            stored = {**{id_: id_ for id_ in visible if not id_.endswith(suffix)}, **own}
+            rows = {shown: self.rows[id_] for shown, id_ in stored.items()}
+            rows = {
+                shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in rows.items()
+            }
+            self._views[scope] = view = Catalogue(rows, stored)
+        return view
+
+    @cached_property
+    def _columns(self) -> tuple[list[Row], Columns]:
+        counted = [row for row in self.rows.values() if row.version is not None]
+        return counted, Columns([(row.document_id, row.metadata) for row in counted])
+
+    @cached_property
+    def _shown(self) -> dict[str, str]:
+        return {stored: shown for shown, stored in (self._stored or {}).items()}

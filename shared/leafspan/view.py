@@ -1,0 +1,293 @@
+"""What can be done with an index, or with the part of it that a scope shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+from leafspan.adding import Added, adding, deleting
+from leafspan.documents import read_documents
+from leafspan.engine import Call, Flow, arun, run
+from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.filters import to_filter
+from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
+from leafspan.packing import Budget
+from leafspan.progress import Progress
+from leafspan.queries import to_queries
+from leafspan.retrieval import Limits, retrieving
+from leafspan.scope import Scope
+from leafspan.settings import Indexing
+from leafspan.sources import Sources
+from leafspan.strategies import DEFAULT, Strategy
+from leafspan.values import Document, Passage, Query
+
+Numbers = Sequence[float]
+
+
+class View:
+    """Documents that can be added, deleted, listed and retrieved from: an ``Index``, or what ``scoped`` gives.
+
+    Each method has an asynchronous twin whose name starts with ``a``, which does not block the event loop. A view may be
+    used by many threads.
+    """
+
+    def __init__(self, sources: Sources, indexing: Indexing, timeout: float, scope: Scope | None = None) -> None:
+        self._sources = sources
+        self._store = sources.store
+        self._embedder = sources.embedder
+        self._indexing = indexing
+        self._timeout = timeout
+        self._scope = scope
+
+    def scoped(self, where: object, *, share_statistics: bool = False) -> View:
+        """A view of the documents that match the filter, which can only ever be narrowed: a tenant's, for example.
+
+        Nothing that is done through it reaches another document: no filter of a call, no strategy and no retriever of a
+        host. What is added through it gets the values that the filter asks for (``F("tenant") == "a"`` writes
+        ``tenant``), and must match it. Its documents have ids of their own: another view can have a document of the same
+        id, which this one can neither overwrite nor notice. (They are stored under their id and a suffix of the view's,
+        under which the whole index shows them.) ``share_statistics``: let idf and average length be those of the whole
+        index, which is faster and tells a little of what else is there; by default they are those of the view.
+
+        Raises:
+            InvalidArgument: if ``where`` is no filter, or an empty one.
+        """
+        condition = to_filter(where)
+        if condition is None:
+            raise InvalidArgument(f"a scope must have a filter that says what it shows, got {where!r}")
+        if self._scope is None:
+            scope = Scope(condition, share_statistics)
+        else:
+            scope = self._scope.narrowed(condition, share_statistics=share_statistics)
+        return View(self._sources, self._indexing, self._timeout, scope)
+
+    def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+        """Add documents, replace those whose text, title or metadata have changed, and skip the others.
+
+        ``documents``: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of
+        text and Markdown files or folders of them; one, or any iterable. They are written in groups: where something
+        fails or the process is killed, earlier groups are there, and the others are as they were; add them again.
+        ``progress``: show a bar; by default where a person is watching.
+
+        Raises:
+            InvalidDocument: if one cannot be stored, or an id occurs twice. Of a list, nothing is written then.
+            IndexMismatch: if the index was made with another embedder.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(self._adding(documents, progress))
+
+    async def aadd(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+        """Like ``add``."""
+        return await arun(self._adding(documents, progress))
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete documents by id; the ids of those that were there. Unknown ids do not matter.
+
+        Raises:
+            InvalidArgument: if ``ids`` is anything but a list (or other iterable) of strings.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(deleting(self._store, ids, timeout=self._timeout, scope=self._scope))
+
+    async def adelete(self, ids: Iterable[str]) -> list[str]:
+        """Like ``delete``."""
+        return await arun(deleting(self._store, ids, timeout=self._timeout, scope=self._scope))
+
+    def documents(self) -> list[DocumentInfo]:
+        """All documents, without their texts, in the order of their ids."""
+        return run(listing(self._store, self._scope))
+
+    async def adocuments(self) -> list[DocumentInfo]:
+        """Like ``documents``."""
+        return await arun(listing(self._store, self._scope))
+
+    def get(self, document_id: str) -> Document:
+        """The document with its full text, as it was added.
+
+        Raises:
+            DocumentNotFound: if there is none of that id.
+        """
+        return run(getting(self._store, document_id, self._scope))
+
+    async def aget(self, document_id: str) -> Document:
+        """Like ``get``."""
+        return await arun(getting(self._store, document_id, self._scope))
+
+    def leaves(self, document_id: str | None = None) -> list[Passage]:
+        """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
+
+        Their ids are those of the leaves in Chroma.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id.
+        """
+        return run(listing_leaves(self._store, document_id, self._scope))
+
+    async def aleaves(self, document_id: str | None = None) -> list[Passage]:
+        """Like ``leaves``."""
+        return await arun(listing_leaves(self._store, document_id, self._scope))
+
+    def count(self) -> int:
+        """The number of documents."""
+        return len(run(listing(self._store, self._scope)))
+
+    async def acount(self) -> int:
+        """Like ``count``."""
+        return len(await arun(listing(self._store, self._scope)))
+
+    def stats(self) -> Stats:
+        """The index in numbers."""
+        return run(self._summing_up())
+
+    async def astats(self) -> Stats:
+        """Like ``stats``."""
+        return await arun(self._summing_up())
+
+    @overload
+    def retrieve(
+        self,
+        query: str | Query | Numbers | None,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[Passage]: ...
+
+    @overload
+    def retrieve(
+        self,
+        query: list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[list[Passage]]: ...
+
+    def retrieve(
+        self,
+        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[Passage] | list[list[Passage]]:
+        """The passages that a strategy finds for a query, best first; or a list of them for each of several queries.
+
+        ``query``: a text, or its vector; or a list of them, which are searched in one call. ``strategy``: by default
+        ``AutoMerging(base=Hybrid())``. ``k``: at most so many passages, 5 by default, or all where a budget is given.
+        ``candidates``: the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so many words in all, or
+        tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and the first of all is
+        returned even where it alone is over. ``where``: a filter on the documents' metadata, such as ``F("year") >= 2020``,
+        or one in the dialect of Chroma, Haystack or LlamaIndex.
+
+        Passages of one result never share text; ties go by document id, then position. An empty index gives none.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or a query is blank.
+            IndexMismatch: if the index was made with another embedder.
+            Overtaken: if what was read was replaced at every one of ten attempts.
+        """
+        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        passages: list[Passage] | list[list[Passage]] = run(flow)
+        return passages
+
+    @overload
+    async def aretrieve(
+        self,
+        query: str | Query | Numbers | None,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[Passage]: ...
+
+    @overload
+    async def aretrieve(
+        self,
+        query: list[str] | list[Query] | list[Numbers],
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[list[Passage]]: ...
+
+    async def aretrieve(
+        self,
+        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+    ) -> list[Passage] | list[list[Passage]]:
+        """Like ``retrieve``."""
+        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        passages: list[Passage] | list[list[Passage]] = await arun(flow)
+        return passages
+
+    def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
+        if self._indexing.splitter is None:
+            recorded = self._store.settings["splitter"]
+            raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+        checked: Iterable[Document] = read_documents(documents)
+        total = None
+        if isinstance(documents, Sequence):
+            checked = every = yield Call(list, (checked,))
+            total = len(every)
+        progress = Progress(total, show=show)
+        try:
+            return (
+                yield from adding(
+                    self._store,
+                    self._embedder.documents,
+                    checked,
+                    indexing=self._indexing,
+                    timeout=self._timeout,
+                    progress=progress,
+                    scope=self._scope,
+                )
+            )
+        finally:
+            progress.close()
+
+    def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
+        if isinstance(strategy, type) or not (strategy is None or callable(getattr(strategy, "retrieve", None))):
+            raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
+        used = DEFAULT if strategy is None else strategy
+        queries, single = to_queries(query, needed=getattr(used, "needs_query", True))
+        vectors = [each.vector for each in queries if each.vector is not None]
+        if vectors:
+            identity = yield from self._embedder.identity()
+            length = identity.dimension if identity else len(vectors[0])
+            for vector in vectors:
+                if len(vector) != length:
+                    raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+        results = yield from retrieving(self._sources, used, queries, limits, self._scope)
+        return results[0] if single else results
+
+    def _summing_up(self) -> Flow[Stats]:
+        documents = yield from listing(self._store, self._scope)
+        identity = yield from self._embedder.identity()
+        return Stats(
+            documents=len(documents),
+            leaves=sum(document.leaves for document in documents),
+            words=sum(document.words for document in documents),
+            characters=sum(document.characters for document in documents),
+            embedder=identity.name if identity else None,
+            dimension=identity.dimension if identity else None,
+            splitter=self._store.settings["splitter"],
+            context_sentences=self._indexing.context_sentences,
+            title_weight=self._indexing.title_weight,
+            analyzer=self._store.settings["analyzer"],
+        )

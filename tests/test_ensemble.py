@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import AutoMerging, InvalidArgument, Outside, ParentDocument, SentenceWindow, Vector
+from leafspan.fusion import (
+    distribution_based_fusion,
+    maximum_fusion,
+    reciprocal_rank_fusion,
+    relative_score_fusion,
+)
+from leafspan.parents import rise
+from leafspan.requests import Leg, Legs
+from leafspan.strategies.ensemble import Ensemble
+from leafspan.strategies.fusing import FUSIONS, Ranked, fuse
+from leafspan.strategies.strategy import Reach
+from leafspan.trace import Fused, Part, TracedHit
+from leafspan.values import Query
+from tests.trees import hit, hits, spans, tree
+
+LEAVES = tree(4, 4, 4)
+QUERY = Query("What?")
+REACH = Reach(10)
+
+
+def outside(name: str = "theirs") -> Outside:
+    return Outside(name, lambda question: [], None)
+
+
+def by(source, scores):
+    """These leaves, found by a source."""
+    return [
+        replace(each, trace=replace(each.trace, hits=(replace(each.trace.hits[0], source=source),)))
+        for each in hits(LEAVES, scores)
+    ]
+
+
+def answered(ensemble, *answers, queries=(QUERY,), reach=REACH):
+    """The results for each query, where the legs answer so."""
+    asking = ensemble.retrieve(queries, reach)
+    request = next(asking)
+    assert isinstance(request, Legs)
+    assert len(request.legs) == len(answers)
+    with pytest.raises(StopIteration) as stop:
+        asking.send(list(answers))
+    return stop.value.value
+
+
+TWO = (Vector(), outside())
+ONE, OTHER = by("vector", {0: 0.9, 1: 0.8, 2: 0.5}), by("theirs", {2: 5.0, 3: 2.0})
+
+
+def test_all_legs_are_asked_at_once_for_the_same():
+    queries = [QUERY, Query("Why?")]
+    request = next(Ensemble(legs=TWO).retrieve(queries, REACH))
+    assert request == Legs((Leg(TWO[0], queries, REACH), Leg(TWO[1], queries, REACH)))
+
+
+def test_each_leg_is_asked_for_at_least_so_many_and_has_its_timeout():
+    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=2).retrieve([QUERY], Reach(10, words=7)))
+    assert [leg.reach for leg in asked.legs] == [Reach(50, words=7)] * 2
+    assert [leg.timeout for leg in asked.legs] == [2, 2]
+    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], Reach(60)))
+    assert [leg.reach.candidates for leg in asked.legs] == [60, 60]
+    assert [leg.timeout for leg in asked.legs] == [None, 0.5]
+
+
+def test_leaves_are_fused_by_their_places():
+    assert spans(answered(Ensemble(legs=TWO), [ONE], [OTHER])[0]) == [
+        (2, 2, 0.5 / 63 + 0.5 / 61),
+        (0, 0, 0.5 / 61),
+        (1, 1, 0.5 / 62),
+        (3, 3, 0.5 / 62),
+    ]
+    assert spans(answered(Ensemble(legs=TWO, weights=(3, 1), constant=0), [ONE], [OTHER])[0])[0] == (0, 0, 0.75 / 1)
+
+
+def test_leaves_are_fused_by_their_relative_scores():
+    found = answered(Ensemble(legs=TWO, fusion="relative score", weights=(1, 3)), [ONE], [OTHER])[0]
+    assert spans(found) == [
+        (2, 2, 0.25 * 0 + 0.75 * 1),
+        (0, 0, 0.25 * 1),
+        (1, 1, pytest.approx(0.25 * (0.8 - 0.5) / (0.9 - 0.5))),
+        (3, 3, 0.75 * 0),
+    ]
+
+
+def test_the_maximum_is_the_best_of_the_legs_own_scores():
+    assert spans(answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]) == [
+        (2, 2, 5.0),
+        (3, 3, 2.0),
+        (0, 0, 0.9),
+        (1, 1, 0.8),
+    ]
+    weighted = answered(Ensemble(legs=TWO, fusion="maximum", weights=(1, 0.1)), [ONE], [OTHER])[0]
+    assert spans(weighted)[1:3] == [(1, 1, 0.8), (2, 2, 5.0 * 0.1)]
+
+
+def test_each_query_has_its_own_results():
+    found = answered(Ensemble(legs=TWO), [ONE, []], [OTHER, by("theirs", {7: 1.0})], queries=[QUERY, Query("Why?")])
+    assert [len(row) for row in found] == [4, 1]
+    assert spans(found[1]) == [(7, 7, 0.5 / 61)]
+    assert answered(Ensemble(legs=TWO), [[]], [[]]) == [[]]
+    assert answered(Ensemble(legs=TWO), [], [], queries=[]) == []
+
+
+def test_no_more_come_back_than_were_asked_for():
+    found = answered(Ensemble(legs=TWO, min_candidates=10), [ONE], [OTHER], reach=Reach(2))[0]
+    assert [each.span.first for each in found] == [2, 0]
+
+
+def test_a_leaf_is_still_a_leaf_so_that_it_can_be_merged_or_widened():
+    ensemble = Ensemble(legs=TWO)
+    assert not ensemble.finds_spans
+    found = answered(ensemble, [ONE], [OTHER])[0]
+    assert [(each.leaf, each.words, each.metadata) for each in found[:2]] == [
+        (LEAVES[2], 1, {"key": "value"}),
+        (LEAVES[0], 1, {"key": "value"}),
+    ]
+    assert AutoMerging(base=ensemble).base == ensemble
+
+
+@pytest.mark.parametrize("spanning", [SentenceWindow(), AutoMerging(), Ensemble(legs=(Vector(), ParentDocument()))])
+def test_an_ensemble_with_a_leg_that_finds_spans_finds_spans(spanning):
+    assert Ensemble(legs=(Vector(), spanning)).finds_spans
+    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
+        SentenceWindow(base=Ensemble(legs=(spanning, Vector())))
+
+
+def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score():
+    parents = rise(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
+    leaves = hits(LEAVES, {1: 0.9, 6: 0.8, 11: 0.7})
+    found = answered(Ensemble(legs=(ParentDocument(), Vector())), [parents], [leaves])[0]
+    # Leaves 0 to 3 and 1 are both first, 4 to 7 and 6 both second: no span is in both lists.
+    assert spans(found) == [(0, 3, 0.5 / 61), (4, 7, 0.5 / 62), (11, 11, 0.5 / 63)]
+    assert [each.words for each in found] == [4, 4, 1]
+    assert [each.leaf for each in found] == [None, None, LEAVES[11]]
+    assert [(fused.first, fused.last) for fused in found[0].trace.fused] == [(0, 3), (1, 1)]
+
+
+def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
+    parents = rise(hits(LEAVES, {2: 0.9}), level=1)
+    elsewhere = [replace(parents[0], span=replace(parents[0].span, anchor=(3, LEAVES[3].start)), words=None)]
+    found = answered(Ensemble(legs=(SentenceWindow(), ParentDocument())), [elsewhere], [parents])[0]
+    assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61)]
+    assert found[0].words == 4
+
+
+def test_the_trace_tells_leg_rank_and_share():
+    found = answered(Ensemble(legs=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
+    both = found[0].trace
+    assert both.hits == (TracedHit(2, 0.5, "vector"), TracedHit(2, 5.0, "theirs"))
+    parts = (Part("meaning", 3, 0.5, 0.5 / 63), Part("words", 1, 5.0, 0.5 / 61))
+    assert both.fused == (Fused(2, 2, "reciprocal rank", parts, 0.5 / 63 + 0.5 / 61),)
+    assert both.explain() == [
+        "vector found leaf 2 (score 0.500)",
+        "theirs found leaf 2 (score 5.000)",
+        "leaf 2: reciprocal rank gave 0.016 = 0.008 from meaning (rank 3) + 0.008 from words (rank 1)",
+    ]
+    assert found[1].trace.fused[0].parts == (Part("meaning", 1, 0.9, 0.5 / 61),)
+
+
+def test_of_a_maximum_all_is_the_share_of_the_best():
+    found = answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]
+    assert found[0].trace.fused[0].parts == (Part("vector", 3, 0.5, 0.0), Part("outside", 1, 5.0, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("legs", "names"),
+    [
+        ((Vector(), outside()), ["vector", "outside"]),
+        ((Vector(), SentenceWindow(), Vector(k=3)), ["vector 1", "sentence window", "vector 2"]),
+        ((AutoMerging(), type("BM25", (Vector,), {})()), ["auto merging", "BM25"]),
+    ],
+)
+def test_legs_are_named_after_their_classes(legs, names):
+    found = answered(Ensemble(legs=legs), *([by("vector", {0: 1.0})] for _ in legs))[0]
+    assert [part.source for part in found[0].trace.fused[0].parts] == names
+
+
+# Legs that fail
+
+
+def test_a_leg_that_fails_is_named_by_the_error_that_is_raised():
+    error = RuntimeError("broken")
+    with pytest.raises(RuntimeError, match=r"broken\nleg 2 \(outside\) of the ensemble failed") as raised:
+        answered(Ensemble(legs=TWO), [ONE], error)
+    assert raised.value is error
+
+
+def test_a_leg_that_fails_is_left_out_where_that_is_wanted_and_the_trace_says_so():
+    ensemble = Ensemble(legs=(*TWO, Vector()), weights=(3, 8, 1), on_failure="leave out")
+    found = answered(ensemble, [ONE], TimeoutError("not done after 2 seconds"), [OTHER])[0]
+    assert spans(found)[:2] == [(2, 2, 0.75 / 63 + 0.25 / 61), (0, 0, 0.75 / 61)]
+    for each in found:
+        assert each.trace.explain()[-1] == "leg 2 (outside) was left out: TimeoutError: not done after 2 seconds"
+
+
+def test_a_mistake_of_the_caller_is_raised_all_the_same():
+    ensemble = Ensemble(legs=(*TWO, Vector()), on_failure="leave out")
+    mistake = InvalidArgument("theirs needs the query as text")
+    with pytest.raises(
+        InvalidArgument, match=r"as text\nleg 1 .* failed too: ValueError: odd\nleg 2 \(outside\) of the ensemble failed"
+    ):
+        answered(ensemble, ValueError("odd"), mistake, [ONE])
+
+
+def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
+    with pytest.raises(RuntimeError, match=r"a\nleg 1 \(vector\).* failed\nleg 2 \(outside\) .* failed too: ValueError: b"):
+        answered(Ensemble(legs=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"legs": ()}, r"legs must be two or more strategies, got \(\)"),
+        ({"legs": (Vector(),)}, "legs must be two or more strategies"),
+        ({"legs": "ab"}, "legs must be two or more strategies, got 'ab'"),
+        ({"legs": Vector()}, "legs must be two or more strategies"),
+        ({"legs": (Vector(), Vector)}, r"leg 2 must be a strategy such as Vector\(\), got <class"),
+        ({"legs": ("vector", Vector())}, "leg 1 must be a strategy .* got 'vector'"),
+        ({"weights": (1,)}, r"weights must be one for each of the 2 legs, got \(1,\)"),
+        ({"weights": 0.5}, "weights must be one for each of the 2 legs, got 0.5"),
+        ({"weights": (1, 0)}, "weights must be numbers > 0, got 0"),
+        ({"weights": (1, float("nan"))}, "weights must be numbers > 0, got nan"),
+        ({"fusion": "rrf"}, "fusion must be one of 'reciprocal rank', 'relative score', .* got 'rrf'"),
+        ({"constant": -1}, "constant must be a number >= 0, got -1"),
+        ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
+        ({"timeout": "1"}, "timeout must be"),
+        ({"timeout": (1, None, 1)}, "timeout must be one for each of the 2 legs"),
+        ({"timeout": (1, float("inf"))}, "timeout must be a number of seconds > 0, got inf"),
+        ({"timeout": (1, True)}, "timeout must be a number of seconds > 0, got True"),
+        ({"min_candidates": 0}, "min_candidates must be a whole number >= 1, got 0"),
+        ({"on_failure": "ignore"}, "on_failure must be 'raise' or 'leave out', got 'ignore'"),
+        ({"names": ("a",)}, "names must be one for each of the 2 legs"),
+        ({"names": ("a", " ")}, "names must be texts that are not blank"),
+        ({"names": ("a", "a")}, "names must differ from each other"),
+    ],
+)
+def test_options_out_of_range_are_refused(wrong, message):
+    with pytest.raises(InvalidArgument, match=message):
+        Ensemble(**{"legs": TWO, **wrong})
+
+
+def test_an_ensemble_is_a_value():
+    made = Ensemble(legs=[Vector(), SentenceWindow()], weights=[1, 2], timeout=[None, 3], names=["a", "b"])
+    assert made == Ensemble(legs=(Vector(), SentenceWindow()), weights=(1, 2), timeout=(None, 3), names=("a", "b"))
+    assert hash(made)
+
+
+# Laws
+
+
+@st.composite
+def rankings(draw):
+    """Lists of leaves with scores, and a weight for each."""
+    scores = st.dictionaries(st.integers(0, 11), st.integers(-8, 8).map(float), max_size=8)
+    drawn = draw(st.lists(scores, min_size=2, max_size=4))
+    return [Ranked(str(n), hits(LEAVES, each), draw(st.integers(1, 5))) for n, each in enumerate(drawn)]
+
+
+OF_KEYS = dict(
+    zip(
+        FUSIONS,
+        [reciprocal_rank_fusion, relative_score_fusion, distribution_based_fusion, maximum_fusion],
+        strict=True,
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rankings(), st.sampled_from(FUSIONS))
+def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, fusion):
+    fused = fuse(lists, fusion=fusion)
+    keyed = [[(each.span.id, each.score) for each in ranked.found] for ranked in lists]
+    expected = dict(OF_KEYS[fusion](keyed, weights=[ranked.weight for ranked in lists]))
+    assert {each.span.id: each.score for each in fused} == pytest.approx(expected, abs=1e-12)
+    for each in fused:
+        [step] = each.trace.fused
+        assert step.score == each.score == pytest.approx(sum(part.share for part in step.parts), abs=1e-12)
+    assert fused == sorted(fused, key=lambda each: each.order)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rankings(), st.sampled_from(FUSIONS), st.data())
+def test_the_order_of_the_legs_changes_no_score_and_no_place(lists, fusion, data):
+    other = fuse(data.draw(st.permutations(lists)), fusion=fusion)
+    assert spans(other) == spans(fuse(lists, fusion=fusion))
+
+
+def test_equal_scores_come_in_the_order_of_documents_and_then_of_the_text():
+    there = [hit(leaf, 1.0) for leaf in tree(3, document_id="a")[:1]]
+    here = hits(LEAVES, {3: 1.0})
+    assert [each.span.document_id for each in fuse([Ranked("x", here), Ranked("y", there)], fusion="maximum")] == ["a", "d"]

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import AutoMerging, InvalidArgument, ParentDocument, SentenceWindow, Vector
+from leafspan.requests import Embed, Generate
+from leafspan.strategies.multi_query import MultiQuery
+from leafspan.strategies.strategy import Reach
+from leafspan.trace import Fused, Part, TracedHit
+from leafspan.values import Query
+from tests.trees import hits, spans, tree
+
+LEAVES = tree(4, 4, 4)
+REACH = Reach(10)
+
+
+class Scripted:
+    """A base that answers each question from a table, and remembers what it was asked."""
+
+    def __init__(self, table, finds_spans=False):
+        self.table = table
+        self.finds_spans = finds_spans
+        self.asked = []
+
+    def retrieve(self, queries, reach):
+        self.asked.append((list(queries), reach))
+        yield from ()
+        return [self.table.get(query.text or query.vector, []) for query in queries]
+
+
+def found(queries, strategy, *answers, reach=REACH):
+    """The results, and the prompts of the one request to the model, where its answers are these."""
+    asking = strategy.retrieve([query if isinstance(query, Query) else Query(query) for query in queries], reach)
+    prompts = []
+    try:
+        request = next(asking)
+        assert isinstance(request, Generate)
+        prompts = list(request.prompts)
+        asking.send(list(answers))
+    except StopIteration as stop:
+        return stop.value, prompts
+    raise AssertionError("only one request is expected")
+
+
+TABLE = {
+    "fire?": hits(LEAVES, {0: 0.9, 1: 0.8}),
+    "blaze?": hits(LEAVES, {1: 0.7, 2: 0.6}),
+    "burnt?": hits(LEAVES, {1: 0.95}),
+    (1.0, 0.0): hits(LEAVES, {7: 0.3}),
+    "tea?": hits(LEAVES, {9: 0.4}),
+}
+
+
+def never(prompt):
+    raise AssertionError("the engine asks the model")
+
+
+def test_the_query_and_its_phrasings_are_searched_at_once_and_fused_by_rank():
+    base = Scripted(TABLE)
+    results, prompts = found(["fire?"], MultiQuery(base=base, phrasings=["blaze?", (1.0, 0.0)]))
+    assert base.asked == [([Query("fire?"), Query("blaze?"), Query(vector=(1.0, 0.0))], REACH)]
+    assert prompts == []
+    assert spans(results[0]) == [
+        (1, 1, 1 / 3 / 62 + 1 / 3 / 61),
+        (0, 0, 1 / 3 / 61),
+        (7, 7, 1 / 3 / 61),
+        (2, 2, 1 / 3 / 62),
+    ]
+
+
+def test_the_maximum_is_the_base_s_own_best_score():
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", "burnt?"], fusion="maximum"))
+    assert spans(results[0]) == [(1, 1, 0.95), (0, 0, 0.9), (2, 2, 0.6)]
+
+
+def test_a_model_is_asked_for_phrasings_of_each_query_and_all_are_searched_at_once():
+    base = Scripted(TABLE)
+    strategy = MultiQuery(base=base, generate=never, count=2, prompt="{count} of: {question}")
+    results, prompts = found(["fire?", "tea?"], strategy, '1. Fire?\n2. "blaze?"\n3. burnt?\n4. ash?', "- leaf?")
+    assert prompts == ["2 of: fire?", "2 of: tea?"]
+    asked = [Query(text) for text in ("fire?", "blaze?", "burnt?", "tea?", "leaf?")]
+    assert base.asked == [(asked, REACH)]
+    assert spans(results[0])[0] == (1, 1, pytest.approx(1 / 3 * (1 / 62 + 1 / 61 + 1 / 61)))
+    assert spans(results[1]) == [(9, 9, 1 / 2 / 61)]
+    assert all(not each.trace.notes for row in results for each in row)
+
+
+def test_generated_phrasings_come_beside_the_given_ones_and_do_not_repeat_them():
+    base = Scripted(TABLE)
+    found(["fire?"], MultiQuery(base=base, phrasings="burnt?", generate=never), "Burnt?\nblaze?")
+    assert base.asked[0][0] == [Query("fire?"), Query("burnt?"), Query("blaze?")]
+
+
+def test_a_phrasing_that_is_the_query_counts_once():
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["fire?", "fire?"]))
+    assert spans(results[0]) == [(0, 0, 1 / 61), (1, 1, 1 / 62)]
+
+
+def test_the_trace_tells_which_phrasing_found_it_and_where():
+    strategy = MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", (1.0, 0.0)])
+    results, _ = found(["fire?"], strategy)
+    trace = results[0][0].trace
+    assert trace.hits == (TracedHit(1, 0.8), TracedHit(1, 0.7))
+    parts = (Part("the query", 2, 0.8, 1 / 3 / 62), Part('"blaze?"', 1, 0.7, 1 / 3 / 61))
+    assert trace.fused == (Fused(1, 1, "reciprocal rank", parts, 1 / 3 / 62 + 1 / 3 / 61),)
+    assert trace.explain()[-1] == (
+        'leaf 1: reciprocal rank gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
+    )
+    assert results[0][2].trace.fused[0].parts[0].source == "phrasing 2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "note"),
+    [
+        (ConnectionError("no route"), "no phrasings were generated: ConnectionError: no route"),
+        ("", "no phrasings were generated: there is none in the answer ''"),
+        ("1. FIRE?\n---", "no phrasings were generated: there is none in the answer '1. FIRE?\\n---'"),
+        (None, "no phrasings were generated: TypeError: the answer must be a text, got None"),
+    ],
+)
+def test_where_the_model_fails_the_query_is_searched_and_the_trace_says_so(answer, note):
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), generate=never), answer)
+    assert spans(results[0]) == [(0, 0, 1 / 61), (1, 1, 1 / 62)]
+    assert [each.trace.notes for each in results[0]] == [(note,)] * 2
+
+
+def test_one_failure_concerns_its_query_only():
+    strategy = MultiQuery(base=Scripted(TABLE), phrasings=["burnt?"], generate=never)
+    results, _ = found(["fire?", "tea?"], strategy, RuntimeError("busy"), "leaf?")
+    assert {each.trace.notes for each in results[0]} == {("no phrasings were generated: RuntimeError: busy",)}
+    assert {each.trace.notes for each in results[1]} == {()}
+    assert [each.span.first for each in results[0]] == [1, 0]
+
+
+def test_a_query_that_is_a_vector_has_its_given_phrasings_but_no_generated_ones():
+    base = Scripted(TABLE)
+    strategy = MultiQuery(base=base, phrasings=["burnt?"], generate=never)
+    results, prompts = found([Query(vector=(1.0, 0.0)), Query("tea?", (0.5, 0.5))], strategy, "leaf?")
+    assert [prompt.splitlines()[-1] for prompt in prompts] == ["Question: tea?"]
+    assert base.asked[0][0][:2] == [Query(vector=(1.0, 0.0)), Query("burnt?")]
+    assert spans(results[0]) == [(1, 1, 1 / 2 / 61), (7, 7, 1 / 2 / 61)]
+    assert results[0][0].trace.notes == ("no phrasings were generated: the query is a vector",)
+    # No model is asked about nothing.
+    assert found([Query(vector=(1.0, 0.0))], strategy)[1] == []
+
+
+def test_no_more_come_back_than_were_asked_for():
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"]), reach=Reach(2))
+    assert [each.span.first for each in results[0]] == [1, 0]
+
+
+def test_leaves_stay_leaves_and_spans_that_overlap_are_united():
+    assert not MultiQuery().finds_spans
+    AutoMerging(base=MultiQuery())
+    assert MultiQuery(base=SentenceWindow()).finds_spans
+    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
+        AutoMerging(base=MultiQuery(base=ParentDocument()))
+    window = hits(LEAVES, {0: 0.9})[0]
+    windows = [replace(window, span=replace(window.span, last=last), leaf=None) for last in (1, 2)]
+    base = Scripted({"fire?": windows[:1], "blaze?": windows[1:]}, finds_spans=True)
+    results, _ = found(["fire?"], MultiQuery(base=base, phrasings=["blaze?"]))
+    assert spans(results[0]) == [(0, 2, 1 / 2 / 61)]
+
+
+def test_the_default_base_embeds_all_phrasings_in_one_request():
+    asking = MultiQuery(phrasings=["blaze?"]).retrieve([Query("fire?"), Query("tea?")], REACH)
+    assert next(asking) == Embed(("fire?", "blaze?", "tea?", "blaze?"))
+
+
+def test_no_queries_have_no_results():
+    assert found([], MultiQuery(base=Scripted({}), generate=never)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"base": "vector"}, r"base must be a strategy such as Vector\(\), got 'vector'"),
+        ({"base": Vector}, "base must be a strategy"),
+        ({"phrasings": ["a", " "]}, "a query must be a text that is not blank, or a vector of numbers, got ' '"),
+        ({"generate": "gpt"}, "generate must be a function from a prompt to a text, got 'gpt'"),
+        ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
+        ({"agenerate": never}, "agenerate must have generate beside it"),
+        ({"count": 0}, "count must be a whole number >= 1, got 0"),
+        ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),
+        ({"fusion": "relative score"}, "fusion must be one of 'reciprocal rank', 'maximum', got 'relative score'"),
+    ],
+)
+def test_options_out_of_range_are_refused(wrong, message):
+    with pytest.raises(InvalidArgument, match=message):
+        MultiQuery(**wrong)
+
+
+def test_a_multi_query_is_a_value():
+    made = MultiQuery(phrasings=["a", [1, 0]], generate=never)
+    assert made == MultiQuery(phrasings=(Query("a"), Query(vector=(1.0, 0.0))), generate=never)
+    assert hash(made)
+
+
+SCORED = st.dictionaries(st.integers(0, 11), st.integers(1, 9).map(float), max_size=6).map(
+    lambda scores: hits(LEAVES, scores)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SCORED, min_size=1, max_size=4), st.sampled_from(["reciprocal rank", "maximum"]), st.data())
+def test_the_order_of_the_phrasings_does_not_matter(lists, fusion, data):
+    table = {str(number): rows for number, rows in enumerate(lists)}
+    phrasings = [text for text in table if text != "0"]
+    here, there = (
+        spans(found(["0"], MultiQuery(base=Scripted(table), phrasings=order, fusion=fusion))[0][0])
+        for order in (phrasings, data.draw(st.permutations(phrasings)))
+    )
+    assert here == there

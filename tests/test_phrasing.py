@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import InvalidArgument
+from leafspan.phrasing import DEFAULT_PROMPT, check_prompt, fill, read
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "When did it burn?",
+        "  When did it burn?\r",
+        "1. When did it burn?",
+        "2) When did it burn?",
+        "(3) When did it burn?",
+        "1.When did it burn?",
+        "- When did it burn?",
+        "* When did it burn?",
+        "• When did it burn?",
+        '"When did it burn?"',
+        '12. "When did it burn?"',
+        "- “When did it burn?”",
+        "**When did it burn?**",
+        "1. **When did it burn?**",
+        "`When did it burn?`",
+    ],
+)
+def test_numbering_and_quotes_are_no_part_of_a_phrasing(line):
+    assert read(line, known=[], count=3) == ["When did it burn?"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1.5 million people lived where?",
+        "1984. Who wrote it?",
+        "10:30, which train?",
+        "-40 degrees is how cold in Fahrenheit?",
+        "3D printing of what?",
+        "Whose is the book 'Emma'",
+        "'Emma' or 'Persuasion'?",
+        "the dogs'",
+    ],
+)
+def test_what_only_looks_like_numbering_or_quotes_stays(line):
+    assert read(line, known=[], count=3) == [line]
+
+
+def test_each_line_is_one_and_those_that_say_nothing_are_left_out():
+    answer = "Here are three phrasings:\n\n1. a fire\n   \n---\n```\n2. the pier burning\n"
+    assert read(answer, known=[], count=3) == ["a fire", "the pier burning"]
+
+
+def test_what_is_known_or_there_already_is_left_out_whatever_the_case():
+    answer = "1. The Fire\n2. the  fire\n3. WHEN did it burn?\n4. the blaze"
+    assert read(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
+
+
+def test_the_first_ones_are_kept():
+    assert read("a\nb\na\nc\nd", known=[], count=3) == ["a", "b", "c"]
+    assert read("", known=[], count=3) == []
+
+
+def test_what_is_not_unicode_is_dropped_from_a_phrasing():
+    assert read("a \ud800fire", known=[], count=3) == ["a fire"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(), st.lists(st.text(), max_size=3), st.integers(1, 5))
+def test_any_answer_can_be_read(answer, known, count):
+    phrasings = read(answer, known=known, count=count)
+    assert len(phrasings) <= count
+    assert len({text.casefold() for text in phrasings}) == len(phrasings)
+    assert all(text == text.strip() and any(map(str.isalnum, text)) for text in phrasings)
+
+
+def test_a_prompt_is_filled_and_braces_in_the_question_stay():
+    check_prompt(DEFAULT_PROMPT)
+    filled = fill(DEFAULT_PROMPT, "What is {x}?", 4)
+    assert filled.startswith("Write 4 other phrasings")
+    assert filled.endswith("Question: What is {x}?\n")
+    check_prompt('{count} of "{question}" as {{"json": []}}')
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Rephrase {question}",
+        "{count}",
+        "{question} {count} {other}",
+        "{question} {count} {}",
+        "{question",
+        "{count:x!} {question}",
+        "{question.text} {count}",
+        "{question:d} {count}",
+        None,
+        3,
+    ],
+)
+def test_a_prompt_without_its_fields_is_refused(prompt):
+    with pytest.raises(InvalidArgument, match=r"prompt must be a text with {question} and {count}, and no other fields"):
+        check_prompt(prompt)
