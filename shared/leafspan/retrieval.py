@@ -174,12 +174,13 @@ class _Retrieval:
         """Run strategies side by side, each holding the reader for as long as it goes on."""
 
         def run(leg: Leg) -> Flow[list[list[Found]]]:
-            self._reader.stay()
             try:
                 return (yield from self._results(leg.strategy, leg.queries, leg.reach))
             finally:
                 self._reader.leave()
 
+        for _ in request.legs:
+            self._reader.stay()  # before this one may leave: a late leg goes on without it
         answers: list[LegResults] = yield together(
             [run(leg) for leg in request.legs], [leg.timeout for leg in request.legs]
         )

@@ -15,7 +15,7 @@ from leafspan.store.manifest import Row
 _KEPT = 128  # filters whose answers are kept
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Selection:
     """Documents by their stored ids, and how many leaves they have in all."""
 
