@@ -15,31 +15,56 @@ from leafspan.errors import (
     Overtaken,
     WriterBusy,
 )
+from leafspan.filters import F, Where
 from leafspan.index import Index
+from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.listing import DocumentInfo, Stats
 from leafspan.packing import Budget
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
-from leafspan.strategies import AutoMerging, Outside, ParentDocument, SentenceWindow, Strategy, Vector
+from leafspan.strategies import (
+    BM25,
+    AutoMerging,
+    Ensemble,
+    Filter,
+    Hybrid,
+    MultiQuery,
+    Outside,
+    ParentDocument,
+    SentenceWindow,
+    Strategy,
+    Vector,
+)
 from leafspan.trace import Filled, Merge, Trace, TracedHit
 from leafspan.values import Document, Passage, Query
+from leafspan.view import View
 
 __all__ = [
     "Index",
+    "View",
     "Document",
     "Passage",
     "Query",
     "Budget",
+    "F",
+    "Where",
     "Strategy",
     "Vector",
+    "BM25",
+    "Hybrid",
     "ParentDocument",
     "SentenceWindow",
     "AutoMerging",
+    "Ensemble",
+    "MultiQuery",
+    "Filter",
     "Outside",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
     "Cut",
     "Embedder",
+    "Analyzer",
+    "BM25Settings",
     "Added",
     "DocumentInfo",
     "Stats",

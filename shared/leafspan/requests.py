@@ -74,9 +74,13 @@ class Browse:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is stored of these leaves; the answer maps each id to a Found of score 0 that has no trace yet."""
+    """What is stored of these leaves; the answer maps each id to a Found of score 0 that has no trace yet.
+
+    ``perhaps``: more leaves, of which those that are there are in the answer.
+    """
 
     ids: tuple[str, ...]
+    perhaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

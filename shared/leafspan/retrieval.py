@@ -135,7 +135,7 @@ class _Retrieval:
             case Browse():
                 return (yield from browse(self._reader, request))
             case Load():
-                return (yield from self._load(request.ids))
+                return (yield from self._load(request.ids, request.perhaps))
             case Generate():
                 return (yield from generating(request))
             case Legs():
@@ -162,11 +162,12 @@ class _Retrieval:
         loaded = yield from self._load([hit.id for row in hits for hit in row])
         return [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in hits]
 
-    def _load(self, ids: Sequence[str]) -> Flow[dict[str, Found]]:
-        if not ids:
+    def _load(self, ids: Sequence[str], perhaps: Sequence[str] = ()) -> Flow[dict[str, Found]]:
+        wanted = list(dict.fromkeys([*ids, *perhaps]))
+        if not wanted:
             return {}
-        stored = yield from self._reader.fetch_leaves(list(dict.fromkeys(ids)))
-        if len(stored) < len(set(ids)):
+        stored = yield from self._reader.fetch_leaves(wanted)
+        if any(id_ not in stored for id_ in ids):
             raise Gone
         return {id_: self._found(leaf) for id_, leaf in stored.items()}
 

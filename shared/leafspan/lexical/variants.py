@@ -45,7 +45,7 @@ _DELTA = {"bm25l": 0.5, "bm25+": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class BM25Settings:
-    """How BM25 scores.
+    """How BM25 scores. The defaults of ``k1`` and ``b`` are those of Anserini, which do best on leaves of a few sentences.
 
     ``k1`` >= 0: how much a term that repeats adds (0: nothing). ``b`` in [0, 1]: how much a long leaf has to make up for
     its length. ``delta`` >= 0, of ``"bm25l"`` (default 0.5) and ``"bm25+"`` (default 1) only: see the variants.
@@ -55,8 +55,8 @@ class BM25Settings:
         InvalidArgument: if one is out of its range, or there is no such variant, or it has no ``delta``.
     """
 
-    k1: float = 1.5
-    b: float = 0.75
+    k1: float = 0.9
+    b: float = 0.4
     variant: str = "lucene"
     delta: float | None = None
     epsilon: float = 0.25

@@ -4,6 +4,7 @@ from leafspan.strategies.auto_merging import AutoMerging
 from leafspan.strategies.bm25 import BM25
 from leafspan.strategies.ensemble import Ensemble
 from leafspan.strategies.filter import Filter
+from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.multi_query import MultiQuery
 from leafspan.strategies.outside import Outside
 from leafspan.strategies.parent_document import ParentDocument
@@ -17,6 +18,7 @@ __all__ = [
     "AutoMerging",
     "Ensemble",
     "Filter",
+    "Hybrid",
     "MultiQuery",
     "Outside",
     "ParentDocument",

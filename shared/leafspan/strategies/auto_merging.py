@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 from leafspan.errors import InvalidArgument
 from leafspan.merging import SCORES, auto_merge
 from leafspan.requests import Asking
+from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
-from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 
 
@@ -28,7 +28,7 @@ class AutoMerging:
             not positive, or ``score`` unknown.
     """
 
-    base: Strategy = field(default_factory=Vector)
+    base: Strategy = field(default_factory=Hybrid)
     threshold: float = 0.5
     fill_gaps: int = 1
     max_level: int | None = None

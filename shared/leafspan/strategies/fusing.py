@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from leafspan.fusion import (
     distribution_based_fusion,
@@ -22,6 +22,7 @@ Fusion: TypeAlias = Literal["reciprocal rank", "relative score", "distribution b
 FUSIONS: tuple[Fusion, ...] = get_args(Fusion)
 """What each does is told at the functions of leafspan.fusion that are named after them."""
 
+K = TypeVar("K", bound=Hashable)
 _Shares: TypeAlias = list[tuple[str, float]]
 
 
@@ -42,7 +43,10 @@ def fuse(lists: Sequence[Ranked], *, fusion: Fusion, constant: float = 60, notes
     of each result. Sorted by score, then document, then position.
     """
     total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
-    shares = [_shares(ranked.found, ranked.weight / total, fusion, constant) for ranked in lists]
+    shares = [
+        shares_of([(each.span.id, each.score) for each in ranked.found], ranked.weight / total, fusion, constant)
+        for ranked in lists
+    ]
     combine = maximum_fusion if fusion == "maximum" else _sums
     parts = _parts(lists, shares, only_best=fusion == "maximum")
     results: dict[str, list[Found]] = {}
@@ -52,9 +56,10 @@ def fuse(lists: Sequence[Ranked], *, fusion: Fusion, constant: float = 60, notes
     return unite(_fused(results[id_], score, fusion, parts[id_], notes) for id_, score in combine(shares))
 
 
-def _shares(found: Sequence[Found], weight: float, fusion: Fusion, constant: float) -> _Shares:
-    """What one list gives to each id: the fusion of it alone, its weight taken as it is."""
-    ranking = [(each.span.id, each.score) for each in found]
+def shares_of(
+    ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, constant: float = 60
+) -> list[tuple[K, float]]:
+    """What one list gives to each of its keys: the fusion of it alone, its weight taken as it is."""
     if fusion == "reciprocal rank":
         return reciprocal_rank_fusion([ranking], weights=[weight], normalize_weights=False, constant=constant)
     if fusion == "relative score":

@@ -11,8 +11,8 @@ from leafspan.phrasing import DEFAULT_PROMPT, check_prompt, fill, read
 from leafspan.queries import to_queries
 from leafspan.requests import Asking, Generate
 from leafspan.strategies.fusing import Ranked, fuse
+from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.strategy import Reach, Strategy, check_strategy, whole
-from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 
 _FUSIONS = ("reciprocal rank", "maximum")
@@ -38,7 +38,7 @@ class MultiQuery:
             ``fusion`` is unknown.
     """
 
-    base: Strategy = field(default_factory=Vector)
+    base: Strategy = field(default_factory=Hybrid)
     phrasings: Sequence[str | Sequence[float] | Query] = ()
     generate: Callable[[str], str] | None = None
     agenerate: Callable[[str], Awaitable[str]] | None = None

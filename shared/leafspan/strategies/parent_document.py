@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from leafspan.parents import rise
 from leafspan.requests import Asking
+from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
-from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 
 
@@ -24,7 +24,7 @@ class ParentDocument:
         InvalidArgument: if ``base`` finds longer spans than leaves, ``level`` or ``max_parents`` is not positive.
     """
 
-    base: Strategy = field(default_factory=Vector)
+    base: Strategy = field(default_factory=Hybrid)
     level: int | None = 1
     max_parents: int | None = None
 

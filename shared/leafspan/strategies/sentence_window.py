@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from leafspan.requests import Asking
+from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
-from leafspan.strategies.vector import Vector
 from leafspan.values import Found, Query
 from leafspan.windows import widen
 
@@ -24,7 +24,7 @@ class SentenceWindow:
         InvalidArgument: if ``base`` finds longer spans than leaves, ``before`` or ``after`` is negative.
     """
 
-    base: Strategy = field(default_factory=Vector)
+    base: Strategy = field(default_factory=Hybrid)
     before: int = 0
     after: int = 1
 

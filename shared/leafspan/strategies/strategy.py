@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol
 
 from leafspan.errors import InvalidArgument
@@ -52,6 +53,11 @@ def check_strategy(name: str, thing: object) -> None:
     """
     if isinstance(thing, type) or not callable(getattr(thing, "retrieve", None)):
         raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {thing!r}")
+
+
+def is_number(value: object) -> bool:
+    """Whether it is an int or float, neither nan nor infinite, and no bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

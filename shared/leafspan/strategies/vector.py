@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leafspan.errors import InvalidArgument
-from leafspan.requests import Asking, Embed, Search
+from leafspan.requests import Asking, Search
+from leafspan.strategies.query_vectors import query_vectors
 from leafspan.strategies.strategy import Reach, whole
 from leafspan.values import Found, Query
 
@@ -37,22 +37,9 @@ class Vector:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: one search for all queries."""
-        import numpy as np
-
-        texts = [text for query in queries for text in self._to_embed(query)]
-        embedded: Any = iter((yield Embed(tuple(texts))) if texts else ())
-        vectors = [
-            np.mean([next(embedded) for _ in self._to_embed(query)], axis=0) if query.vector is None else query.vector
-            for query in queries
-        ]
+        vectors = yield from query_vectors(queries, self.instruction)
         count = reach.candidates if self.k is None else self.k
-        results: list[list[Found]] = yield Search(np.asarray(vectors, dtype=np.float32), count, reach.where)
+        results: list[list[Found]] = yield Search(vectors, count, reach.where)
         if self.min_score is None:
             return results
         return [[found for found in row if found.score >= self.min_score] for row in results]
-
-    def _to_embed(self, query: Query) -> list[str]:
-        """The texts whose mean vector stands for the query; none where it brings its vector along."""
-        if query.vector is not None:
-            return []
-        return [self.instruction + text for text in query.embedding_texts or (query.text or "",)]

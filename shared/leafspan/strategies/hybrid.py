@@ -1,0 +1,137 @@
+"""Search by words and by vectors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from leafspan.calibration import is_calibrated_for, probability
+from leafspan.errors import InvalidArgument
+from leafspan.lexical import BM25Settings
+from leafspan.neighbours import Place, neighbour_bonuses
+from leafspan.requests import Asking, Load, Match, Matched, Nearest
+from leafspan.strategies.fusing import FUSIONS, Fusion, shares_of
+from leafspan.strategies.query_vectors import query_vectors
+from leafspan.strategies.strategy import Reach, check_choice, is_number, whole
+from leafspan.trace import Calibrated, Fused, Part, Trace, TracedHit
+from leafspan.values import Found, Hit, Query, leaf_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hybrid:
+    """The leaves that match the query's words and its meaning, by BM25 and by vectors, whose scores become one.
+
+    Each leg gives its best ``depth`` leaves, or as many as are asked for where that is more. ``fusion`` is as in
+    ``Ensemble``: ``"relative score"`` brings each leg's scores to [0, 1] and adds them by ``weights`` (of words, of
+    vectors; only their ratio counts). To that comes ``neighbour_bonus`` times the score of the better neighbour in the
+    document.
+
+    ``calibrate``: scores are probabilities that the leaf holds (part of) what was asked for, which mean the same across
+    queries and leave the order as it is, see ``leafspan.calibration``; where the index has another embedder than the one
+    they were measured with, or ``fusion`` is another, the trace says that they are not calibrated. Without it the score is
+    the sum. ``min_score``: leaves of a lower score are left out. ``settings``: of BM25, by default those of the index.
+    ``instruction``: put before the query's text for the embedder.
+
+    A query that is a vector only is searched by vectors only.
+
+    Raises:
+        InvalidArgument: if a weight or ``depth`` is not positive, ``neighbour_bonus`` is negative, or ``fusion`` unknown.
+    """
+
+    weights: tuple[float, float] = (0.7, 0.3)
+    fusion: Fusion = "relative score"
+    depth: int = 100
+    neighbour_bonus: float = 0.3
+    calibrate: bool = True
+    min_score: float | None = None
+    settings: BM25Settings | None = None
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        weights = self.weights
+        if not isinstance(weights, Sequence) or len(weights) != 2 or not all(is_number(w) and w > 0 for w in weights):
+            raise InvalidArgument(f"weights must be two numbers > 0, of words and of vectors, got {weights!r}")
+        object.__setattr__(self, "weights", tuple(weights))
+        check_choice("fusion", self.fusion, FUSIONS)
+        whole("depth", self.depth, 1)
+        if not is_number(self.neighbour_bonus) or self.neighbour_bonus < 0:
+            raise InvalidArgument(f"neighbour_bonus must be a number >= 0, got {self.neighbour_bonus!r}")
+        if self.min_score is not None and not is_number(self.min_score):
+            raise InvalidArgument(f"min_score must be a number, got {self.min_score!r}")
+        if self.settings is not None and not isinstance(self.settings, BM25Settings):
+            raise InvalidArgument(f"settings must be BM25Settings, got {self.settings!r}")
+        if not isinstance(self.instruction, str):
+            raise InvalidArgument(f"instruction must be a string, got {self.instruction!r}")
+
+    def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+        """See Strategy: both legs for all queries at once, then one fetch of what is returned."""
+        vectors = yield from query_vectors(queries, self.instruction)
+        depth = max(self.depth, reach.candidates)
+        texts = tuple(query.text for query in queries if query.text)
+        near: list[list[Hit]]
+        matched: list[Matched]
+        near, matched = yield (
+            Nearest(vectors, depth, reach.where),
+            Match(texts, depth, reach.where, self.settings),
+        )
+        words = iter(matched)
+        trusted = self.fusion == "relative score" and is_calibrated_for(reach.embedder)
+        rows = [
+            self._best(next(words) if query.text else None, hits, reach.candidates)
+            for query, hits in zip(queries, near, strict=True)
+        ]
+        found = tuple(leaf_id(*each.place) for row in rows for each in row if each.parts)
+        beside = tuple(leaf_id(*each.place) for row in rows for each in row if not each.parts)
+        loaded: dict[str, Found] = yield Load(found, beside)
+        there = [[(loaded[id_], each) for each in row if (id_ := leaf_id(*each.place)) in loaded] for row in rows]
+        return [[self._found(*each, trusted) for each in row[: reach.candidates]] for row in there]
+
+    def _best(self, matched: Matched | None, near: Sequence[Hit], count: int) -> list[_Scored]:
+        """The best leaves of both legs, by score, then document, then position.
+
+        Among them may be leaves that neither leg found, but that stand next to one: so there are ``count`` of the others.
+        """
+        legs = [("vector", near, self.weights[1])]
+        if matched is not None:
+            legs.insert(0, ("bm25", matched.hits, self.weights[0]))
+        total = 1.0 if self.fusion == "maximum" else sum(weight for _, _, weight in legs)
+        fused: dict[Place, float] = {}
+        parts: dict[Place, list[Part]] = {}
+        for source, hits, weight in legs:
+            shares = shares_of([(hit[:3], hit.score) for hit in hits], weight / total, self.fusion)
+            for rank, ((place, share), hit) in enumerate(zip(shares, hits, strict=True), start=1):
+                parts.setdefault(place, []).append(Part(source, rank, hit.score, share))
+                fused[place] = (
+                    max(fused.get(place, share), share) if self.fusion == "maximum" else fused.get(place, 0.0) + share
+                )
+        bonuses = neighbour_bonuses(fused, self.neighbour_bonus)
+        scores = {place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}
+        share = matched.hits[0].score / matched.ideal if matched and matched.hits and matched.ideal > 0 else 0.0
+        cosine = near[0].score if near else 0.0
+        best = []
+        left = count
+        for place in sorted(scores, key=lambda place: (-scores[place], place[0], place[2])):
+            score = probability(scores[place], share, cosine) if self.calibrate else scores[place]
+            if left == 0 or (self.min_score is not None and score < self.min_score):
+                break
+            left -= place in fused
+            best.append(_Scored(place, score, scores[place], bonuses[place], tuple(parts.get(place, ()))))
+        return best
+
+    def _found(self, found: Found, scored: _Scored, trusted: bool) -> Found:
+        ordinal = scored.place[2]
+        trace = Trace(
+            hits=tuple(TracedHit(ordinal, part.score, part.source, part.rank) for part in scored.parts),
+            fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus),),
+            calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.calibrate else (),
+        )
+        return replace(found, score=scored.score, trace=trace)
+
+
+class _Scored(NamedTuple):
+    place: Place
+    score: float
+    raw: float  # before it became a probability
+    bonus: float
+    parts: tuple[Part, ...]  # empty for a leaf that was only stood next to
