@@ -181,10 +181,10 @@ class View:
 
         ``query``: a text, or its vector; or a list of them, which are searched in one call. ``strategy``: by default
         ``AutoMerging(base=Hybrid())``. ``k``: at most so many passages, 5 by default, or all where a budget is given.
-        ``candidates``: the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so
-        many words in all, or tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and
-        the first of all is returned even where it alone is over. ``where``: a filter on the documents' metadata, such as ``F("year") >= 2020``,
-        or one in the dialect of Chroma, Haystack or LlamaIndex.
+        ``candidates``: the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so many
+        words in all, or tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and the
+        first of all is returned even where it alone is over. ``where``: a filter on the documents' metadata, such as
+        ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack or LlamaIndex.
 
         Passages of one result never share text; ties go by document id, then position. An empty index gives none.
 

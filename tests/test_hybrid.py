@@ -1,0 +1,165 @@
+"""Words and vectors fused: expected scores as visible arithmetic, over answers given by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
+from leafspan.neighbours import neighbour_bonuses
+from leafspan.requests import Embed, Load, Match, Matched, Nearest
+from leafspan.strategies import Reach
+from leafspan.trace import Trace
+from leafspan.values import Found, Hit, Span
+from tests.corpus import QUESTIONS
+
+V = "00000000"
+
+
+def hits(scores: dict[str, float]) -> list[Hit]:
+    """``{"a0": 3.0}`` is the leaf 0 of document a."""
+    return [Hit(name[0], V, int(name[1:]), score) for name, score in scores.items()]
+
+
+def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *, last: int = 9, count: int = 24):
+    """The results of one query whose legs find these leaves; documents have the leaves 0 to ``last``."""
+    asking = hybrid.retrieve([Query("?")], Reach(count))
+    assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
+    search, match = asking.send([[1.0, 0.0]])
+    assert isinstance(search, Nearest)
+    assert isinstance(match, Match)
+    assert search.count == match.count == max(hybrid.depth, count)
+    load = asking.send(([hits(near)], [Matched(hits(words), 10.0)]))
+    assert isinstance(load, Load)
+    stored = {}
+    for id_ in (*load.ids, *load.perhaps):
+        document, _, ordinal = id_.split("#")
+        if int(ordinal) <= last:
+            span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
+            stored[id_] = Found(span, 0.0, Trace(), {}, words=1)
+    with pytest.raises(StopIteration) as stop:
+        asking.send(stored)
+    (row,) = stop.value.value
+    return {f"{each.span.document_id}{each.span.first}": each for each in row}
+
+
+def scores(found) -> dict[str, float]:
+    return {name: pytest.approx(each.score) for name, each in found.items()}
+
+
+PLAIN = Hybrid(calibrate=False, neighbour_bonus=0)
+
+
+def test_relative_scores_are_added_by_weight():
+    found = found_by(PLAIN, {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4})
+    assert scores(found) == {
+        "a0": 0.7 * 1 + 0.3 * 0,
+        "b0": 0.7 * (6 - 5) / (9 - 5) + 0.3 * 1,
+        "d0": 0.3 * (0.6 - 0.4) / (0.8 - 0.4),
+        "c0": 0.0,
+    }
+    assert list(found) == ["a0", "b0", "d0", "c0"]
+
+
+def test_only_the_ratio_of_the_weights_counts():
+    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6}
+    by_ten = Hybrid(calibrate=False, neighbour_bonus=0, weights=(7, 3))
+    assert scores(found_by(by_ten, *legs)) == scores(found_by(PLAIN, *legs))
+
+
+def test_reciprocal_ranks():
+    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="reciprocal rank", weights=(1, 1))
+    found = found_by(fused, {"a0": 9.0, "b0": 6.0}, {"b0": 0.8, "d0": 0.6})
+    assert scores(found) == {"b0": (1 / 62 + 1 / 61) / 2, "a0": 1 / 61 / 2, "d0": 1 / 62 / 2}
+
+
+def test_a_neighbour_adds_a_share_of_its_score():
+    hybrid = Hybrid(calibrate=False, neighbour_bonus=0.5)
+    found = found_by(hybrid, {"a4": 9.0, "a5": 7.0, "b0": 5.0}, {"a4": 0.8, "b0": 0.2})
+    assert scores(found) == {
+        "a4": 1.0 + 0.5 * 0.7 * (7 - 5) / (9 - 5),
+        "a5": 0.7 * 0.5 + 0.5 * 1.0,
+        "a3": 0.5 * 1.0,  # found by neither leg
+        "a6": 0.5 * 0.35,
+        "b0": 0.0,
+    }
+    assert found["a3"].trace.hits == ()
+    assert "0.500 from a neighbour" in found["a3"].trace.explain()[0]
+
+
+def test_no_neighbour_is_made_up_beyond_the_ends_of_a_document():
+    found = found_by(Hybrid(calibrate=False), {"a0": 9.0}, {"a0": 0.8}, last=0)
+    assert list(found) == ["a0"]
+
+
+def test_neighbours_do_not_push_out_what_was_found():
+    hybrid = Hybrid(calibrate=False, neighbour_bonus=0.9)
+    found = found_by(hybrid, {"a4": 9.0, "b0": 8.0, "c0": 7.0}, {"a4": 0.8}, last=4, count=3)
+    assert len(found) == 3
+
+
+def test_ties_go_by_document_then_position():
+    found = found_by(PLAIN, {"b1": 5.0, "b0": 5.0, "a3": 5.0}, {})
+    assert list(found) == ["a3", "b0", "b1"]
+
+
+def test_calibrated_scores_are_probabilities_in_the_same_order():
+    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
+    plain, calibrated = found_by(Hybrid(calibrate=False), *legs), found_by(Hybrid(), *legs)
+    assert list(plain) == list(calibrated)
+    assert all(0 <= each.score <= 1 for each in calibrated.values())
+    assert "not calibrated for this embedder" in calibrated["a0"].trace.explain()[-1]
+
+
+def test_a_least_score_leaves_the_rest_out():
+    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
+    hybrid = Hybrid(calibrate=False, neighbour_bonus=0, min_score=0.4)
+    assert list(found_by(hybrid, *legs)) == ["a0", "b0"]
+
+
+def test_bonuses():
+    assert neighbour_bonuses({("a", V, 0): 1.0, ("a", V, 1): 0.4}, 0.5) == {
+        ("a", V, 0): 0.5 * 0.4,
+        ("a", V, 1): 0.5 * 1.0,
+        ("a", V, 2): 0.5 * 0.4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": (1, 0)}, r"weights must be two numbers > 0, of words and of vectors, got \(1, 0\)"),
+        ({"weights": (1, 2, 3)}, "weights must be two numbers > 0"),
+        ({"fusion": "best"}, "fusion must be one of 'reciprocal rank', .*, got 'best'"),
+        ({"depth": 0}, "depth must be a whole number >= 1, got 0"),
+        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number >= 0, got -0.1"),
+        ({"min_score": "high"}, "min_score must be a number, got 'high'"),
+        ({"settings": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        Hybrid(**options)
+
+
+def test_a_vector_alone_is_searched_by_vectors_alone(index: Index):
+    vector = np.eye(256)[3]
+    found = index.retrieve(list(vector), Hybrid())
+    assert {hit.source for passage in found for hit in passage.trace.hits} == {"vector"}
+
+
+def test_the_trace_tells_which_leg_found_a_leaf_and_at_what_rank(index: Index):
+    best = index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0]
+    assert [(hit.source, hit.rank) for hit in best.trace.hits] == [("bm25", 1), ("vector", 3)]
+    assert best.trace.calibrated[0].trusted
+    assert best.score == best.trace.calibrated[0].probability
+
+
+def test_a_filter_holds_in_both_legs(index: Index):
+    found = index.retrieve("dance of the bees in the harbour", Hybrid(), where=F("topic") == "food", k=50)
+    assert {passage.document_id for passage in found} == {"tea"}
+
+
+def test_settings_of_a_call_stand_before_those_of_the_index(index: Index):
+    flat = index.retrieve(QUESTIONS[0], Hybrid(settings=BM25Settings(k1=0)), k=1)[0]
+    assert flat.trace.hits[0].score != index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0].trace.hits[0].score
