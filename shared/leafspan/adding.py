@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -114,7 +114,7 @@ def adding(
         ids = [id_ for document in chunk for id_ in (scope.stored_ids(document.id) if scope else [document.id])]
         rows = yield from reading(store, partial(Reader.rows, ids=ids))
         for given in chunk:
-            document = given if scope is None else _admitted(given, scope, rows)
+            document = given if scope is None else scope.stamped(given, scope.place(given.id, rows))
             shown[document.id] = given.id
             old = rows.get(document.id)
             digest = yield Call(content_hash, (document,))
@@ -139,12 +139,6 @@ def adding(
     return Added(new, tuple(shown[id_] for id_, was_there in done.items() if was_there), unchanged)
 
 
-def _admitted(document: Document, scope: Scope, rows: Mapping[str, Row]) -> Document:
-    """The document as a view stores it: in the place of the one it shows under that id, else as one of its own."""
-    there = scope.find(document.id, rows)
-    return scope.stamped(document, there.document_id if there else document.id + scope.suffix)
-
-
 def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scope | None = None) -> Flow[list[str]]:
     """Delete documents; the ids of those that were there."""
     if isinstance(wanted, str) or not isinstance(wanted, Iterable):
@@ -152,7 +146,12 @@ def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scop
     ids = list(wanted)
     if not all(isinstance(id_, str) for id_ in ids):
         raise InvalidArgument(f"ids must be a list of strings, got {ids!r}")
-    touched = [stored for id_ in ids for stored in scope.stored_ids(id_)] if scope else ids
+    touched = ids
+    if scope:
+        # Behind a server a writer finishes what is half done of the documents it names; these might be somebody else's.
+        places = [stored for id_ in ids for stored in scope.stored_ids(id_)]
+        rows = yield from reading(store, partial(Reader.rows, ids=places))
+        touched = [id_ for id_, row in rows.items() if scope.sees(row)]
     writer = yield from store.start_writing(timeout, touched)
     try:
         yield from recover(writer)
@@ -217,7 +216,7 @@ def _write(
         for prepared, matrix in zip(group, vectors, strict=True):
             old = writer.rows.get(prepared.document.id)
             if scope and old and old.version is not None and not scope.sees(old):
-                raise Overtaken("a document was replaced by one that this view does not show; add it again")
+                raise Overtaken("somebody else has written meanwhile; add the documents again")
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != prepared.row.hash:
                 documents.append((prepared.document, prepared.row, prepared.leaves, matrix))

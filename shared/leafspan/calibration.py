@@ -1,13 +1,46 @@
-"""From a fused score to a probability."""
+"""From the fused scores of a question's leaves to probabilities, which mean the same across questions.
+
+Each leaf that was looked at is weighed against the others and against the case that none holds the answer:
+
+    p(leaf) = exp(a * fused(leaf)) / (sum of exp(a * fused) over all leaves + exp(b - c * share))
+
+``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: where even the
+best match lacks most of the question's rare words, the answer is likely not there at all. So the probabilities of one
+question add up to the probability that the index holds an answer, and they leave the order of the leaves as it is. Vectors
+come in by ``fused`` alone, whose scale does not depend on the embedder.
+
+The three numbers were fitted by maximum likelihood (a softmax with a null class: multinomial logistic regression) on
+questions of three sets, with as many questions of other sets that the documents say nothing about. ``python
+benchmarks/calibration.py`` prints how reliable they are on other questions.
+"""
 
 from __future__ import annotations
 
-from math import exp
+from collections.abc import Iterable
+from math import exp, fsum
+
+SHARPNESS = 7.1  # a
+ABSENCE = 16.6  # b
+COVERAGE = 34.0  # c
+
+EMBEDDER = "WordLlama(l2_supercat_256)"
+"""What the numbers were fitted with."""
 
 
-def probability(fused: float, share: float, cosine: float) -> float:
-    return 1 / (1 + exp(-(-6.0 + 5.0 * fused)))
+def total_weight(fused: Iterable[float], share: float) -> float:
+    """What the weights of all leaves, and that of no answer, add up to: the denominator."""
+    return fsum([*(exp(SHARPNESS * score) for score in fused), _absence(share)])
 
 
-def is_calibrated_for(embedder: str | None) -> bool:
-    return embedder is not None and embedder.startswith("WordLlama")
+def probability(fused: float, total: float) -> float:
+    """The probability of a leaf with this score, in [0, 1]."""
+    return exp(SHARPNESS * fused) / total
+
+
+def answerable(share: float, total: float) -> float:
+    """The probability that one of the leaves holds an answer, in [0, 1]."""
+    return 1 - _absence(share) / total
+
+
+def _absence(share: float) -> float:
+    return exp(ABSENCE - COVERAGE * share)

@@ -2,15 +2,15 @@
 
 Chroma's own filter is slow where much matches, and its meaning is not ours. So documents are decided here, and there are
 three ways to the nearest of their leaves: where all match, Chroma's search as it is; where many do, the same for more than
-is wanted, leaving out the others; where few do, or too few were among these, a look at every one of their vectors. For
-that an embedded index keeps a copy of all vectors in a file that is mapped into memory; from a server only those of the
+is wanted, leaving out the others; where few do, or too few were among these to tell which are the nearest, a look at
+every one of their vectors. For that an embedded index keeps a copy of all vectors in a file that is mapped into memory; from a server only those of the
 documents at hand are fetched.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engine import Call, Flow
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MANY = 0.05  # share of the leaves, from which on asking Chroma for more is faster than looking at all
 _MORE = 1.5  # times as many as would do if those that match lay evenly among the nearest
+_NOISE = 1e-5  # what rounding may add to a cosine in numbers of 32 bits, and more
 
 
 def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[list[list[Hit]]]:
@@ -44,10 +45,9 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
     if share >= _MANY:
-        wanted = min(count, chosen.leaves)
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
-        if all(len(row) >= wanted for row in rows):
-            return rows
+        if all(_is_complete(row, count, chosen) for row in rows):
+            return [row[:count] for row in rows]
     if copy is not None:
         mirrored = yield from copy.current(reader)
         return (yield Call(_scan, (mirrored, view, chosen, vectors, count)))  # type: ignore[no-any-return]
@@ -59,15 +59,23 @@ def _overfetch(
     reader: Reader, vectors: Any, count: int, chosen: Selection | None, *, share: float
 ) -> Flow[list[list[Hit]]]:
     """Those of the selection among more of the nearest, as many as Chroma can give."""
-    asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)))
+    if chosen is not None:
+        asked = math.ceil(count / share * (_MORE if share < 1 else 1)) + 1
+        return (yield from reader.nearest(vectors, min(MOST_RESULTS, asked), chosen))
+    asked = min(MOST_RESULTS, count)
     while True:
-        found = yield from reader.nearest(vectors, asked, chosen)
-        if all(len(row) >= count for row in found) or chosen is not None or asked >= MOST_RESULTS:
+        found = yield from reader.nearest(vectors, asked, None)
+        if all(len(row) >= count for row in found) or asked >= MOST_RESULTS:
             return [row[:count] for row in found]
         # Leaves that do not count have taken the place of others, or there are no more.
         if (yield from reader.everything()).leaves <= max(map(len, found), default=0):
             return found
         asked = min(asked * 4, MOST_RESULTS)
+
+
+def _is_complete(row: Sequence[Hit], count: int, chosen: Selection) -> bool:
+    """Whether these are the best of the selection: all of it, or those that tie at the last place and one after them."""
+    return len(row) >= chosen.leaves or (len(row) > count and row[-1].score < row[count - 1].score)
 
 
 def _vectors_of(reader: Reader, view: Catalogue, chosen: Selection) -> Flow[tuple[list[tuple[str, str, int]], Any]]:
@@ -86,8 +94,9 @@ def _vectors_of(reader: Reader, view: Catalogue, chosen: Selection) -> Flow[tupl
 def _rank(places: Sequence[tuple[str, str, int]], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
     import numpy as np
 
-    scores = unit(stored) @ unit(np.asarray(vectors, dtype=np.float32)).T
-    return [_best(column, places.__getitem__, count) for column in scores.T]
+    stored, wanted = unit(stored), unit(np.asarray(vectors, dtype=np.float32))
+    columns = zip((stored @ wanted.T).T, wanted, strict=True)
+    return [_best(column, stored.__getitem__, vector, places.__getitem__, count) for column, vector in columns]
 
 
 def _scan(mirrored: Mirrored, view: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
@@ -95,28 +104,39 @@ def _scan(mirrored: Mirrored, view: Catalogue, chosen: Selection, vectors: Any, 
     import numpy as np
 
     rows = np.flatnonzero(mirrored.mask(chosen))
-    wanted = unit(np.asarray(vectors, dtype=np.float32)).T
-    scores, begin = [], 0
-    for arrays, _ in mirrored.parts:
-        matrix = arrays["vectors"]
-        own = rows[(rows >= begin) & (rows < begin + len(matrix))] - begin
-        scores.append((matrix if len(own) == len(matrix) else matrix[own]) @ wanted)
-        begin += len(matrix)
+    wanted = unit(np.asarray(vectors, dtype=np.float32))
+    scores = np.concatenate([matrix @ wanted.T for matrix in _matrices(mirrored, rows)])
 
     def place(at: int) -> tuple[str, str, int]:
         document_id, version, ordinal = mirrored.leaf(int(rows[at]))
         return view.shown_id(document_id) or "", version, ordinal
 
-    return [_best(column, place, count) for column in np.concatenate(scores).T]
+    def stored(at: NDArray[np.intp]) -> NDArray[np.float32]:
+        return np.concatenate(list(_matrices(mirrored, rows[at])))
+
+    return [_best(column, stored, vector, place, count) for column, vector in zip(scores.T, wanted, strict=True)]
 
 
-def _best(scores: NDArray[np.float32], place: Any, count: int) -> list[Hit]:
+def _matrices(mirrored: Mirrored, rows: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
+    """The vectors of these rows, in ascending order, a matrix for each part of the copy."""
+    begin = 0
+    for arrays, _ in mirrored.parts:
+        matrix = arrays["vectors"]
+        own = rows[(rows >= begin) & (rows < begin + len(matrix))] - begin
+        yield matrix if len(own) == len(matrix) else matrix[own]
+        begin += len(matrix)
+
+
+def _best(scores: NDArray[np.float32], stored: Any, vector: NDArray[np.float32], place: Any, count: int) -> list[Hit]:
     """The best, those that tie at the last place by document and position."""
     import numpy as np
 
     at = np.arange(len(scores))
     if len(scores) > count:
-        at = np.flatnonzero(scores >= np.partition(scores, len(scores) - count)[len(scores) - count])
+        at = np.flatnonzero(scores >= np.partition(scores, len(scores) - count)[len(scores) - count] - _NOISE)
+    # What a product of matrices makes of a vector depends on the row it is in. These few are computed one like the other,
+    # so that equal leaves tie, and no score depends on what else there is.
+    cosines = (stored(at).astype(np.float64) * vector).sum(axis=1)
     found: list[tuple[str, str, int]] = [place(int(each)) for each in at]
-    hits = [Hit(*leaf, max(-1.0, min(1.0, float(scores[each])))) for leaf, each in zip(found, at, strict=True)]
+    hits = [Hit(*leaf, max(-1.0, min(1.0, float(cosine)))) for leaf, cosine in zip(found, cosines, strict=True)]
     return sorted(hits, key=lambda hit: hit.order)[:count]

@@ -100,8 +100,8 @@ class _Retrieval:
 
     def run(self, strategy: Strategy, queries: Sequence[Query], limits: Limits) -> Flow[list[list[Passage]]]:
         identity = yield from self._sources.embedder.identity()
-        words = None if limits.budget is None else limits.budget.limit
-        reach = Reach(limits.candidates, limits.where, words, identity.name if identity else None)
+        words = limits.budget.words if limits.budget else None
+        reach = Reach(limits.candidates, limits.where, limits.k, words, identity.name if identity else None)
         results = yield from self._results(strategy, queries, reach)
         chosen = [shortlist(found, limits.k, limits.budget) for found in results]
         missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in self._texts]

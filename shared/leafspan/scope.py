@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leafspan.errors import InvalidDocument
+from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.filters import Where, implied
 from leafspan.filters.logic import And
+from leafspan.metadata import clean_metadata
 from leafspan.values import Document
 
 if TYPE_CHECKING:
     from leafspan.store import Row
+
+_PLACES = 4  # under which a view can store a document, should others be taken by documents that it does not show
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,12 @@ class Scope:
         conditions = " & ".join(sorted({repr(part) for part in parts}))
         return "@" + hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffix, and those that stand in for it where a document has gone to another view under its stored id."""
+        suffix = self.suffix
+        return (suffix, *(f"{suffix}~{place}" for place in range(2, _PLACES + 1)))
+
     def narrowed(self, where: Where, *, share_statistics: bool) -> Scope:
         """A view within this one, which never shares more than this one does."""
         return Scope(self.where & where, self.shares_statistics and share_statistics)
@@ -47,21 +56,40 @@ class Scope:
 
     def stored_ids(self, shown: str) -> list[str]:
         """The ids under which a document of that id can be stored for the view to show it; its own first."""
-        return [shown + self.suffix] if shown.endswith(self.suffix) else [shown + self.suffix, shown]
+        suffixes = self.suffixes
+        own = [shown + suffix for suffix in suffixes]
+        return own if shown.endswith(suffixes) else [*own, shown]
 
     def find(self, shown: str, rows: Mapping[str, Row]) -> Row | None:
         """The row of the document that the view shows under that id, if any."""
         rows_there = (rows[id_] for id_ in self.stored_ids(shown) if id_ in rows)
         return next((row for row in rows_there if self.sees(row)), None)
 
+    def place(self, shown: str, rows: Mapping[str, Row]) -> str:
+        """The id to store a document under: that of the one which the view shows under its id, else a free one.
+
+        Raises:
+            InvalidDocument: if there is none.
+        """
+        if (there := self.find(shown, rows)) is not None:
+            return there.document_id
+        # A document of the view's own that has been changed so that it is another view's keeps the id it is stored under.
+        for id_ in self.stored_ids(shown)[:_PLACES]:
+            if id_ not in rows or rows[id_].version is None:
+                return id_
+        raise InvalidDocument(f"document {shown!r} cannot be stored under this id any more; use another one")
+
     def stamped(self, document: Document, stored_id: str) -> Document:
         """The document as it is stored: with the values that the filter asks for, where it has none of its own there.
 
         Raises:
-            InvalidDocument: if the view would not show it.
+            InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.
         """
-        wanted = {key: value for key, value in implied(self.where).items() if key != "doc_id"}
-        metadata = {**wanted, **document.metadata}
+        try:
+            wanted = {key: value for key, value in implied(self.where).items() if key != "doc_id"}
+        except InvalidArgument as error:
+            raise InvalidDocument(f"no document can match the filter of this view: {error}") from None
+        metadata = clean_metadata(document.id, {**wanted, **document.metadata})
         if not self.where.matches(metadata, stored_id):
             raise InvalidDocument(
                 f"document {document.id!r} must match the filter of this view, {self.where!r}, got metadata {metadata!r}"

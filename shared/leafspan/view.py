@@ -10,6 +10,7 @@ from leafspan.documents import read_documents
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import IndexMismatch, InvalidArgument
 from leafspan.filters import to_filter
+from leafspan.filters.logic import all_of
 from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
 from leafspan.packing import Budget
 from leafspan.progress import Progress
@@ -53,7 +54,7 @@ class View:
             InvalidArgument: if ``where`` is no filter, or an empty one.
         """
         condition = to_filter(where)
-        if condition is None:
+        if condition is None or condition == all_of([]):
             raise InvalidArgument(f"a scope must have a filter that says what it shows, got {where!r}")
         if self._scope is None:
             scope = Scope(condition, share_statistics)
@@ -116,7 +117,7 @@ class View:
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
 
-        Their ids are those of the leaves in Chroma.
+        Their ids are those of the leaves in Chroma; in a scoped view, as it shows them.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
@@ -180,7 +181,7 @@ class View:
         """The passages that a strategy finds for a query, best first; or a list of them for each of several queries.
 
         ``query``: a text, or its vector; or a list of them, which are searched in one call. ``strategy``: by default
-        ``AutoMerging(base=Hybrid())``. ``k``: at most so many passages, 5 by default, or all where a budget is given.
+        ``RelevantSegments()``. ``k``: at most so many passages, 5 by default, or all where a budget is given.
         ``candidates``: the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so many
         words in all, or tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and the
         first of all is returned even where it alone is over. ``where``: a filter on the documents' metadata, such as

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import asyncio
 import threading
-import uuid
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engine import Call, Flow
-from leafspan.mirror.mirrored import Mirrored
-from leafspan.mirror.segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from leafspan.mirror.mirrored import Held, Mirrored
+from leafspan.mirror.segment import Segment
+from leafspan.mirror.shelf import Shelf
 from leafspan.progress import Progress
-from leafspan.store import Reader, Row
-from leafspan.store.waiting import waiting
+from leafspan.store import Catalogue, Gone, Reader, Row
 from leafspan.values import leaf_id
 
 if TYPE_CHECKING:
@@ -25,17 +24,24 @@ if TYPE_CHECKING:
     from leafspan.mirror.mirrored import Part
 
 _GROUP = 20_000  # leaves read and made into a segment at a time
-_MOST_SEGMENTS = 4
+_MOST_SEGMENTS = 8
+_FACTOR = 2  # so many times as large as the smaller ones together a segment may be that is merged with them
+_MOST_SPLITS = 20  # of groups some of whose documents have gone
 _WORTH_SHOWING = 5_000  # leaves to be made, from which on a bar is shown
-_SUFFIX = ".segment"
+_POLL_SECONDS = 0.005
 
 
 class Recipe(Protocol):
-    """How a mirror's arrays are made; files of another name are of no use to it."""
+    """How a mirror's arrays are made."""
 
     @property
     def name(self) -> str:
-        """What its files' names begin with."""
+        """The name of the folder of its files; those made otherwise have another."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """What a bar says is being done."""
         ...
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
@@ -47,12 +53,6 @@ class Recipe(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    segment: Segment
-    path: Path | None
-
-
 class Mirror:
     """Segments in a folder, or in memory where there is none; ``current`` brings them up to what a reader sees.
 
@@ -62,9 +62,9 @@ class Mirror:
     """
 
     def __init__(self, folder: Path | None, recipe: Recipe) -> None:
-        self._folder = folder
+        self._shelf = Shelf(None if folder is None else folder / recipe.name)
         self._recipe = recipe
-        self._held: list[_Held] | None = None
+        self._held: list[Held] | None = None
         self._mirrored: Mirrored | None = None
         self._mutex = threading.Lock()
 
@@ -75,104 +75,122 @@ class Mirror:
             Gone: if a document is replaced meanwhile.
         """
         catalogue = yield from reader.everything()
-        if (mirrored := self._mirrored) is not None and mirrored.catalogue is catalogue:
-            return mirrored
-        yield from waiting(lambda: self._mutex.acquire(blocking=False), math.inf, "the mirror")
+        if (known := self._mirrored) is not None and known.catalogue is catalogue:
+            return known
+        # The lock is taken between two calls: a task that is cancelled has either none of it or all.
+        while not self._mutex.acquire(blocking=False):
+            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
         try:
-            held = self._held if self._held is not None else (yield Call(self._load, ([],)))
-            mirrored = Mirrored(catalogue, [each.segment for each in held])
-            missing = mirrored.missing()
-            if missing and self._held is not None and self._folder is not None:
-                held = yield Call(self._load, (held,))  # another process may have made it
-                mirrored = Mirrored(catalogue, [each.segment for each in held])
-                missing = mirrored.missing()
-            self._held = held
+            if (known := self._mirrored) is not None and known.catalogue is catalogue:
+                return known  # another has made it meanwhile
+            mirrored, missing = yield Call(self._look, (catalogue,), finish=True)
             if missing:
-                yield from self._make(reader.unscoped(), missing, held)
-                mirrored = Mirrored(catalogue, [each.segment for each in held])
-            if _worth_merging(mirrored):
-                self._held = held = yield Call(self._merge, (mirrored, held))
-                mirrored = Mirrored(catalogue, [each.segment for each in held])
+                yield from self._make(reader.unscoped(), missing)
+                mirrored = yield Call(self._mirror, (catalogue,))
+            mirrored = yield Call(self._tidy, (mirrored,), finish=True)
             self._mirrored = mirrored
-            return mirrored
+            return mirrored  # type: ignore[no-any-return]
         finally:
             self._mutex.release()
 
-    def _make(self, reader: Reader, missing: Sequence[Row], held: list[_Held]) -> Flow[None]:
+    def _mirror(self, catalogue: Catalogue) -> Mirrored:
+        assert self._held is not None
+        return Mirrored(catalogue, self._held)
+
+    def _look(self, catalogue: Catalogue) -> tuple[Mirrored, list[Row]]:
+        """What is held of these documents, or lies in files, and the rows of those of which nothing does."""
+        first = self._held is None
+        held = self._shelf.read([]) if self._held is None else self._held
+        self._held = held
+        mirrored = self._mirror(catalogue)
+        missing = mirrored.missing()
+        if first:
+            if missing and self._shelf.robbed:
+                warnings.warn(f"{self._shelf} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
+        elif missing and self._shelf.folder is not None:
+            self._held = held = self._shelf.read(held)  # another process may have made it
+            mirrored = self._mirror(catalogue)
+            lost = self._shelf.lost([each for each, live in zip(held, mirrored.live, strict=True) if live])
+            if lost:
+                warnings.warn(f"{self._shelf} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
+                again = {each: self._shelf.keep(Segment(each.documents, each.arrays)) for each in lost}
+                self._held = [again.get(each, each) for each in held]
+                mirrored = self._mirror(catalogue)
+            missing = mirrored.missing()
+        return mirrored, missing
+
+    def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
+        """Segments of these documents; as many as there are, where some have gone."""
         leaves = sum(row.leaves for row in missing)
         progress = Progress(
-            leaves, show=None if leaves >= _WORTH_SHOWING else False, what=self._recipe.name, unit=" leaves"
+            leaves, show=None if leaves >= _WORTH_SHOWING else False, what=self._recipe.task, unit=" leaves"
         )
+        splits = 0
+        groups = list(_groups(missing))[::-1]
         try:
-            for rows in _groups(missing):
+            while groups:
+                rows = groups.pop()
                 ids = [leaf_id(row.document_id, row.version or "", n) for row in rows for n in range(row.leaves)]
-                arrays = yield from self._recipe.read(reader, rows, ids)
+                try:
+                    arrays = yield from self._recipe.read(reader, rows, ids)
+                except Gone:
+                    # Whoever starts again after this should find the others made, or it may never come to an end.
+                    splits += 1
+                    if splits > _MOST_SPLITS:
+                        raise
+                    if len(rows) > 1:
+                        groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+                    continue
                 segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
-                held.append((yield Call(self._keep, (segment,), finish=True)))
+                yield Call(self._hold, (segment,), finish=True)
                 progress.advance(len(ids))
         finally:
             progress.close()
+        if splits:
+            raise Gone
 
-    def _load(self, held: Sequence[_Held]) -> list[_Held]:
-        """All segments that lie in the folder; of those that are held, only the ones that lie nowhere else are kept."""
-        if self._folder is None or not self._folder.is_dir():
-            return list(held)
-        known = {each.path: each for each in held}
-        found = [each for each in held if each.path is None]
-        for path in sorted(self._folder.glob(f"{self._recipe.name}-*{_SUFFIX}")):
-            if path in known:
-                found.append(known[path])
-                continue
-            try:
-                found.append(_Held(read_segment(path), path))
-            except FileNotFoundError:
-                continue  # another process has just put one in the place of several
-            except Damaged as error:
-                warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=2)
-                path.unlink(missing_ok=True)
-        return found
+    def _hold(self, segment: Segment) -> None:
+        assert self._held is not None
+        self._held.append(self._shelf.keep(segment))
 
-    def _keep(self, segment: Segment) -> _Held:
-        """Write the segment to a file, and hold what lies there: arrays in files take no memory of ours."""
-        if self._folder is None:
-            return _Held(segment, None)
-        path = self._folder / f"{self._recipe.name}-{uuid.uuid4().hex}{_SUFFIX}"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_segment(path, segment)
-            return _Held(read_segment(path), path)
-        except (OSError, Damaged) as error:
-            warnings.warn(f"{path} cannot be kept ({error}), and is made again each time", RuntimeWarning, stacklevel=2)
-            return _Held(segment, None)
-
-    def _merge(self, mirrored: Mirrored, held: Sequence[_Held]) -> list[_Held]:
-        """One segment in the place of all small ones, or of all where all are large or half of it is dead."""
-        sizes = [sum(leaves for _, _, leaves in each.segment.documents) for each in held]
-        limit = sum(sizes) / _MOST_SEGMENTS
-        small = [place for place, size in enumerate(sizes) if size < limit]
-        if len(held) - len(small) >= _MOST_SEGMENTS or mirrored.live * 2 < mirrored.leaves:
-            small = list(range(len(held)))
-        documents = []
-        for place in small:
-            documents += mirrored.counted(place)
-        arrays = self._recipe.merge([mirrored.parts[place] for place in small])
-        merged = self._keep(Segment(tuple(documents), arrays))
-        if merged.path is not None:
-            for place in small:
-                if (path := held[place].path) is not None:
-                    path.unlink(missing_ok=True)
-            self._sweep()
-        return [*(each for place, each in enumerate(held) if place not in set(small)), merged]
-
-    def _sweep(self) -> None:
-        """Remove what a killed writer has left behind."""
-        assert self._folder is not None
-        for path in self._folder.glob(f"*{UNFINISHED}"):
-            path.unlink(missing_ok=True)
+    def _tidy(self, mirrored: Mirrored) -> Mirrored:
+        """Let go of segments of which nothing counts, and make one of several where there are too many, or half dead."""
+        held = self._held
+        assert held is not None
+        if all(mirrored.live) and not _to_merge(mirrored.live, held):
+            return mirrored
+        # What was read a moment ago may be newer than this catalogue: it is judged when the catalogue is, too.
+        dead = [each for each, live in zip(held, mirrored.live, strict=True) if not live and self._shelf.is_settled(each)]
+        self._held = held = [each for each in held if each not in dead]
+        mirrored = self._mirror(mirrored.catalogue)
+        places = _to_merge(mirrored.live, held)
+        if places:
+            documents = [document for place in places for document in mirrored.counted(place)]
+            arrays = self._recipe.merge([mirrored.parts[place] for place in places])
+            merged = self._shelf.keep(Segment(tuple(documents), arrays))
+            dead += [held[place] for place in places]
+            self._held = [merged, *(each for each in held if each not in dead)]
+            mirrored = self._mirror(mirrored.catalogue)
+        self._shelf.remove(dead)
+        return mirrored
 
 
-def _worth_merging(mirrored: Mirrored) -> bool:
-    return len(mirrored.parts) > _MOST_SEGMENTS or (mirrored.live * 2 < mirrored.leaves)
+def _to_merge(live: Sequence[int], held: Sequence[Held]) -> list[int]:
+    """The places of the segments to make one of, in order; none where all is well.
+
+    Those that are half dead; and the smallest where there are too many, each at most so many times as large as those
+    before it together: so a large one is written again only when it has grown to be a multiple of itself.
+    """
+    chosen = [place for place, each in enumerate(held) if live[place] * 2 < each.leaves and live[place]]
+    whole = [place for place in range(len(held)) if place not in chosen]
+    if len(whole) + bool(chosen) > _MOST_SEGMENTS:
+        size = sum(live[place] for place in chosen)
+        for place in sorted(whole, key=lambda place: live[place]):
+            if len(chosen) > 1 and live[place] > size * _FACTOR:
+                break
+            chosen.append(place)
+            size += live[place]
+    return sorted(chosen)
 
 
 def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:

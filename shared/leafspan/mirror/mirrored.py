@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leafspan.mirror.segment import Segment
@@ -18,80 +20,110 @@ if TYPE_CHECKING:
     Part = tuple[Mapping[str, NDArray[Any]], Mask | None]
 
 
+class Held:
+    """A segment, where its documents lie in it, and the file it is in, None for one in memory."""
+
+    def __init__(self, segment: Segment, path: Path | None) -> None:
+        self.documents = segment.documents
+        self.arrays = segment.arrays
+        self.path = path
+        self.sizes = [size for _, _, size in segment.documents]
+        self.starts = list(accumulate(self.sizes, initial=0))[:-1]
+        self.leaves = sum(self.sizes)
+        self.place = {document_id: place for place, (document_id, _, _) in enumerate(segment.documents)}
+
+
 class Mirrored:
     """Segments, and which of their documents count: those whose version does, each in the first segment that has it.
 
     Their leaves are numbered through, the dead ones too; a leaf's number is its row. All ids are those stored.
+    ``live[n]`` is how many leaves of segment n count.
     """
 
-    def __init__(self, catalogue: Catalogue, segments: Sequence[Segment]) -> None:
+    def __init__(self, catalogue: Catalogue, held: Sequence[Held]) -> None:
         import numpy as np
 
         self.catalogue = catalogue
         self.parts: list[Part] = []
-        self.leaves = 0
-        self._documents: list[tuple[str, str]] = []
-        self._starts: list[int] = []  # the first row of each of these documents
-        self._counts: list[bool] = []
-        self._place: dict[str, int] = {}  # of the documents that count
+        self.live: list[int] = []
+        self._held = list(held)
+        self._begins = list(accumulate((each.leaves for each in held), initial=0))
+        self.leaves = self._begins.pop()
+        self._counts: list[list[bool]] = []  # by segment, of its documents
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
-        self._lengths: list[int] = []
-        self._sizes = [len(segment.documents) for segment in segments]
-        for segment in segments:
-            counts, sizes = [], []
-            for document_id, version, leaves in segment.documents:
-                row = catalogue.rows.get(document_id)
-                counted = row is not None and row.version == version and document_id not in self._place
-                if counted:
-                    self._place[document_id] = len(self._documents)
-                self._documents.append((document_id, version))
-                self._starts.append(self.leaves)
-                self.leaves += leaves
-                counts.append(counted)
-                sizes.append(leaves)
-            self.parts.append((segment.arrays, None if all(counts) else np.repeat(np.array(counts, bool), sizes)))
-            self._counts += counts
-            self._lengths += sizes
+        rows = catalogue.rows
+        for number, each in enumerate(self._held):
+            counts = [
+                (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves
+                for document_id, version, leaves in each.documents
+            ]
+            for earlier, counted in zip(self._held[:number], self._counts, strict=True):
+                for place in [place for place, counts_here in enumerate(counts) if counts_here]:
+                    there = earlier.place.get(each.documents[place][0])
+                    if there is not None and counted[there]:
+                        counts[place] = False
+            mask = None if all(counts) else np.repeat(np.array(counts, bool), each.sizes)
+            self.parts.append((each.arrays, mask))
+            self.live.append(each.leaves if mask is None else int(np.count_nonzero(mask)))
+            self._counts.append(counts)
 
-    def counted(self, part: int) -> list[tuple[str, str, int]]:
-        """The documents of a part that count, as a segment names them."""
-        begin = sum(self._sizes[:part])
+    def counted(self, number: int) -> list[tuple[str, str, int]]:
+        """The documents of a segment that count."""
         return [
-            (*self._documents[place], self._lengths[place])
-            for place in range(begin, begin + self._sizes[part])
-            if self._counts[place]
+            document for document, counts in zip(self._held[number].documents, self._counts[number], strict=True) if counts
         ]
-
-    @property
-    def live(self) -> int:
-        """How many leaves count."""
-        return sum(length for length, counted in zip(self._lengths, self._counts, strict=True) if counted)
 
     def missing(self) -> list[Row]:
         """The rows of the documents that have leaves, of which none are here."""
-        rows = self.catalogue.rows.values()
-        return [row for row in rows if row.version is not None and row.leaves and row.document_id not in self._place]
+        rows = [row for row in self.catalogue.rows.values() if row.version is not None and row.leaves]
+        if sum(row.leaves for row in rows) == sum(self.live):
+            return []
+        return [row for row in rows if self._find(row.document_id) is None]
 
     def leaf(self, row: int) -> tuple[str, str, int]:
         """Document, version and ordinal of a leaf."""
-        place = bisect_right(self._starts, row) - 1
-        return (*self._documents[place], row - self._starts[place])
+        number = bisect_right(self._begins, row) - 1
+        held, row = self._held[number], row - self._begins[number]
+        place = bisect_right(held.starts, row) - 1
+        document_id, version, _ = held.documents[place]
+        return document_id, version, row - held.starts[place]
 
     def mask(self, selection: Selection) -> Mask:
         """Which leaves are those of the selection."""
-        import numpy as np
-
         mask = self._masks.get(selection)
         if mask is None:
-            if len(selection.ids) * 8 < len(self._place):
-                mask = np.zeros(self.leaves, bool)
-                for place in (self._place[id_] for id_ in selection.ids if id_ in self._place):
-                    mask[self._starts[place] : self._starts[place] + self._lengths[place]] = True
-            else:
-                chosen = [
-                    counted and document_id in selection.ids
-                    for counted, (document_id, _) in zip(self._counts, self._documents, strict=True)
-                ]
-                mask = np.repeat(np.array(chosen, bool), self._lengths)
-            self._masks[selection] = mask
+            self._masks[selection] = mask = self._mask(selection)
         return mask
+
+    def _mask(self, selection: Selection) -> Mask:
+        import numpy as np
+
+        if len(selection.ids) * 8 < sum(map(len, self._counts)):
+            mask = np.zeros(self.leaves, bool)
+            for rows in map(self._find, selection.ids):
+                if rows is not None:
+                    mask[rows] = True
+            return mask
+        masks = [
+            np.repeat(
+                np.array(
+                    [
+                        counts and document[0] in selection.ids
+                        for counts, document in zip(counted, held.documents, strict=True)
+                    ],
+                    bool,
+                ),
+                held.sizes,
+            )
+            for counted, held in zip(self._counts, self._held, strict=True)
+        ]
+        return np.concatenate([np.empty(0, bool), *masks])
+
+    def _find(self, document_id: str) -> slice | None:
+        """The rows of a document's leaves, None where it does not count."""
+        for begin, held, counts in zip(self._begins, self._held, self._counts, strict=True):
+            place = held.place.get(document_id)
+            if place is not None and counts[place]:
+                start = begin + held.starts[place]
+                return slice(start, start + held.sizes[place])
+        return None

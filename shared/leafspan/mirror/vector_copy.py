@@ -19,6 +19,7 @@ class VectorCopy:
     """Copies the vectors, each made to be of length 1."""
 
     name = "vectors"
+    task = "Copying vectors"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""

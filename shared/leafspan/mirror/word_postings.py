@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class WordPostings:
     """Makes the postings of leaves: the terms of their title, their headings and their text."""
 
+    task = "Indexing words"
+
     def __init__(self, analyzer: Analysis) -> None:
         self._analyzer = analyzer
 

@@ -12,7 +12,7 @@ from leafspan.filters import Columns, Where
 from leafspan.scope import Scope
 from leafspan.store.manifest import Row
 
-_KEPT = 128  # filters whose answers are kept
+_KEPT = 128  # filters whose answers are kept, and views
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -34,7 +34,7 @@ class Catalogue:
         self.rows = rows
         self._stored = stored
         self._selections: OrderedDict[Where | None, Selection] = OrderedDict()
-        self._views: dict[Scope, Catalogue] = {}
+        self._views: OrderedDict[Scope, Catalogue] = OrderedDict()
         self._mutex = threading.Lock()
 
     def stored_id(self, shown: str) -> str | None:
@@ -72,17 +72,22 @@ class Catalogue:
 
     def view(self, scope: Scope) -> Catalogue:
         """What the scope sees of these documents."""
-        view = self._views.get(scope)
-        if view is None:  # two threads may both make it, and either is right
-            visible = self.select(scope.where).ids
-            suffix = scope.suffix
-            own = {id_.removesuffix(suffix): id_ for id_ in visible if id_.endswith(suffix)}
-            stored = {**{id_: id_ for id_ in visible if not id_.endswith(suffix)}, **own}
-            rows = {shown: self.rows[id_] for shown, id_ in stored.items()}
-            rows = {
-                shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in rows.items()
-            }
-            self._views[scope] = view = Catalogue(rows, stored)
+        with self._mutex:
+            if scope in self._views:
+                self._views.move_to_end(scope)
+                return self._views[scope]
+        visible = self.select(scope.where).ids
+        suffixes = scope.suffixes
+        # The first suffix last, so that it is the one to be shown of two.
+        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in visible if id_.endswith(suffix)}
+        stored = {**{id_: id_ for id_ in visible if not id_.endswith(suffixes)}, **own}
+        rows = {shown: self.rows[id_] for shown, id_ in stored.items()}
+        rows = {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in rows.items()}
+        view = Catalogue(rows, stored)
+        with self._mutex:  # two threads may both have made it, and either is right
+            self._views[scope] = view
+            if len(self._views) > _KEPT:
+                self._views.popitem(last=False)
         return view
 
     @cached_property

@@ -8,6 +8,7 @@ from leafspan.strategies.hybrid import Hybrid
 from leafspan.strategies.multi_query import MultiQuery
 from leafspan.strategies.outside import Outside
 from leafspan.strategies.parent_document import ParentDocument
+from leafspan.strategies.relevant_segments import RelevantSegments
 from leafspan.strategies.sentence_window import SentenceWindow
 from leafspan.strategies.strategy import Reach, Strategy
 from leafspan.strategies.vector import Vector
@@ -23,10 +24,11 @@ __all__ = [
     "Outside",
     "ParentDocument",
     "Reach",
+    "RelevantSegments",
     "SentenceWindow",
     "Strategy",
     "Vector",
 ]
 
-DEFAULT: Strategy = AutoMerging()
+DEFAULT: Strategy = RelevantSegments()
 """What is used where none is named."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from leafspan.calibration import is_calibrated_for, probability
+from leafspan.calibration import EMBEDDER, answerable, probability, total_weight
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.neighbours import Place, neighbour_bonuses
@@ -30,7 +30,9 @@ class Hybrid:
     ``calibrate``: scores are probabilities that the leaf holds (part of) what was asked for, which mean the same across
     queries and leave the order as it is, see ``leafspan.calibration``; where the index has another embedder than the one
     they were measured with, or ``fusion`` is another, the trace says that they are not calibrated. Without it the score is
-    the sum. ``min_score``: leaves of a lower score are left out. ``settings``: of BM25, by default those of the index.
+    the sum. ``min_score``: leaves of a lower score are left out. ``min_answerable``: a query finds nothing where all
+    probabilities together, that the index holds an answer at all, are less: 0.5 keeps nine of ten questions that have one,
+    and drops nine of ten that belong to another field. ``settings``: of BM25, by default those of the index.
     ``instruction``: put before the query's text for the embedder.
 
     A query that is a vector only is searched by vectors only.
@@ -45,6 +47,7 @@ class Hybrid:
     neighbour_bonus: float = 0.3
     calibrate: bool = True
     min_score: float | None = None
+    min_answerable: float | None = None
     settings: BM25Settings | None = None
     instruction: str = ""
 
@@ -59,6 +62,12 @@ class Hybrid:
             raise InvalidArgument(f"neighbour_bonus must be a number >= 0, got {self.neighbour_bonus!r}")
         if self.min_score is not None and not is_number(self.min_score):
             raise InvalidArgument(f"min_score must be a number, got {self.min_score!r}")
+        if self.min_answerable is not None and not (
+            self.calibrate and is_number(self.min_answerable) and 0 <= self.min_answerable <= 1
+        ):
+            raise InvalidArgument(
+                f"min_answerable must be in [0, 1], of scores that are calibrated, got {self.min_answerable!r}"
+            )
         if self.settings is not None and not isinstance(self.settings, BM25Settings):
             raise InvalidArgument(f"settings must be BM25Settings, got {self.settings!r}")
         if not isinstance(self.instruction, str):
@@ -76,7 +85,7 @@ class Hybrid:
             Match(texts, depth, reach.where, self.settings),
         )
         words = iter(matched)
-        trusted = self.fusion == "relative score" and is_calibrated_for(reach.embedder)
+        trusted = self.fusion == "relative score" and reach.embedder == EMBEDDER
         rows = [
             self._best(next(words) if query.text else None, hits, reach.candidates)
             for query, hits in zip(queries, near, strict=True)
@@ -108,11 +117,13 @@ class Hybrid:
         bonuses = neighbour_bonuses(fused, self.neighbour_bonus)
         scores = {place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}
         share = matched.hits[0].score / matched.ideal if matched and matched.hits and matched.ideal > 0 else 0.0
-        cosine = near[0].score if near else 0.0
+        total = total_weight(scores.values(), share) if self.calibrate else 1.0
+        if self.min_answerable is not None and answerable(share, total) < self.min_answerable:
+            return []
         best = []
         left = count
         for place in sorted(scores, key=lambda place: (-scores[place], place[0], place[2])):
-            score = probability(scores[place], share, cosine) if self.calibrate else scores[place]
+            score = probability(scores[place], total) if self.calibrate else scores[place]
             if left == 0 or (self.min_score is not None and score < self.min_score):
                 break
             left -= place in fused

@@ -17,12 +17,14 @@ from leafspan.values import Found, Query
 class Reach:
     """How far one retrieval looks: so many ``candidates`` (leaves) for each query, among documents that match ``where``.
 
-    ``words``: about so many words are wanted in all, None where no budget was given. ``embedder``: the name of the one that
+    ``k``: at most so many passages come back, and ``words``: about so many words in all, None where that was not said.
+    They are cut afterwards, a strategy need not look at them. ``embedder``: the name of the one that
     the index was made with, None while it has none.
     """
 
     candidates: int
     where: Where | None = None
+    k: int | None = None
     words: int | None = None
     embedder: str | None = None
 

@@ -1,0 +1,141 @@
+"""The files of a mirror: read with whatever has become of them, written if that can be done."""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from leafspan.mirror.mirrored import Held
+from leafspan.mirror.segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+
+_SUFFIX = ".segment"
+_ATTEMPTS = 5
+_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for so long is a killed writer's
+
+
+class Shelf:
+    """Segments in a folder that other processes use at the same time; in memory where there is no folder, or it is full.
+
+    Nothing here raises because of a file: what cannot be read or written is told by a RuntimeWarning, and made again.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.robbed = False  # there is a folder, but nothing in it
+        self._useless: set[Path] = set()  # what lies there and is not wanted, but cannot be removed
+        self._new: set[Path] = set()
+        self._lost: set[Path] = set()
+
+    def __str__(self) -> str:
+        return repr(str(self.folder))
+
+    def read(self, held: Sequence[Held]) -> list[Held]:
+        """All segments that lie in the folder and those that are held; only files that are not held are read.
+
+        Large ones are first, so that those which one was made of count no more. Last are those whose files have gone: put
+        in the place of by another process, or lost.
+        """
+        if self.folder is None:
+            return list(held)
+        if not held:
+            self._sweep()
+        known = {each.path: each for each in held if each.path is not None}
+        found: dict[Path, Held] = {}
+        every: list[Path] = []
+        for _ in range(_ATTEMPTS):
+            every = self._paths()
+            paths = [path for path in every if path not in self._useless]
+            found = {path: known[path] for path in paths if path in known}
+            vanished = False
+            for path in paths:
+                if path not in known:
+                    try:
+                        known[path] = found[path] = Held(read_segment(path), path)
+                    except FileNotFoundError:
+                        vanished = True  # another process has just put one in the place of several: look again
+                    except (OSError, Damaged) as error:
+                        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=2)
+                        self._unlink(path)
+            if not vanished:
+                break
+        self.robbed = not every and self.folder_exists
+        self._new = set(found) - {each.path for each in held if each.path} if held else set()
+        in_order = sorted(found.items(), key=lambda item: (-item[1].leaves, item[0].name))
+        gone = [each for each in held if each.path is not None and each.path not in found]
+        return [each for each in held if each.path is None] + [each for _, each in in_order] + gone
+
+    def lost(self, held: Sequence[Held]) -> list[Held]:
+        """Those of what was just read whose files have gone, and not because another process has merged them.
+
+        A process that merges leaves its own file in their place, and what it has left out will not count any more when
+        the catalogue is read again: so while there are other files they are given the benefit of the doubt once.
+        """
+        gone = [each for each in held if each.path is not None and not each.path.exists()]
+        lost = [each for each in gone if self.robbed or not self.folder_exists or each.path in self._lost]
+        self._lost = {each.path for each in gone if each.path is not None}
+        return lost
+
+    @property
+    def folder_exists(self) -> bool:
+        """Whether there is a folder."""
+        return self.folder is not None and self.folder.is_dir()
+
+    def is_settled(self, held: Held) -> bool:
+        """False for a file that another process has made since this one looked before."""
+        return held.path not in self._new
+
+    def keep(self, segment: Segment) -> Held:
+        """Write the segment to a file, and hold what lies there: arrays in files take no memory of ours."""
+        if self.folder is None:
+            return Held(segment, None)
+        path = self.folder / f"{uuid.uuid4().hex}{_SUFFIX}"
+        try:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_segment(path, segment)
+            except FileNotFoundError:  # another process has just removed the empty folder
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_segment(path, segment)
+            return Held(read_segment(path), path)
+        except (OSError, Damaged) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            warnings.warn(
+                f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
+            )
+            return Held(segment, None)
+
+    def remove(self, held: Iterable[Held]) -> None:
+        """Remove files that are not needed any more."""
+        paths = [each.path for each in held if each.path is not None]
+        for path in paths:
+            self._unlink(path)
+        if self.folder is not None and paths:
+            self._sweep()
+            with suppress(OSError):
+                self.folder.rmdir()  # if it is empty, which then is as it should be
+
+    def _paths(self) -> list[Path]:
+        assert self.folder is not None
+        try:
+            return [path for path in self.folder.iterdir() if path.name.endswith(_SUFFIX)]
+        except OSError:
+            return []
+
+    def _unlink(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            self._useless.add(path)
+
+    def _sweep(self) -> None:
+        """Remove what killed writers have left behind; what a living one is writing grows."""
+        assert self.folder is not None
+        with suppress(OSError):
+            for path in self.folder.iterdir():
+                with suppress(OSError):
+                    if path.name.endswith(UNFINISHED) and path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                        path.unlink()
