@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from leafspan.packing import within
 from leafspan.segments import best_segments
 from leafspan.uniting import unite
 from leafspan.values import Found
 
 
 def best_runs(hits: Sequence[Found], budget: int, *, max_words: int | None, run_words: float) -> list[Found]:
-    """Runs of the hits, which are leaves, that have the highest scores in all and ``budget`` words at most.
+    """Runs of the hits, which are leaves, that have the highest scores in all and ``budget`` words at most; then the rest.
 
     The runs are those that ``best_segments`` chooses at the lowest price a word at which they fit; a run costs as much as
     ``run_words`` words more. What is left of the budget is filled with the best other leaves, up to the first that does not
-    fit. At least the best leaf is returned. Best first, by the best leaf in each run.
+    fit. Best first, by the best leaf in each run; and behind all of them, beyond the budget, the other leaves one by one.
     """
-    if not hits:
-        return []
     chains = list(_chains(hits))
     prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
     chosen: list[Found] = []
@@ -32,18 +31,15 @@ def best_runs(hits: Sequence[Found], budget: int, *, max_words: int | None, run_
             high = middle
     left = budget - sum(hit.words or 0 for hit in chosen)
     taken = {hit.span.id for hit in chosen}
-    for hit in sorted(hits, key=lambda hit: hit.order):
-        if hit.span.id in taken:
-            continue
-        left -= hit.words or 0
-        if left < 0 and chosen:
-            break
-        chosen.append(hit)
+    others = sorted((hit for hit in hits if hit.span.id not in taken), key=lambda hit: hit.order)
+    filling = within(others, (hit.words or 0 for hit in others), left, least=0 if chosen else 1)
+    chosen += filling
     words = {(hit.span.document_id, hit.span.first): hit.words or 0 for hit in chosen}
-    return [
+    runs = [
         replace(run, words=sum(words[run.span.document_id, n] for n in range(run.span.first, run.span.last + 1)))
         for run in unite(chosen, touching=True)
     ]
+    return runs + others[len(filling) :]
 
 
 def _chains(hits: Sequence[Found]) -> Iterator[list[Found]]:

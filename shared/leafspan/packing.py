@@ -36,13 +36,13 @@ class Budget:
         return self.limit if self.count is count_words else max(1, self.limit * 3 // 4)
 
 
-def within(items: Iterable[T], sizes: Iterable[int], limit: int) -> list[T]:
-    """The longest prefix whose sizes sum up to at most ``limit``, and at least the first item."""
+def within(items: Iterable[T], sizes: Iterable[int], limit: int, *, least: int = 1) -> list[T]:
+    """The longest prefix whose sizes sum up to at most ``limit``, and at least the first ``least`` items."""
     kept: list[T] = []
     left = limit
     for item, size in zip(items, sizes, strict=True):
         left -= size
-        if kept and left < 0:
+        if len(kept) >= least and left < 0:
             break
         kept.append(item)
     return kept

@@ -1,0 +1,120 @@
+"""As much relevance as fits into the words asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leafspan import Hybrid, Index, InvalidArgument, RelevantSegments, Vector
+from leafspan.budgeting import best_runs
+from leafspan.trace import Trace
+from leafspan.values import Found, Span
+from tests.corpus import QUESTIONS
+
+V = "00000000"
+
+
+def leaf(name: str, score: float, words: int = 10) -> Found:
+    """``"a3"`` is the leaf 3 of document a."""
+    span = Span(name[0], V, int(name[1:]), int(name[1:]), (int(name[1:]), 0))
+    return Found(span, score, Trace(), {}, words=words)
+
+
+def shown(runs) -> list[tuple[str, int, int]]:
+    return [(run.span.document_id, run.span.first, run.span.last) for run in runs]
+
+
+def runs_of(hits, budget, *, max_words=None, run_words=0.0):
+    return best_runs(hits, budget, max_words=max_words, run_words=run_words)
+
+
+def test_the_best_leaves_come_as_runs_where_they_touch_and_the_rest_behind_them():
+    hits = [leaf("a0", 0.5), leaf("b7", 0.4), leaf("a1", 0.3), leaf("b2", 0.1)]
+    assert shown(runs_of(hits, 30)) == [("a", 0, 1), ("b", 7, 7), ("b", 2, 2)]
+
+
+def test_a_small_gap_is_bridged_where_a_second_run_would_cost_more():
+    hits = [leaf("a0", 0.5), leaf("a1", 0.01, words=5), leaf("a2", 0.5), leaf("b0", 0.2), leaf("c0", 0.05)]
+    assert shown(runs_of(hits, 25, run_words=20))[0] == ("a", 0, 2)
+    assert shown(runs_of(hits, 20, run_words=20))[:2] == [("a", 0, 0), ("a", 2, 2)]  # the gap itself would not fit
+
+
+def test_a_run_is_no_longer_than_it_may_be():
+    hits = [leaf(f"a{n}", 0.5 - n / 100) for n in range(6)]
+    runs = runs_of(hits, 20, max_words=20)
+    assert shown(runs)[0] == ("a", 0, 1)
+
+
+def test_at_least_the_best_leaf_comes_back():
+    assert shown(runs_of([leaf("a0", 0.2, words=90), leaf("b0", 0.5, words=80)], 10)) == [("b", 0, 0), ("a", 0, 0)]
+
+
+def test_nothing_gives_nothing():
+    assert runs_of([], 100) == []
+
+
+def test_a_run_has_the_score_of_its_best_leaf_and_the_words_of_all():
+    (run,) = runs_of([leaf("a0", 0.2, words=7), leaf("a1", 0.6, words=8)], 100)
+    assert (run.score, run.words) == (0.6, 15)
+
+
+hits_lists = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 20), st.integers(0, 30)),
+    unique_by=lambda each: each[:2],
+    max_size=20,
+).map(lambda rows: [leaf(f"{d}{n}", score / 20, words) for d, n, score, words in rows])
+
+
+@settings(max_examples=300, deadline=None)
+@given(hits_lists, st.integers(1, 200), st.sampled_from([None, 25, 60]), st.sampled_from([0.0, 20.0]))
+def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_words, run_words):
+    runs = runs_of(hits, budget, max_words=max_words, run_words=run_words)
+    leaves = [(run.span.document_id, n) for run in runs for n in range(run.span.first, run.span.last + 1)]
+    assert sorted(leaves) == sorted((hit.span.document_id, hit.span.first) for hit in hits)
+    joined = [run.words or 0 for run in runs if run.span.first < run.span.last]
+    assert sum(joined) <= budget
+
+
+@settings(max_examples=200, deadline=None)
+@given(hits_lists, st.integers(1, 200))
+def test_the_scale_of_the_scores_does_not_matter(hits, budget):
+    scaled = [leaf(f"{hit.span.document_id}{hit.span.first}", hit.score * 4, hit.words) for hit in hits]
+    assert shown(runs_of(scaled, budget, run_words=20)) == shown(runs_of(hits, budget, run_words=20))
+
+
+def test_it_keeps_to_the_budget_of_the_call(index: Index):
+    for budget in (20, 60, 120):
+        passages = index.retrieve(QUESTIONS[0], RelevantSegments(), budget=budget)
+        assert len(passages) == 1 or sum(len(passage.text.split()) for passage in passages) <= budget
+
+
+def test_without_a_budget_so_many_passages_as_asked_for(index: Index):
+    assert [len(index.retrieve(QUESTIONS[0], RelevantSegments(passage_words=15), k=k)) for k in (1, 3)] == [1, 3]
+
+
+def test_any_strategy_that_finds_leaves_can_be_the_base(index: Index):
+    found = index.retrieve(QUESTIONS[0], RelevantSegments(base=Vector()), budget=40)
+    assert found
+    assert {hit.source for passage in found for hit in passage.trace.hits} == {"vector"}
+
+
+def test_at_the_scores_of_hybrid_runs_hold_what_it_finds(index: Index):
+    best = index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0]
+    run = index.retrieve(QUESTIONS[0], RelevantSegments(), budget=60)[0]
+    assert run.start <= best.start < best.end <= run.end
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
+        ({"max_words": 0}, "max_words must be a whole number >= 1, got 0"),
+        ({"passage_words": 2.5}, "passage_words must be a whole number >= 1, got 2.5"),
+        ({"run_words": -1}, "run_words must be a number >= 0, got -1"),
+        ({"base": RelevantSegments()}, "base must be a strategy that finds single leaves"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        RelevantSegments(**options)
