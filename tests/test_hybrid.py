@@ -28,7 +28,7 @@ def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *,
     search, match = asking.send([[1.0, 0.0]])
     assert isinstance(search, Nearest)
     assert isinstance(match, Match)
-    assert search.count == match.count == max(hybrid.depth, count)
+    assert (match.count, search.count) == tuple(max(depth, count) for depth in hybrid.depth)
     load = asking.send(([hits(near)], [Matched(hits(words), 10.0)]))
     assert isinstance(load, Load)
     stored = {}
@@ -132,6 +132,7 @@ def test_bonuses():
         ({"weights": (1, 2, 3)}, "weights must be two numbers > 0"),
         ({"fusion": "best"}, "fusion must be one of 'reciprocal rank', .*, got 'best'"),
         ({"depth": 0}, "depth must be a whole number >= 1, got 0"),
+        ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
         ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number >= 0, got -0.1"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
         ({"settings": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),

@@ -22,7 +22,9 @@ from leafspan.values import Found, Hit, Query, leaf_id
 class Hybrid:
     """The leaves that match the query's words and its meaning, by BM25 and by vectors, whose scores become one.
 
-    Each leg gives its best ``depth`` leaves, or as many as are asked for where that is more. ``fusion`` is as in
+    The legs give their best ``depth`` leaves (by words, by vectors), or as many as are asked for where that is more; one
+    number is for both. The scores of a leg are told apart from its last one on, so that a short leg is a sharp one.
+    ``fusion`` is as in
     ``Ensemble``: ``"relative score"`` brings each leg's scores to [0, 1] and adds them by ``weights`` (of words, of
     vectors; only their ratio counts). To that comes ``neighbour_bonus`` times the score of the better neighbour in the
     document.
@@ -43,8 +45,8 @@ class Hybrid:
 
     weights: tuple[float, float] = (0.7, 0.3)
     fusion: Fusion = "relative score"
-    depth: int = 100
-    neighbour_bonus: float = 0.3
+    depth: int | tuple[int, int] = (100, 50)
+    neighbour_bonus: float = 0.4
     calibrate: bool = True
     min_score: float | None = None
     min_answerable: float | None = None
@@ -57,7 +59,12 @@ class Hybrid:
             raise InvalidArgument(f"weights must be two numbers > 0, of words and of vectors, got {weights!r}")
         object.__setattr__(self, "weights", tuple(weights))
         check_choice("fusion", self.fusion, FUSIONS)
-        whole("depth", self.depth, 1)
+        depths = self.depth if isinstance(self.depth, Sequence) else (self.depth, self.depth)
+        if len(depths) != 2:
+            raise InvalidArgument(f"depth must be a whole number, or two, of words and of vectors, got {self.depth!r}")
+        for depth in depths:
+            whole("depth", depth, 1)
+        object.__setattr__(self, "depth", tuple(depths))
         if not is_number(self.neighbour_bonus) or self.neighbour_bonus < 0:
             raise InvalidArgument(f"neighbour_bonus must be a number >= 0, got {self.neighbour_bonus!r}")
         if self.min_score is not None and not is_number(self.min_score):
@@ -76,13 +83,14 @@ class Hybrid:
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: both legs for all queries at once, then one fetch of what is returned."""
         vectors = yield from query_vectors(queries, self.instruction)
-        depth = max(self.depth, reach.candidates)
+        assert isinstance(self.depth, tuple)
+        of_words, of_vectors = (max(depth, reach.candidates) for depth in self.depth)
         texts = tuple(query.text for query in queries if query.text)
         near: list[list[Hit]]
         matched: list[Matched]
         near, matched = yield (
-            Nearest(vectors, depth, reach.where),
-            Match(texts, depth, reach.where, self.settings),
+            Nearest(vectors, of_vectors, reach.where),
+            Match(texts, of_words, reach.where, self.settings),
         )
         words = iter(matched)
         trusted = self.fusion == "relative score" and reach.embedder == EMBEDDER
