@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 def test_the_readmes_python_runs_and_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
@@ -22,6 +22,7 @@ def test_the_readmes_python_runs_and_prints(tmp_path: Path, monkeypatch: pytest.
     assert "Karl von Frisch decoded the dance." in printed
     assert "vector found leaf" in printed
     assert "'doc_id': 'tea'" in printed
+    assert printed.rstrip().endswith("tea {'tenant': 'acme'}")
 
 
 def test_what_the_readme_links_to_is_there():
