@@ -12,6 +12,14 @@ from tests.corpus import DOCUMENTS, SPLITTER
 from tests.server import running_server
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is derived from indexes behind a client goes into a folder of the tests, not into the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
     """The small corpus in a folder of its own."""

@@ -1,10 +1,10 @@
 """Finding the leaves nearest to vectors among some of the documents.
 
 Chroma's own filter is slow where much matches, and its meaning is not ours. So documents are decided here, and there are
-three ways to the nearest of their leaves: where all match, Chroma's search as it is; where many do, the same for more than
-is wanted, leaving out the others; where few do, or too few were among these to tell which are the nearest, a look at
-every one of their vectors. For that an embedded index keeps a copy of all vectors in a file that is mapped into memory; from a server only those of the
-documents at hand are fetched.
+three ways to the nearest of their leaves: where all match, Chroma's search as it is; where few do, a look at every one of
+their vectors; where many do, Chroma's search for more than is wanted, leaving out the others, and a look at every one
+where too few were among these to tell which are the nearest. For such a look an embedded index keeps a copy of all vectors
+in a file that is mapped into memory; from a server those of the documents at hand are fetched.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MANY = 0.05  # share of the leaves, from which on asking Chroma for more is faster than looking at all
-_MORE = 1.5  # times as many as would do if those that match lay evenly among the nearest
+_FEW = 30_000  # leaves that are looked at in the copy within 5 ms; Chroma's search for hundreds is not exact, and no faster
+_FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
+_MANY = 0.05  # share of the leaves, from which on asking Chroma for more is faster than looking at all, however many
+_MORE = 2.5  # times as many as would do if those that match lay evenly among the nearest
+_BLOCK = 512  # vectors that fit into a processor's cache
 _NOISE = 1e-5  # what rounding may add to a cosine in numbers of 32 bits, and more
 
 
@@ -44,8 +47,8 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
     if not chosen.leaves:
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
-    if share >= _MANY:
-        rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
+    if share == 1 or (share >= _MANY and chosen.leaves > (_FEW_FETCHED if copy is None else _FEW)):
+        rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) for row in rows):
             return [row[:count] for row in rows]
     if copy is not None:
@@ -56,12 +59,16 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
 
 
 def _overfetch(
-    reader: Reader, vectors: Any, count: int, chosen: Selection | None, *, share: float
+    reader: Reader, vectors: Any, count: int, chosen: Selection | None, *, share: float, most: int = MOST_RESULTS
 ) -> Flow[list[list[Hit]]]:
-    """Those of the selection among more of the nearest, as many as Chroma can give."""
+    """Those of the selection among more of the nearest, and more again, up to ``most``, while these do not do."""
     if chosen is not None:
-        asked = math.ceil(count / share * (_MORE if share < 1 else 1)) + 1
-        return (yield from reader.nearest(vectors, min(MOST_RESULTS, asked), chosen))
+        asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
+        while True:
+            found = yield from reader.nearest(vectors, asked, chosen)
+            if asked >= most or all(_is_complete(row, count, chosen) for row in found):
+                return found
+            asked = min(asked * 4, MOST_RESULTS)
     asked = min(MOST_RESULTS, count)
     while True:
         found = yield from reader.nearest(vectors, asked, None)
@@ -105,26 +112,35 @@ def _scan(mirrored: Mirrored, view: Catalogue, chosen: Selection, vectors: Any, 
 
     rows = np.flatnonzero(mirrored.mask(chosen))
     wanted = unit(np.asarray(vectors, dtype=np.float32))
-    scores = np.concatenate([matrix @ wanted.T for matrix in _matrices(mirrored, rows)])
+    scores = np.empty((len(rows), len(wanted)), dtype=np.float32)
+    # All at once they would be copied into fresh memory, which takes ten times as long as to multiply them.
+    for start in range(0, len(rows), _BLOCK):
+        done = start
+        for matrix in _matrices(mirrored, rows[start : start + _BLOCK]):
+            np.matmul(matrix, wanted.T, out=scores[done : done + len(matrix)])
+            done += len(matrix)
 
     def place(at: int) -> tuple[str, str, int]:
         document_id, version, ordinal = mirrored.leaf(int(rows[at]))
         return view.shown_id(document_id) or "", version, ordinal
 
     def stored(at: NDArray[np.intp]) -> NDArray[np.float32]:
-        return np.concatenate(list(_matrices(mirrored, rows[at])))
+        return np.concatenate(list(_matrices(mirrored, rows[at])))  # some, since a selection is not empty
 
     return [_best(column, stored, vector, place, count) for column, vector in zip(scores.T, wanted, strict=True)]
 
 
 def _matrices(mirrored: Mirrored, rows: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
-    """The vectors of these rows, in ascending order, a matrix for each part of the copy."""
-    begin = 0
+    """The vectors of these rows, in ascending order, a matrix for each part of the copy that has some."""
+    import numpy as np
+
+    first = begin = 0
     for arrays, _ in mirrored.parts:
         matrix = arrays["vectors"]
-        own = rows[(rows >= begin) & (rows < begin + len(matrix))] - begin
-        yield matrix if len(own) == len(matrix) else matrix[own]
-        begin += len(matrix)
+        last = int(np.searchsorted(rows, begin + len(matrix)))
+        if last > first:
+            yield matrix[rows[first:last] - begin]
+        first, begin = last, begin + len(matrix)
 
 
 def _best(scores: NDArray[np.float32], stored: Any, vector: NDArray[np.float32], place: Any, count: int) -> list[Hit]:

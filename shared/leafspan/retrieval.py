@@ -190,27 +190,32 @@ class _Retrieval:
         return answers
 
     def _recognise(self, ask: Ask, results: Sequence[OutsideResult]) -> Flow[list[Found]]:
-        """The leaves that a host's retriever returned, each once, at its best place."""
-        name = ask.name
-        ids: dict[str, float] = {}
-        for (rank, result), score in zip(enumerate(results, start=1), _scores(results), strict=True):
+        """The leaves that a host's retriever returned, as far as they are wanted, each once, at its best place.
+
+        A scoped view does not tell what it does not show from what there is not: it leaves out both, and no rank or score
+        of the others shows it.
+        """
+        scoped = self._reader.scope is not None
+        leaves: list[tuple[str, OutsideResult]] = []
+        for rank, result in enumerate(results, start=1):
             id_ = _as_leaf_id(result.id)
             if id_ is None:
+                quoted = "" if scoped else f", text {result.text[:60]!r}"
                 raise NotALeaf(
-                    f"the results of {name} must be leaves of this index, but number {rank} is not: "
-                    f"id {result.id!r}, text {result.text[:60]!r}"
+                    f"the results of {ask.name} must be leaves of this index, but number {rank} is not: "
+                    f"id {result.id!r}{quoted}"
                 )
-            ids.setdefault(id_, score)
-        stored = yield from self._reader.fetch_leaves(list(ids))
-        for id_ in ids:
-            # A scoped view does not tell what it does not show from what there is not.
-            if id_ not in stored and self._reader.scope is None:
+            leaves.append((id_, result))
+        stored = yield from self._reader.fetch_leaves([id_ for id_, _ in leaves])
+        for id_, _ in leaves:
+            if id_ not in stored and not scoped:
                 self._reader.doubt(id_)
-                raise NotALeaf(f"the results of {name} must be leaves of this index, but {id_!r} is not in it")
-        found = [self._found(stored[id_], score, name) for id_, score in ids.items() if id_ in stored]
-        if ask.where is None:
-            return found
-        return [each for each in found if ask.where.matches(each.metadata, each.span.document_id)]
+                raise NotALeaf(f"the results of {ask.name} must be leaves of this index, but {id_!r} is not in it")
+        shown = [(id_, result) for id_, result in leaves if id_ in stored and _is_wanted(stored[id_], ask.where)]
+        found: dict[str, Found] = {}
+        for (id_, _), score in zip(shown, _scores([result for _, result in shown]), strict=True):
+            found.setdefault(id_, self._found(stored[id_], score, ask.name))
+        return list(found.values())
 
     def _found(self, stored: StoredLeaf, score: float = 0.0, source: str | None = None) -> Found:
         """The leaf, with its text kept for later; ``source``: what found it."""
@@ -240,10 +245,14 @@ def _scores(results: Sequence[OutsideResult]) -> Iterator[float]:
     return iter([1 / rank for rank in range(1, len(results) + 1)])
 
 
+def _is_wanted(stored: StoredLeaf, where: Where | None) -> bool:
+    return where is None or where.matches(stored.metadata, stored.leaf.document_id)
+
+
 def _as_leaf_id(id_: str | None) -> str | None:
     """The id as a leaf's: as it is, or from the id of a passage of one leaf (``...#4-4``)."""
     head, _, place = (id_ or "").rpartition("#")
-    first, _, last = place.partition("-")
-    if "#" not in head or not first.isdecimal() or (last and last != first):
+    first, dash, last = place.partition("-")
+    if "#" not in head or not first.isdecimal() or (dash and last != first):
         return None
     return f"{head}#{first}"

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import count
+
+import chromadb
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from leafspan import Document, HierarchicalSplitter, Index, Vector, nearness
+from leafspan.filters import F, Where
+from leafspan.strategies import BM25, Filter
+
+SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(12, 24))
+WORDS = ["budget", "salary", "merger", "lawsuit", "harbour", "honey", "tea", "dance"]
+DIMENSION = 16
+_DIRECTIONS = dict(zip(WORDS, np.random.default_rng(7).normal(size=(len(WORDS), DIMENSION)), strict=True))
+ALL = F("doc_id").exists()
+_names = count()
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    """A direction for each word, and one for all."""
+    known = [sorted({word.strip(".").lower() for word in text.split()} & _DIRECTIONS.keys()) for text in texts]
+    sums = np.array([sum((_DIRECTIONS[word] for word in words), np.full(DIMENSION, 0.01)) for words in known])
+    return (sums / np.linalg.norm(sums, axis=1, keepdims=True)).tolist()
+
+
+def random_document(number: int, chance: random.Random) -> Document:
+    sentences = [f"The {' '.join(chance.choices(WORDS, k=3))}." for _ in range(chance.randint(0, 5))]
+    metadata = {"number": number, "share": chance.random()}
+    if chance.random() < 0.7:
+        metadata["year"] = chance.choice([2019, 2020, 2020.5, "2020", "2020-05-01", True])
+    if chance.random() < 0.5:
+        metadata["tags"] = chance.sample(WORDS, 2)
+    return Document(f"{number:03}", " ".join(sentences), None, metadata)
+
+
+def make(kind, tmp_path_factory) -> Index:
+    if kind == "folder":
+        return Index.open(tmp_path_factory.mktemp("filtered") / "kb", embedder=embed, splitter=SPLITTER)
+    return Index.open(client=chromadb.EphemeralClient(), name=f"filtered{next(_names)}", embedder=embed, splitter=SPLITTER)
+
+
+@pytest.fixture(scope="module", params=["folder", "memory"])
+def filled(request, tmp_path_factory):
+    """150 documents, each replaced once, so that the copies hold leaves that do not count."""
+    chance = random.Random(5)
+    with make(request.param, tmp_path_factory) as index:
+        index.add([random_document(number, chance) for number in range(150)])
+        index.retrieve("budget", BM25(), where=ALL)
+        index.retrieve("budget", Vector(), where=F("number") < 3)
+        index.add([random_document(number, chance) for number in range(0, 150, 2)])
+        yield index
+
+
+conditions = st.one_of(
+    st.sampled_from([2019, 2020, 2020.0, 2020.5, "2020", True, 1]).map(lambda year: F("year") == year),
+    st.sampled_from([2020, 2020.25, "2020-01-01", "2"]).map(lambda year: F("year") >= year),
+    st.floats(0, 1).map(lambda share: F("share") < share),
+    st.integers(0, 150).map(lambda number: F("number") >= number),
+    st.integers(0, 150).map(lambda number: F("doc_id") == f"{number:03}"),
+    st.sampled_from(["1", "00", "x"]).map(lambda part: F("doc_id").text_match(part)),
+    st.sampled_from(WORDS).map(lambda tag: F("tags").contains(tag)),
+    st.sampled_from([F("tags").exists(), F("nothing").exists(), ALL]),
+)
+filters = st.recursive(
+    conditions,
+    lambda part: st.one_of(
+        part.map(lambda one: ~one), st.builds(Where.__and__, part, part), st.builds(Where.__or__, part, part)
+    ),
+    max_leaves=4,
+)
+queries = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+_slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
+
+
+def matching_leaves(index, where):
+    """The leaves of all documents that match, decided one by one."""
+    return [leaf for leaf in index.leaves() if where.matches(leaf.metadata, leaf.document_id)]
+
+
+def check_vector(index, query, where, k):
+    leaves = matching_leaves(index, where)
+    found = index.retrieve(query, Vector(), k=k, candidates=k, where=where)
+    assert len(found) == len({passage.id for passage in found}) == min(k, len(leaves))
+    if not leaves:
+        return
+    cosines = np.array(embed([leaf.text for leaf in leaves])) @ np.array(embed([query])[0])
+    exact = dict(zip([leaf.id for leaf in leaves], cosines, strict=True))
+    assert [passage.score for passage in found] == pytest.approx(sorted(exact.values(), reverse=True)[:k], abs=1e-6)
+    for passage in found:
+        assert passage.score == pytest.approx(exact[f"{passage.id.rpartition('-')[0]}"], abs=1e-6)
+    assert found == sorted(found, key=lambda passage: (-passage.score, passage.document_id, passage.start))
+
+
+def check_words(index, query, where, k):
+    """Scores do not depend on the filter, so that those of a search without one, of the documents that match, are right."""
+    everything = index.retrieve(query, BM25(), k=10_000, candidates=10_000)
+    expected = [passage for passage in everything if where.matches(passage.metadata, passage.document_id)][:k]
+    found = index.retrieve(query, BM25(), k=k, candidates=k, where=where)
+    assert [(passage.id, passage.score) for passage in found] == [(passage.id, passage.score) for passage in expected]
+
+
+def check_pages(index, where, k, offset):
+    leaves = matching_leaves(index, where)[offset : offset + k]
+    found = index.retrieve(None, Filter(offset=offset), k=k, candidates=k, where=where)
+    assert [(passage.document_id, passage.start, passage.text) for passage in found] == [
+        (leaf.document_id, leaf.start, leaf.text) for leaf in leaves
+    ]
+
+
+@settings(max_examples=70, deadline=None, phases=PHASES, suppress_health_check=_slow)
+@given(where=filters, query=queries, k=st.sampled_from([1, 5, 30, 1000]), offset=st.integers(0, 40), few=st.booleans())
+def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
+    with pytest.MonkeyPatch.context() as patch:
+        if not few:  # as if there were so many leaves that Chroma is asked for more instead
+            patch.setattr(nearness, "_FEW", 0)
+            patch.setattr(nearness, "_FEW_FETCHED", 0)
+        check_vector(filled, query, where, k)
+    check_words(filled, query, where, k)
+    check_pages(filled, where, k, offset)
+
+
+def ways_of(index, monkeypatch, *calls):
+    """How often each way was gone."""
+    taken = Counter()
+
+    def counted(name, original):
+        def call(*arguments, **options):
+            taken[name] += 1
+            return original(*arguments, **options)
+
+        return call
+
+    for name in ("_overfetch", "_scan", "_rank"):
+        monkeypatch.setattr(nearness, name, counted(name, getattr(nearness, name)))
+    for where, k in calls:
+        check_vector(index, "budget tea", where, k)
+    return dict(taken)
+
+
+def test_each_way_to_the_nearest_is_taken_and_finds_the_same(filled, monkeypatch):
+    look = "_scan" if filled._store.embedded else "_rank"
+    monkeypatch.setattr(nearness, "_FEW", 0)
+    monkeypatch.setattr(nearness, "_FEW_FETCHED", 0)
+    few, half, nothing = F("number") < 5, F("share") < 0.5, F("share") > 1
+    with monkeypatch.context() as patch:
+        assert ways_of(filled, patch, (ALL, 1000)) == {"_overfetch": 1}
+    with monkeypatch.context() as patch:
+        assert ways_of(filled, patch, (few, 10)) == {look: 1}
+    with monkeypatch.context() as patch:
+        assert ways_of(filled, patch, (nothing, 10)) == {}
+    with monkeypatch.context() as patch:
+        assert ways_of(filled, patch, (half, 3)).keys() >= {"_overfetch"}
+
+
+def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(tmp_path, monkeypatch):
+    with Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index:
+        index.add([Document(f"near{n:03}", "The budget.", None, {"far": False}) for n in range(200)])
+        index.add([Document(f"far{n:03}", "The tea honey.", None, {"far": True}) for n in range(20)])
+        monkeypatch.setattr(nearness, "_FEW", 0)
+        far = F("far") == True  # noqa: E712
+        assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "_scan": 1}
+        found = index.retrieve("budget", Vector(), k=5, candidates=5, where=far)
+        assert [passage.document_id for passage in found] == [f"far{n:03}" for n in range(5)]
+
+
+@pytest.mark.parametrize("strategy", [Vector(), BM25()], ids=["vector", "bm25"])
+def test_no_filter_gives_the_same_as_one_that_all_match(filled, strategy):
+    for query in ("budget", "tea honey", "The lawsuit of the harbour"):
+        plain = filled.retrieve(query, strategy, k=40)
+        filtered = filled.retrieve(query, strategy, k=40, where=ALL)
+        assert [passage.id for passage in plain] == [passage.id for passage in filtered]
+        assert [passage.score for passage in plain] == pytest.approx([passage.score for passage in filtered], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_of_two_versions_of_a_document_only_the_one_that_counts_is_found(kind, tmp_path_factory):
+    with make(kind, tmp_path_factory) as index:
+        index.add([Document("plan", "The budget.", None, {"year": 2020}), Document("other", "The tea.")])
+        recent, old = F("year") > 2020, F("year") <= 2020
+        assert [len(index.retrieve("budget", Vector(), where=where)) for where in (recent, old)] == [0, 1]
+        # A writer who was killed before the manifest turned to the new version, whose leaves are there.
+        flow = index._adding(Document("plan", "The budget.", None, {"year": 2024}), False)
+        answer = None
+        while True:
+            call = flow.send(answer)
+            answer = call.function(*call.arguments, **call.options)
+            function = call.arguments[0] if call.arguments and callable(call.arguments[0]) else call.function
+            if getattr(function, "__name__", "") == "add":
+                break
+        for strategy in (Vector(), BM25(), Filter()):
+            assert [len(index.retrieve("budget", strategy, where=where)) for where in (recent, old)] == [0, 1]
+        flow.close()
+        index.add(Document("plan", "The budget.", None, {"year": 2024}))
+        for strategy in (Vector(), BM25(), Filter()):
+            assert [len(index.retrieve("budget", strategy, where=where)) for where in (recent, old)] == [1, 0]
+
+
+changes = st.one_of(
+    st.tuples(st.just("add"), st.integers(0, 9), st.integers(0, 10_000)),
+    st.tuples(st.just("delete"), st.integers(0, 9), st.just(0)),
+)
+
+
+@pytest.mark.parametrize(("kind", "examples"), [("folder", 8), ("memory", 15)])
+def test_a_filter_sees_every_change_at_once(kind, examples, tmp_path_factory):
+    @settings(max_examples=examples, deadline=None, phases=PHASES, suppress_health_check=_slow)
+    @given(where=filters, work=st.lists(changes, min_size=1, max_size=6), query=queries)
+    def law(where, work, query):
+        with make(kind, tmp_path_factory) as index:
+            for what, number, seed in work:
+                if what == "add":
+                    index.add(random_document(number, random.Random(seed)))
+                else:
+                    index.delete([f"{number:03}"])
+                check_vector(index, query, where, 5)
+                check_words(index, query, where, 5)
+                check_pages(index, where, 5, 1)
+
+    law()
+
+
+def test_another_process_s_changes_are_seen_by_a_filter_that_was_used_before(tmp_path):
+    where = F("year") > 2020
+    with (
+        Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as one,
+        Index.open(tmp_path / "kb") as other,
+    ):
+        one.add(Document("plan", "The budget.", None, {"year": 2020}))
+        assert other.retrieve(None, Filter(), where=where) == []
+        one.add(Document("plan", "The budget.", None, {"year": 2021}))
+        assert [passage.document_id for passage in other.retrieve(None, Filter(), where=where)] == ["plan"]
+        assert [passage.document_id for passage in other.retrieve("budget", BM25(), where=where)] == ["plan"]
+        one.delete(["plan"])
+        assert other.retrieve(None, Filter(), where=where) == []
