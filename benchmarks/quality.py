@@ -149,7 +149,7 @@ def retrieve(
             found[name] = dict.fromkeys(budgets, places(strategy, VECTOR_CANDIDATES))
         for name, strategy in STRATEGIES.items():
             found[name] = dict.fromkeys(budgets, places(strategy, CANDIDATES))
-        found[SEGMENTS] = {budget: places(RelevantSegments(budget=budget), CANDIDATES) for budget in budgets}
+        found[SEGMENTS] = {budget: places(RelevantSegments(words=budget), CANDIDATES) for budget in budgets}
         return found
 
 

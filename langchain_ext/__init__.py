@@ -8,17 +8,29 @@ except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra('langchain_ext needs langchain-core: pip install "leafspan[langchain]"') from error
 
 from langchain_ext.auto_merging import AutoMergingRetriever
+from langchain_ext.bm25 import BM25Retriever
 from langchain_ext.documents import leaf_documents
+from langchain_ext.ensemble import EnsembleRetriever
+from langchain_ext.filter import FilterRetriever
+from langchain_ext.hybrid import HybridRetriever
+from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
 from langchain_ext.vector import VectorRetriever
 
 __all__ = [
     "VectorRetriever",
+    "BM25Retriever",
+    "HybridRetriever",
     "ParentDocumentRetriever",
     "SentenceWindowRetriever",
     "AutoMergingRetriever",
+    "RelevantSegmentsRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "FilterRetriever",
     "leaf_documents",
     "splitter_from",
 ]

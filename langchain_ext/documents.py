@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.documents import Document
 
-from leafspan import Index, Passage
+from leafspan import Passage, View
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
@@ -17,7 +17,7 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
     return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **place, **trace})
 
 
-def leaf_documents(index: Index) -> list[Document]:
+def leaf_documents(index: View) -> list[Document]:
     """The leaves of the index, to build a retriever of LangChain's own from that can serve as a base of ours.
 
     They carry no score: what such a retriever returns counts by rank, unless it gives scores of its own.

@@ -1,4 +1,4 @@
-"""A LangChain retriever as the base of a strategy."""
+"""A LangChain retriever as the base or a leg of a strategy."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from leafspan import InvalidArgument, Outside, Strategy
 from leafspan.requests import OutsideResult
 
 
-def as_strategy(base: Any, child: BaseCallbackManager | None = None) -> Strategy:
+def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base") -> Strategy:
     """The strategy as it is, or a LangChain retriever as one; it is called with the callbacks ``child``.
 
     Raises:
-        InvalidArgument: if it is neither.
+        InvalidArgument: if it is neither; ``name`` is what it is called there.
     """
-    if isinstance(base, BaseRetriever):
+    if isinstance(thing, BaseRetriever):
         config: Any = {"callbacks": child}
 
         def ask(question: str) -> list[OutsideResult]:
-            return [_result(document) for document in base.invoke(question, config)]
+            return [_result(document) for document in thing.invoke(question, config)]
 
         async def aask(question: str) -> list[OutsideResult]:
-            return [_result(document) for document in await base.ainvoke(question, config)]
+            return [_result(document) for document in await thing.ainvoke(question, config)]
 
-        return Outside(type(base).__name__, ask, aask)
-    if not callable(getattr(base, "retrieve", None)):
-        raise InvalidArgument(f"base must be a strategy or a LangChain retriever, got {base!r}")
-    strategy: Strategy = base
+        return Outside(type(thing).__name__, ask, aask)
+    if not callable(getattr(thing, "retrieve", None)):
+        raise InvalidArgument(f"{name} must be a strategy or a LangChain retriever, got {thing!r}")
+    strategy: Strategy = thing
     return strategy
 
 

@@ -13,24 +13,27 @@ from pydantic import ConfigDict, model_validator
 
 from langchain_ext.documents import to_document
 from langchain_ext.outside import as_strategy
-from leafspan import Budget, Index, InvalidArgument, Strategy
+from leafspan import Budget, InvalidArgument, Strategy, View
+from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.retrieval import Limits
 
 
 class SpanRetriever(BaseRetriever):
-    """A strategy over an index. ``k``, ``candidates``, ``budget`` and ``where`` are those of ``Index.retrieve``.
+    """A strategy over an index or a view of one. ``k``, ``candidates``, ``budget``, ``where`` are its ``retrieve``'s.
 
     Each of the four can also be given to a call, ``retriever.invoke(question, k=3)``, in place of the retriever's own.
-    With ``explain``, Documents carry a ``trace`` in their metadata.
+    With ``filter_policy="merge"`` a filter given to a call counts beside the retriever's own, and both must hold. With
+    ``explain``, Documents carry a ``trace`` in their metadata.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    index: Index
+    index: View
     k: int | None = None
     candidates: int | None = None
     budget: int | Budget | None = None
-    where: Mapping[str, Any] | None = None
+    where: Any = None
+    filter_policy: FilterPolicy = "replace"
     explain: bool = False
 
     @abstractmethod
@@ -61,7 +64,8 @@ class SpanRetriever(BaseRetriever):
         own: dict[str, Any] = {"k": self.k, "candidates": self.candidates, "budget": self.budget, "where": self.where}
         if unknown := options.keys() - own.keys():
             raise InvalidArgument(f"a call may be given {', '.join(own)}, got {', '.join(sorted(unknown))}")
-        return {**own, **options}
+        where = apply_policy(to_filter(self.where), to_filter(options.get("where")), self.filter_policy)
+        return {**own, **options, "where": where}
 
     def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**options)

@@ -8,18 +8,31 @@ except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra('llamaindex_ext needs llama-index-core: pip install "leafspan[llamaindex]"') from error
 
 from llamaindex_ext.auto_merging import AutoMergingRetriever
-from llamaindex_ext.documents import leaf_nodes
+from llamaindex_ext.bm25 import BM25Retriever
+from llamaindex_ext.documents import NodeWithTrace, leaf_nodes
+from llamaindex_ext.ensemble import EnsembleRetriever
+from llamaindex_ext.filter import FilterRetriever
+from llamaindex_ext.hybrid import HybridRetriever
+from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
+from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.vector import VectorRetriever
 
 __all__ = [
     "VectorRetriever",
+    "BM25Retriever",
+    "HybridRetriever",
     "ParentDocumentRetriever",
     "SentenceWindowRetriever",
     "AutoMergingRetriever",
+    "RelevantSegmentsRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "FilterRetriever",
+    "NodeWithTrace",
     "SpanNodeParser",
     "leaf_nodes",
     "splitter_from",

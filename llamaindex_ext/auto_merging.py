@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from llama_index.core.schema import QueryBundle
 
-from leafspan import AutoMerging, Index
+from leafspan import AutoMerging, View
 from llamaindex_ext.retriever import BasedRetriever
 
 
@@ -15,7 +15,7 @@ class AutoMergingRetriever(BasedRetriever):
 
     def __init__(
         self,
-        index: Index,
+        index: View,
         *,
         threshold: float = 0.5,
         fill_gaps: int = 1,

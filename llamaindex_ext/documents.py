@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from leafspan import Index, Passage
+from leafspan import Passage, View
 
 PLACE = ["doc_id", "start", "end"]
 
@@ -32,11 +32,22 @@ def to_node(passage: Passage) -> TextNode:
     )
 
 
-def to_scored_node(passage: Passage) -> NodeWithScore:
-    """The passage as a node with its score."""
+class NodeWithTrace(NodeWithScore):
+    """Like a ``NodeWithScore``, and with a ``trace``: sentences that say how the passage came about.
+
+    They belong to one retrieval, as the score does, and so are kept here and not in the node.
+    """
+
+    trace: list[str]
+
+
+def to_scored_node(passage: Passage, *, explain: bool = False) -> NodeWithScore:
+    """The passage as a node with its score, and with ``explain`` its trace."""
+    if explain:
+        return NodeWithTrace(node=to_node(passage), score=passage.score, trace=passage.trace.explain())
     return NodeWithScore(node=to_node(passage), score=passage.score)
 
 
-def leaf_nodes(index: Index) -> list[TextNode]:
+def leaf_nodes(index: View) -> list[TextNode]:
     """The leaves of the index, to build a retriever of LlamaIndex's own from that can serve as a base of ours."""
     return [to_node(leaf) for leaf in index.leaves()]

@@ -1,4 +1,4 @@
-"""A LlamaIndex retriever as the base of a strategy."""
+"""A LlamaIndex retriever as the base or a leg of a strategy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from leafspan import InvalidArgument, Outside, Strategy
 from leafspan.requests import OutsideResult
 
 
-def as_strategy(base: Any, bundle: QueryBundle | None = None) -> Strategy:
-    """The strategy as it is, or a LlamaIndex retriever as one; it is asked the whole ``bundle``.
+def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base") -> Strategy:
+    """The strategy as it is, or a LlamaIndex retriever as one; it is asked the whole ``bundle``, or another phrasing.
 
     Raises:
-        InvalidArgument: if it is neither.
+        InvalidArgument: if it is neither; ``name`` is what it is called there.
     """
-    if isinstance(base, BaseRetriever):
+    if isinstance(thing, BaseRetriever):
+
+        def asked(question: str) -> QueryBundle:
+            return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
         def ask(question: str) -> list[OutsideResult]:
-            return [_result(node) for node in base.retrieve(bundle or QueryBundle(question))]
+            return [_result(node) for node in thing.retrieve(asked(question))]
 
         async def aask(question: str) -> list[OutsideResult]:
-            return [_result(node) for node in await base.aretrieve(bundle or QueryBundle(question))]
+            return [_result(node) for node in await thing.aretrieve(asked(question))]
 
-        return Outside(type(base).__name__, ask, aask)
+        return Outside(type(thing).__name__, ask, aask)
     # A retriever of LlamaIndex has a method of that name too, so it was looked at first.
-    if not callable(getattr(base, "retrieve", None)):
-        raise InvalidArgument(f"base must be a strategy or a LlamaIndex retriever, got {base!r}")
-    strategy: Strategy = base
+    if not callable(getattr(thing, "retrieve", None)):
+        raise InvalidArgument(f"{name} must be a strategy or a LlamaIndex retriever, got {thing!r}")
+    strategy: Strategy = thing
     return strategy
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from llama_index.core.schema import QueryBundle
 
-from leafspan import Index, Vector
+from leafspan import Vector, View
 from llamaindex_ext.retriever import SpanRetriever
 
 
 class VectorRetriever(SpanRetriever):
     """Like the core's ``Vector``, but a LlamaIndex retriever."""
 
-    def __init__(self, index: Index, *, instruction: str = "", min_score: float | None = None, **options: Any) -> None:
+    def __init__(self, index: View, *, instruction: str = "", min_score: float | None = None, **options: Any) -> None:
         self.instruction = instruction
         self.min_score = min_score
         super().__init__(index, **options)

@@ -5,31 +5,125 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from leafspan import AutoMerging, ParentDocument, SentenceWindow, Strategy, Vector
+from langchain_core.language_models import FakeListChatModel
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+
+import langchain_ext
+import llamaindex_ext
+from leafspan import (
+    BM25,
+    AutoMerging,
+    BM25Settings,
+    Ensemble,
+    F,
+    Filter,
+    Hybrid,
+    MultiQuery,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Vector,
+    View,
+)
+
+KINDS: dict[str, Any] = {
+    "VectorRetriever": Vector,
+    "BM25Retriever": BM25,
+    "HybridRetriever": Hybrid,
+    "ParentDocumentRetriever": ParentDocument,
+    "SentenceWindowRetriever": SentenceWindow,
+    "AutoMergingRetriever": AutoMerging,
+    "RelevantSegmentsRetriever": RelevantSegments,
+    "EnsembleRetriever": Ensemble,
+    "MultiQueryRetriever": MultiQuery,
+    "FilterRetriever": Filter,
+}
+
+
+class ScriptedLLM(CustomLLM):
+    """A model of LlamaIndex's that always answers the same."""
+
+    answer: str
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        return CompletionResponse(text=self.answer)
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise AssertionError("nobody asked for a stream")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A strategy by its options, with limits; ``adapter`` is the name of its class in both adapters."""
+    """A strategy by its options, with limits; ``adapter`` is the name of its class in both adapters.
+
+    ``scope``: the view that is asked. ``answer``: of a language model, which is a plain function in the core, and a model of
+    the host in an adapter.
+    """
 
     name: str
     adapter: str
     options: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
+    scope: Any = None
+    answer: str | None = None
 
     @property
     def strategy(self) -> Strategy:
-        return KINDS[self.adapter](**self.options)
+        model = {} if self.answer is None else {"generate": lambda _: self.answer}
+        return KINDS[self.adapter](**self.options, **model)
+
+    def view(self, index: View) -> View:
+        return index if self.scope is None else index.scoped(self.scope)
+
+    def in_langchain(self, index: View, **more: Any) -> langchain_ext.VectorRetriever:
+        model = {} if self.answer is None else {"llm": FakeListChatModel(responses=[self.answer])}
+        kind = getattr(langchain_ext, self.adapter)
+        return kind(index=self.view(index), **self.options, **model, **self.limits, **more)
+
+    def in_llamaindex(self, index: View, **more: Any) -> llamaindex_ext.VectorRetriever:
+        model = {} if self.answer is None else {"llm": ScriptedLLM(answer=self.answer)}
+        limits = {{"k": "similarity_top_k"}.get(name, name): value for name, value in self.limits.items()}
+        return getattr(llamaindex_ext, self.adapter)(self.view(index), **self.options, **model, **limits, **more)
 
 
-KINDS: dict[str, Any] = {
-    "VectorRetriever": Vector,
-    "ParentDocumentRetriever": ParentDocument,
-    "SentenceWindowRetriever": SentenceWindow,
-    "AutoMergingRetriever": AutoMerging,
+OKAPI = BM25Settings(k1=1.5, b=0.75, variant="okapi")
+PHRASINGS = ["the iron pier of 1904", "how bees tell each other where flowers are"]
+ANSWER = "1. the iron pier of 1904\n2. how bees tell each other where flowers are\n3. water below eighty degrees"
+WORDS_AND_VECTORS = Ensemble(legs=[BM25(), Vector()])
+REPHRASED = MultiQuery(phrasings=PHRASINGS)
+
+# The same condition in every dialect.
+OLD_OR_FOOD = {
+    "the builder": (F("year") < 1900) | (F("topic") == "food"),
+    "Chroma's dialect": {"$or": [{"year": {"$lt": 1900}}, {"topic": "food"}]},
+    "Haystack's dialect": {
+        "operator": "OR",
+        "conditions": [
+            {"field": "meta.year", "operator": "<", "value": 1900},
+            {"field": "meta.topic", "operator": "==", "value": "food"},
+        ],
+    },
+    "LlamaIndex's dialect": MetadataFilters(
+        filters=[
+            MetadataFilter(key="year", value=1900, operator=FilterOperator.LT),
+            MetadataFilter(key="topic", value="food"),
+        ],
+        condition="or",
+    ),
 }
 
 SCENARIOS = [
+    Scenario("segments", "RelevantSegmentsRetriever"),
+    Scenario("segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}),
+    Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_words": 0}, {"k": 4}),
+    Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
+    Scenario("segments filtered", "RelevantSegmentsRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
     Scenario("vector", "VectorRetriever"),
     Scenario("vector, three", "VectorRetriever", {}, {"k": 3}),
     Scenario("vector with an instruction", "VectorRetriever", {"instruction": "question: "}),
@@ -42,22 +136,99 @@ SCENARIOS = [
         {},
         {"where": {"$and": [{"tags": {"$contains": "sea"}}, {"year": {"$lt": 1900}}]}},
     ),
+    Scenario("words", "BM25Retriever"),
+    Scenario("words, scaled", "BM25Retriever", {"scale": True}, {"k": 20}),
+    Scenario("words by Okapi", "BM25Retriever", {"settings": OKAPI}),
+    Scenario("words by rank-bm25", "BM25Retriever", {"settings": OKAPI, "engine": "rank-bm25"}),
+    Scenario("words above a score", "BM25Retriever", {"min_score": 0.3, "scale": True}, {"k": 20}),
+    Scenario("words in a budget", "BM25Retriever", {}, {"budget": 30}),
+    Scenario(
+        "words filtered", "BM25Retriever", {}, {"where": F("topic").in_(["places", "animals"]) | F("rating").exists()}
+    ),
+    Scenario("hybrid", "HybridRetriever"),
+    Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
+    Scenario("hybrid by rank", "HybridRetriever", {"fusion": "reciprocal rank"}),
+    Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution based"}),
+    Scenario("hybrid by the maximum", "HybridRetriever", {"fusion": "maximum", "calibrate": False}),
+    Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
+    Scenario("hybrid of few", "HybridRetriever", {"depth": 3}, {"candidates": 3}),
+    Scenario("hybrid of more words than vectors", "HybridRetriever", {"depth": (20, 5)}, {"candidates": 5}),
+    Scenario("hybrid without calibration", "HybridRetriever", {"calibrate": False}),
+    Scenario("hybrid without neighbours", "HybridRetriever", {"neighbour_bonus": 0}),
+    Scenario("hybrid above a score", "HybridRetriever", {"calibrate": False, "min_score": 0.3}, {"k": 20}),
+    Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answerable": 0.1}),
+    Scenario("hybrid with settings", "HybridRetriever", {"settings": OKAPI, "instruction": "question: "}),
+    Scenario("hybrid in a budget", "HybridRetriever", {}, {"budget": 60}),
+    *(Scenario(f"hybrid filtered in {name}", "HybridRetriever", {}, {"where": it}) for name, it in OLD_OR_FOOD.items()),
     Scenario("parents", "ParentDocumentRetriever"),
     Scenario("parents, second level", "ParentDocumentRetriever", {"level": 2}, {"k": 3}),
     Scenario("whole documents", "ParentDocumentRetriever", {"level": None}),
     Scenario("two parents", "ParentDocumentRetriever", {"max_parents": 2}),
     Scenario("parents in a budget", "ParentDocumentRetriever", {}, {"budget": 100}),
+    Scenario("parents over vectors", "ParentDocumentRetriever", {"base": Vector()}),
+    Scenario("parents over words", "ParentDocumentRetriever", {"base": BM25()}),
+    Scenario("parents over an ensemble", "ParentDocumentRetriever", {"base": WORDS_AND_VECTORS}),
     Scenario("windows", "SentenceWindowRetriever"),
     Scenario("windows ahead", "SentenceWindowRetriever", {"before": 0, "after": 2}, {"k": 2}),
     Scenario("windows of few candidates", "SentenceWindowRetriever", {}, {"candidates": 4}),
     Scenario("windows in a budget", "SentenceWindowRetriever", {}, {"budget": 80, "candidates": 6}),
+    Scenario("windows over vectors", "SentenceWindowRetriever", {"base": Vector()}, {"candidates": 4}),
+    Scenario("windows over words", "SentenceWindowRetriever", {"base": BM25(scale=True)}, {"candidates": 4}),
+    Scenario("windows over several phrasings", "SentenceWindowRetriever", {"base": REPHRASED}, {"candidates": 6}),
     Scenario("merging", "AutoMergingRetriever", {}, {"candidates": 8}),
     Scenario("merging eagerly", "AutoMergingRetriever", {"threshold": 0.2}, {"candidates": 8}),
     Scenario("merging one level", "AutoMergingRetriever", {"max_level": 1}),
     Scenario("merging small", "AutoMergingRetriever", {"max_words": 40}, {"candidates": 10}),
     Scenario("merging without gaps", "AutoMergingRetriever", {"fill_gaps": 0}, {"candidates": 8}),
-    Scenario("merging by the best", "AutoMergingRetriever", {"score": "max"}, {"candidates": 8}),
+    Scenario("merging by the mean", "AutoMergingRetriever", {"score": "mean"}, {"candidates": 8}),
     Scenario("merging in a budget", "AutoMergingRetriever", {}, {"budget": 60, "k": 4}),
     Scenario("merging what a threshold leaves", "AutoMergingRetriever", {"base": Vector(min_score=0.3)}),
     Scenario("merging filtered", "AutoMergingRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
+    Scenario("merging vectors", "AutoMergingRetriever", {"base": Vector()}, {"candidates": 8}),
+    Scenario("merging words", "AutoMergingRetriever", {"base": BM25()}, {"candidates": 8}),
+    Scenario("merging an ensemble", "AutoMergingRetriever", {"base": WORDS_AND_VECTORS}, {"candidates": 8}),
+    Scenario("merging several phrasings", "AutoMergingRetriever", {"base": REPHRASED}, {"candidates": 8}),
+    Scenario("ensemble of leaves", "EnsembleRetriever", {"legs": [BM25(), Vector(), Hybrid()]}),
+    Scenario("ensemble of spans", "EnsembleRetriever", {"legs": [AutoMerging(), SentenceWindow(), BM25()]}),
+    Scenario(
+        "ensemble with weights",
+        "EnsembleRetriever",
+        {"legs": [BM25(), Vector()], "weights": [0.7, 0.3], "fusion": "relative score", "names": ["words", "meaning"]},
+    ),
+    Scenario("ensemble by distribution", "EnsembleRetriever", {"legs": [BM25(), Vector()], "fusion": "distribution based"}),
+    Scenario("ensemble by the maximum", "EnsembleRetriever", {"legs": [Vector(), Hybrid()], "fusion": "maximum"}),
+    Scenario(
+        "ensemble that looks further",
+        "EnsembleRetriever",
+        {"legs": [BM25(), Vector()], "min_candidates": 12, "constant": 10, "timeout": 60},
+        {"candidates": 4},
+    ),
+    Scenario(
+        "ensemble filtered", "EnsembleRetriever", {"legs": [AutoMerging(), BM25()]}, {"where": F("topic") != "animals"}
+    ),
+    Scenario("several phrasings", "MultiQueryRetriever", {"phrasings": PHRASINGS}),
+    Scenario("several phrasings by the maximum", "MultiQueryRetriever", {"phrasings": PHRASINGS, "fusion": "maximum"}),
+    Scenario("several phrasings of vectors", "MultiQueryRetriever", {"phrasings": PHRASINGS, "base": Vector()}, {"k": 8}),
+    Scenario("several phrasings, merged", "MultiQueryRetriever", {"phrasings": PHRASINGS[:1], "base": AutoMerging()}),
+    Scenario("phrasings by a model", "MultiQueryRetriever", answer=ANSWER),
+    Scenario(
+        "two phrasings by a model",
+        "MultiQueryRetriever",
+        {"count": 2, "prompt": "{question} {count} times, please.", "base": BM25()},
+        answer=ANSWER,
+    ),
+    Scenario("phrasings by a model without an idea", "MultiQueryRetriever", answer="..."),
+    Scenario("all", "FilterRetriever", {}, {"k": 50, "candidates": 50}),
+    Scenario("filtered", "FilterRetriever", {}, {"where": F("topic") == "food"}),
+    Scenario("the third page, filtered", "FilterRetriever", {"offset": 4}, {"k": 2, "where": {"year": {"$gt": 1800}}}),
+    Scenario("a view", "HybridRetriever", scope={"topic": {"$ne": "animals"}}),
+    Scenario("a view, merged", "AutoMergingRetriever", {"base": Vector()}, {"candidates": 8}, scope=F("topic") == "places"),
+    Scenario(
+        "a view, filtered",
+        "EnsembleRetriever",
+        {"legs": [BM25(), Vector()]},
+        {"where": F("year") > 1900},
+        F("year").exists(),
+    ),
+    Scenario("a view, all of it", "FilterRetriever", {}, {"k": 30}, scope=F("topic") == "food"),
 ]

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from leafspan import Index
 from leafspan.cli import app
+from leafspan.cli.demo import COMPARED
 from leafspan.cli.frameworks import FRAMEWORKS
 from leafspan.cli.strategies import STRATEGIES
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
@@ -135,11 +136,36 @@ def test_json_holds_what_the_index_returns(kb, strategy):
     ]
 
 
-def test_explain_says_why(kb):
-    arguments = ("query", "Who makes honey?", "--kb", kb, "--strategy", "sentence-window", "--explain")
-    assert re.search(r"- vector found leaf 0 \(score 0\.\d+\)", leafspan(*arguments).stdout)
-    [first, *_] = json.loads(leafspan(*arguments, "--json").stdout)
-    assert first["trace"][0].startswith("vector found leaf 0")
+@pytest.mark.parametrize(
+    ("strategy", "reasons"),
+    [
+        ("vector", [r"vector found leaf 0 \(score 0\.\d+\)"]),
+        ("bm25", [r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)"]),
+        (
+            "hybrid",
+            [
+                r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)",
+                r"vector found leaf 0 \(rank 1, score 0\.\d+\)",
+                r"leaf 0: relative score gave 1\.000 = 0\.700 from bm25 \(rank 1\) \+ 0\.300 from vector \(rank 1\)",
+                r"the score of leaf 0 stands for a probability of 0\.\d+",
+            ],
+        ),
+        ("filter", [r"filter found leaf 0 \(score 1\.000\)"]),
+    ],
+)
+def test_explain_says_why(kb, strategy, reasons):
+    arguments = ("query", "Who makes honey?", "--kb", kb, "--strategy", strategy, "-k", 1, "--explain")
+    *_, shown = leafspan(*arguments).stdout.partition("\n  - ")
+    [first] = json.loads(leafspan(*arguments, "--json").stdout)
+    assert shown.rstrip("\n").split("\n  - ") == first["trace"]
+    for reason, line in zip(reasons, first["trace"], strict=True):
+        assert re.fullmatch(reason, line)
+
+
+def test_filter_needs_no_question(kb):
+    result = leafspan("query", "--kb", kb, "--strategy", "filter", "--where", '{"source": "texts/rocks.txt"}', "--json")
+    rows = json.loads(result.stdout)
+    assert [(row["document_id"], row["score"]) for row in rows] == [("texts/rocks.txt", 1.0)]
 
 
 def test_budget_candidates_and_where_reach_the_index(kb):
@@ -151,6 +177,8 @@ def test_budget_candidates_and_where_reach_the_index(kb):
     assert ids("--budget", 1) == ["texts/bees.md"]
     assert ids("--candidates", 1) == ["texts/bees.md"]
     assert ids("--where", '{"source": "texts/rocks.txt"}') == ["texts/rocks.txt"]
+    haystack = {"field": "meta.source", "operator": "!=", "value": "texts/rocks.txt"}
+    assert ids("--where", json.dumps(haystack)) == ["texts/bees.md"]
 
 
 def test_nothing_found_is_no_error(kb):
@@ -168,6 +196,7 @@ def test_nothing_found_is_no_error(kb):
         (["--candidates", "0"], "candidates must be a whole number >= 1, got 0"),
         (["--where", "{year"], "where must be JSON, got '{year'"),
         (["--where", "[2020]"], r"where must be a JSON object such as .*, got '\[2020\]'"),
+        (["--where", '{"year": {"$near": 2020}}'], r"\$near"),
     ],
 )
 def test_bad_options_are_named_in_one_line(kb, options, message):
@@ -176,6 +205,7 @@ def test_bad_options_are_named_in_one_line(kb, options, message):
 
 def test_a_blank_question_is_refused(kb):
     assert "not blank" in fails(leafspan("query", " ", "--kb", kb))
+    assert "not blank" in fails(leafspan("query", "--kb", kb))
 
 
 @pytest.mark.parametrize("command", [("query", "honey"), ("doctor",), ("doctor", "--dry-run"), ("show",)])
@@ -237,14 +267,14 @@ def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
     assert result.stderr == ""
     for question in EXAMPLE_QUESTIONS:
         assert question in result.stdout
-    asked = len(EXAMPLE_QUESTIONS) * len(STRATEGIES)
+    asked = len(EXAMPLE_QUESTIONS) * len(COMPARED)
     assert result.stdout.count("LangChain, LlamaIndex and the index agree on") == asked
     _, *blocks = re.split(r"^  (?=LangChain$)", result.stdout, flags=re.MULTILINE)
     assert len(blocks) == asked
     with Index.open(tmp_path / "kb", create=False) as index:
         for number, block in enumerate(blocks):
-            question = EXAMPLE_QUESTIONS[number // len(STRATEGIES)]
-            strategy = list(STRATEGIES.values())[number % len(STRATEGIES)].strategy
+            question = EXAMPLE_QUESTIONS[number // len(COMPARED)]
+            strategy = STRATEGIES[COMPARED[number % len(COMPARED)]].strategy
             first, second = index.retrieve(question, strategy)[:2]
             words = " ".join(first.text.split()[:5])
             langchain, llamaindex = block.split("  why passage 1")[0].split("  LlamaIndex\n")

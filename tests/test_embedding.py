@@ -9,7 +9,7 @@ from chromadb import EmbeddingFunction
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
-from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument
+from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument, Vector
 from leafspan.blending import blend
 from leafspan.embedding import to_embedder
 from leafspan.wordllama import default_embedder
@@ -80,8 +80,8 @@ def test_an_index_can_be_made_through_one_wrapper_of_a_model_and_read_through_an
         index.add([Document("a", "One."), Document("b", "Two.")])
     for read_with in (InLangChain(), InLlamaIndex(), InChroma(), as_function):
         with Index.open(tmp_path, embedder=read_with) as index:
-            assert index.retrieve("Two.")[0].document_id == "b"
-            assert index.retrieve("Two.")[0].score == pytest.approx(1, abs=1e-5)
+            assert index.retrieve("Two.", Vector())[0].document_id == "b"
+            assert index.retrieve("Two.", Vector())[0].score == pytest.approx(1, abs=1e-5)
 
 
 async def test_asynchronous_embedders_are_awaited(tmp_path: Path):
@@ -137,8 +137,6 @@ def test_the_default_embedder_gives_unit_vectors_and_zero_for_nothing():
 
 
 def test_an_instruction_stands_before_the_query(tmp_path: Path):
-    from leafspan import Vector
-
     seen = []
 
     def listening(texts):

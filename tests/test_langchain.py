@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
 import pytest
 from langchain_chroma import Chroma
-from langchain_classic.retrievers import EnsembleRetriever
+from langchain_classic.retrievers import EnsembleRetriever as LangChainsEnsembleRetriever
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.language_models import FakeListChatModel, FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField, RunnablePassthrough
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from pydantic import ValidationError
 
 from langchain_ext import (
     AutoMergingRetriever,
+    BM25Retriever,
+    EnsembleRetriever,
+    FilterRetriever,
+    HybridRetriever,
+    MultiQueryRetriever,
     ParentDocumentRetriever,
+    RelevantSegmentsRetriever,
     SentenceWindowRetriever,
     VectorRetriever,
     leaf_documents,
     splitter_from,
 )
-from leafspan import AutoMerging, Index, InvalidArgument, NotALeaf, SentenceWindow, Vector
+from leafspan import BM25, AutoMerging, F, Index, InvalidArgument, NotALeaf, SentenceWindow, Vector
 from leafspan.wordllama import default_embedder
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 
-EVERY = [VectorRetriever, ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever]
+BASED = [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever, MultiQueryRetriever]
+EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever]
+LEGS = [BM25(), Vector()]
+PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
+
+
+def needed(adapter) -> dict[str, Any]:
+    """The options without which there is none."""
+    return {"legs": LEGS} if adapter is EnsembleRetriever else {}
 
 
 class WordLlama(Embeddings):
@@ -100,7 +116,7 @@ class _StandardTests(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        return {"index": self.index}
+        return {"index": self.index, **needed(self.retriever_constructor)}
 
     @property
     def retriever_query_example(self) -> str:
@@ -109,6 +125,14 @@ class _StandardTests(RetrieversIntegrationTests):
 
 class TestVectorRetriever(_StandardTests):
     retriever_constructor = VectorRetriever
+
+
+class TestBM25Retriever(_StandardTests):
+    retriever_constructor = BM25Retriever
+
+
+class TestHybridRetriever(_StandardTests):
+    retriever_constructor = HybridRetriever
 
 
 class TestParentDocumentRetriever(_StandardTests):
@@ -123,8 +147,29 @@ class TestAutoMergingRetriever(_StandardTests):
     retriever_constructor = AutoMergingRetriever
 
 
-def test_a_chain_answers_with_citations_to_character_ranges(shared_index: Index):
-    retriever = AutoMergingRetriever(index=shared_index, k=3)
+class TestRelevantSegmentsRetriever(_StandardTests):
+    retriever_constructor = RelevantSegmentsRetriever
+
+
+class TestEnsembleRetriever(_StandardTests):
+    retriever_constructor = EnsembleRetriever
+
+
+class TestMultiQueryRetriever(_StandardTests):
+    retriever_constructor = MultiQueryRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"index": self.index, "llm": FakeListChatModel(responses=[PHRASINGS])}
+
+
+class TestFilterRetriever(_StandardTests):
+    retriever_constructor = FilterRetriever
+
+
+@pytest.mark.parametrize("adapter", [AutoMergingRetriever, HybridRetriever])
+def test_a_chain_answers_with_citations_to_character_ranges(shared_index: Index, adapter):
+    retriever = adapter(index=shared_index, k=3)
 
     def cite(documents: list[Document]) -> str:
         return "\n\n".join(
@@ -168,6 +213,49 @@ def test_a_call_may_bring_its_own_limits(shared_index: Index):
         retriever.invoke(QUESTIONS[0], k=0)
 
 
+def test_a_filter_may_be_in_any_dialect_and_is_checked_when_the_retriever_is_made(shared_index: Index):
+    for where in (
+        F("topic") == "food",
+        {"topic": "food"},
+        {"field": "meta.topic", "operator": "==", "value": "food"},
+    ):
+        found = HybridRetriever(index=shared_index, where=where).invoke(QUESTIONS[0])
+        assert {d.metadata["doc_id"] for d in found} == {"tea"}
+        assert HybridRetriever(index=shared_index).invoke(QUESTIONS[0], where=where) == found
+    with pytest.raises(ValidationError, match="where must be a filter made with F"):
+        HybridRetriever(index=shared_index, where="food")
+    with pytest.raises(InvalidArgument, match="where must be a filter made with F"):
+        HybridRetriever(index=shared_index).invoke(QUESTIONS[0], where="food")
+
+
+def test_a_filter_of_a_call_replaces_the_retrievers_own_or_is_merged_with_it(shared_index: Index):
+    def documents(policy, **call):
+        retriever = HybridRetriever(index=shared_index, where=F("topic") != "food", filter_policy=policy, k=50)
+        return {d.metadata["doc_id"] for d in retriever.invoke(QUESTIONS[0], **call)}
+
+    for policy in ("replace", "merge"):
+        assert documents(policy) == documents(policy, where=None) == {"bees", "harbour"}
+    assert documents("replace", where={"topic": "food"}) == {"tea"}
+    assert documents("merge", where={"topic": "food"}) == set()
+    assert documents("merge", where=F("year") > 1900) == {"bees"}
+    with pytest.raises(ValidationError, match="Input should be 'replace' or 'merge'"):
+        HybridRetriever(index=shared_index, filter_policy="both")
+
+
+@pytest.mark.parametrize("adapter", EVERY)
+def test_a_retriever_of_a_view_shows_nothing_else(shared_index: Index, adapter):
+    retriever = adapter(index=shared_index.scoped(F("topic") == "places"), k=50, **needed(adapter))
+    for where in (None, F("topic").exists()):
+        assert {d.metadata["doc_id"] for d in retriever.invoke(QUESTIONS[1], where=where)} == {"harbour"}
+    assert retriever.invoke(QUESTIONS[1], where=F("topic") == "animals") == []
+
+
+def test_filtering_needs_no_question_and_goes_page_by_page(shared_index: Index):
+    pages = [FilterRetriever(index=shared_index, k=4, offset=offset).invoke("") for offset in (0, 4, 8)]
+    leaves = [leaf for document in ("bees", "harbour", "tea") for leaf in shared_index.leaves(document)]
+    assert [d.page_content for page in pages for d in page] == [leaf.text for leaf in leaves[:12]]
+
+
 def test_options_can_be_configured_at_run_time(shared_index: Index):
     retriever = VectorRetriever(index=shared_index).configurable_fields(k=ConfigurableField(id="k"))
     assert len(retriever.with_config(configurable={"k": 2}).invoke(QUESTIONS[0])) == 2
@@ -179,7 +267,8 @@ def test_options_can_be_configured_at_run_time(shared_index: Index):
         ({"threshold": 2}, r"threshold must be in \[0, 1\], got 2"),
         ({"k": -1}, "k must be a whole number >= 1, got -1"),
         ({"base": "vector"}, "base must be a strategy or a LangChain retriever, got 'vector'"),
-        ({"index": "kb"}, "instance of Index"),
+        ({"index": "kb"}, "instance of View"),
+        ({"where": "topic"}, "where must be a filter made with F"),
         ({"treshold": 0.9}, "Extra inputs are not permitted"),
     ],
 )
@@ -192,10 +281,24 @@ def leaf_vectorstore(index: Index) -> Chroma:
     return Chroma(client=index.client, collection_name="kb.leaves", embedding_function=WordLlama())
 
 
-@pytest.mark.parametrize("adapter", [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"legs": [BM25()]}, "legs must be two or more strategies"),
+        ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LangChain retriever, got 'vector'"),
+        ({"legs": LEGS, "weights": [1]}, "weights must be one for each of the 2 legs"),
+        ({}, "legs\n  Field required"),
+    ],
+)
+def test_bad_legs_are_refused_when_the_ensemble_is_made(shared_index: Index, options, message):
+    with pytest.raises(ValidationError, match=message):
+        EnsembleRetriever(index=shared_index, **options)
+
+
+@pytest.mark.parametrize("adapter", BASED)
 async def test_a_vector_store_over_the_leaves_can_be_the_base(shared_index: Index, adapter):
     base = leaf_vectorstore(shared_index).as_retriever(search_kwargs={"k": 8})
-    inside = adapter(index=shared_index, candidates=8)
+    inside = adapter(index=shared_index, base=Vector(), candidates=8)
     outside = adapter(index=shared_index, base=base, candidates=8)
     for question in QUESTIONS:
         # The same leaves, scored by rank: what they are merged or widened into is the same, but for the order.
@@ -204,15 +307,17 @@ async def test_a_vector_store_over_the_leaves_can_be_the_base(shared_index: Inde
 
 
 def test_our_own_retriever_can_be_the_base_with_its_scores(shared_index: Index):
-    base = VectorRetriever(index=shared_index, k=8)
-    outside = AutoMergingRetriever(index=shared_index, base=base, candidates=8)
-    inside = AutoMergingRetriever(index=shared_index, candidates=8)
-    assert outside.invoke(QUESTIONS[0]) == inside.invoke(QUESTIONS[0])
+    inside = AutoMergingRetriever(index=shared_index, base=Vector(), candidates=8)
+    for base in (Vector(), VectorRetriever(index=shared_index, k=8)):
+        outside = AutoMergingRetriever(index=shared_index, base=base, candidates=8)
+        assert outside.invoke(QUESTIONS[0]) == inside.invoke(QUESTIONS[0])
+    outside = AutoMergingRetriever(index=shared_index, base=HybridRetriever(index=shared_index, k=8), candidates=8)
+    assert outside.invoke(QUESTIONS[0]) == AutoMergingRetriever(index=shared_index, candidates=8).invoke(QUESTIONS[0])
 
 
 def test_an_ensemble_can_be_the_base_and_counts_by_rank(shared_index: Index):
     legs = [VectorRetriever(index=shared_index, k=6), leaf_vectorstore(shared_index).as_retriever()]
-    ensemble = EnsembleRetriever(retrievers=legs, weights=[0.5, 0.5])
+    ensemble = LangChainsEnsembleRetriever(retrievers=legs, weights=[0.5, 0.5])
     ranking = [d.id for d in ensemble.invoke(QUESTIONS[0])]
     documents = SentenceWindowRetriever(index=shared_index, base=ensemble, before=0, after=0, explain=True).invoke(
         QUESTIONS[0]
@@ -281,28 +386,159 @@ class Listening(BaseCallbackHandler):
         self.names[run_id] = name
         self.metadata = metadata
 
+    def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, name=None, **kwargs):
+        self.started.append((run_id, parent_run_id))
+        self.names[run_id] = name or serialized["name"]
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-async def test_callbacks_reach_the_base(shared_index: Index, asynchronous):
+
+async def heard(retriever, *, asynchronous: bool) -> tuple[str, list[str], Listening]:
+    """The name of the outer run of a question, and those of the runs in it."""
     listening = Listening()
-    base = VectorRetriever(index=shared_index, k=8)
-    retriever = AutoMergingRetriever(index=shared_index, base=base)
     config: Any = {"callbacks": [listening]}
     if asynchronous:
         await retriever.ainvoke(QUESTIONS[0], config)
     else:
-        retriever.invoke(QUESTIONS[0], config)
-    (outer, none), (inner, parent) = listening.started
+        await asyncio.to_thread(retriever.invoke, QUESTIONS[0], config)
+    (outer, none), *inner = listening.started
     assert none is None
-    assert parent == outer
-    assert (listening.names[outer], listening.names[inner]) == ("AutoMergingRetriever", "VectorRetriever")
+    assert {parent for _, parent in inner} == {outer}
+    return listening.names[outer], sorted(listening.names[run] for run, _ in inner), listening
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_callbacks_reach_the_base(shared_index: Index, asynchronous):
+    retriever = AutoMergingRetriever(index=shared_index, base=VectorRetriever(index=shared_index, k=8))
+    outer, inner, listening = await heard(retriever, asynchronous=asynchronous)
+    assert (outer, inner) == ("AutoMergingRetriever", ["VectorRetriever"])
     assert listening.metadata["ls_vector_store_provider"] == "Chroma"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_callbacks_reach_every_leg(shared_index: Index, asynchronous):
+    legs = [VectorRetriever(index=shared_index), leaf_vectorstore(shared_index).as_retriever(), BM25()]
+    outer, inner, _ = await heard(EnsembleRetriever(index=shared_index, legs=legs), asynchronous=asynchronous)
+    assert (outer, inner) == ("EnsembleRetriever", ["VectorRetriever", "VectorStoreRetriever"])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_callbacks_reach_the_model_and_the_base_of_every_phrasing(shared_index: Index, asynchronous):
+    model = FakeListChatModel(responses=[PHRASINGS])
+    retriever = MultiQueryRetriever(index=shared_index, llm=model, base=VectorRetriever(index=shared_index))
+    outer, inner, _ = await heard(retriever, asynchronous=asynchronous)
+    assert (outer, inner) == ("MultiQueryRetriever", ["FakeListChatModel", *["VectorRetriever"] * 3])
+
+
+class Meeting(BaseRetriever):
+    """Comes back when another is asked too."""
+
+    documents: list[Document]
+    threads: Any = None
+    tasks: Any = None
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        self.threads.wait(5)
+        return self.documents
+
+    async def _aget_relevant_documents(self, query, *, run_manager):
+        async with asyncio.timeout(5):
+            await self.tasks.wait()
+        return self.documents
+
+
+async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
+    first, second = leaf_documents(shared_index)[:2]
+    threads, tasks = threading.Barrier(2), asyncio.Barrier(2)
+    legs = [Meeting(documents=[leaf], threads=threads, tasks=tasks) for leaf in (first, second)]
+    retriever = EnsembleRetriever(index=shared_index, legs=legs, constant=0, weights=[3, 1])
+    expected = [(first.page_content, 0.75 / 1), (second.page_content, 0.25 / 1)]
+    for found in (await retriever.ainvoke("x"), await asyncio.to_thread(retriever.invoke, "x")):
+        assert [(d.page_content, d.metadata["score"]) for d in found] == expected
+
+
+def test_an_ensembles_trace_names_its_legs(shared_index: Index):
+    legs = [leaf_vectorstore(shared_index).as_retriever(), BM25()]
+    retriever = EnsembleRetriever(index=shared_index, legs=legs, names=["meaning", "words"], explain=True)
+    trace = retriever.invoke(QUESTIONS[0])[0].metadata["trace"]
+    assert any(line.startswith("VectorStoreRetriever found leaf") for line in trace)
+    assert any("from meaning (rank" in line and "from words (rank" in line for line in trace)
+
+
+def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
+    class Broken(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            raise ConnectionError("the line is dead")
+
+    legs = [Broken(), BM25()]
+    with pytest.raises(ConnectionError, match="the line is dead"):
+        EnsembleRetriever(index=shared_index, legs=legs).invoke(QUESTIONS[0])
+    patient = EnsembleRetriever(index=shared_index, legs=legs, on_failure="leave out", explain=True)
+    found = patient.invoke(QUESTIONS[0])
+    assert [d.id for d in found] == [d.id for d in BM25Retriever(index=shared_index).invoke(QUESTIONS[0])]
+    assert found[0].metadata["trace"][-1].endswith("was left out: ConnectionError: the line is dead")
+
+
+@pytest.mark.parametrize(
+    "llm",
+    [
+        FakeListChatModel(responses=[PHRASINGS]),
+        FakeListLLM(responses=[PHRASINGS]),
+        RunnableLambda(lambda prompt: PHRASINGS),
+        RunnableLambda(lambda prompt: AIMessage([{"type": "text", "text": PHRASINGS}])),
+        ChatPromptTemplate.from_messages([("human", "{prompt}")])
+        | FakeListChatModel(responses=[PHRASINGS])
+        | StrOutputParser(),
+    ],
+    ids=["chat model", "model of texts", "function", "message", "chain"],
+)
+async def test_phrasings_can_come_from_anything_that_answers_a_prompt(shared_index: Index, llm):
+    asked = MultiQueryRetriever(index=shared_index, llm=llm)
+    given = MultiQueryRetriever(index=shared_index, phrasings=["the dance of the bees", "what workers tell each other"])
+    assert asked.invoke(QUESTIONS[0]) == given.invoke(QUESTIONS[0])
+    assert await asked.ainvoke(QUESTIONS[0]) == given.invoke(QUESTIONS[0])
+
+
+async def test_a_model_that_fails_leaves_the_question_itself_and_a_note(shared_index: Index):
+    def fail(prompt):
+        raise ConnectionError("the line is dead")
+
+    retriever = MultiQueryRetriever(index=shared_index, llm=RunnableLambda(fail), explain=True)
+    found = retriever.invoke(QUESTIONS[0])
+    assert [d.id for d in found] == [d.id for d in HybridRetriever(index=shared_index).invoke(QUESTIONS[0])]
+    for document in [*found, *await retriever.ainvoke(QUESTIONS[0])]:
+        assert document.metadata["trace"][-1] == "no phrasings were generated: ConnectionError: the line is dead"
+
+
+def test_a_base_is_asked_every_phrasing(shared_index: Index):
+    asked = []
+
+    class Remembering(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            asked.append(query)
+            return []
+
+    MultiQueryRetriever(index=shared_index, base=Remembering(), phrasings=["a", "b"]).invoke("c")
+    assert asked == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"llm": "gpt"}, "llm must be a Runnable from a prompt to a message or a text, got 'gpt'"),
+        ({"prompt": "Say it again."}, r"prompt must be a text with \{question\} and \{count\}"),
+        ({"count": 0}, "count must be a whole number >= 1, got 0"),
+        ({"phrasings": [" "]}, "a query must be a text that is not blank"),
+    ],
+)
+def test_bad_options_of_phrasings_are_refused(shared_index: Index, options, message):
+    with pytest.raises(ValidationError, match=message):
+        MultiQueryRetriever(index=shared_index, **options)
 
 
 @pytest.mark.parametrize("adapter", EVERY)
 def test_an_ensemble_accepts_our_retrievers(shared_index: Index, adapter):
-    ours = adapter(index=shared_index, k=3)
-    ensemble = EnsembleRetriever(retrievers=[ours, VectorRetriever(index=shared_index, k=3)], weights=[0.7, 0.3])
+    ours = adapter(index=shared_index, k=3, **needed(adapter))
+    legs = [ours, VectorRetriever(index=shared_index, k=3)]
+    ensemble = LangChainsEnsembleRetriever(retrievers=legs, weights=[0.7, 0.3])
     found = ensemble.invoke(QUESTIONS[0])
     assert found[0].page_content == ours.invoke(QUESTIONS[0])[0].page_content
 

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 from llama_index.core import Document, MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events.llm import LLMCompletionStartEvent
+from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, MockLLM
+from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from leafspan import AutoMerging, Index, InvalidArgument, NotALeaf
+from leafspan import BM25, AutoMerging, F, Index, InvalidArgument, NotALeaf, Vector
 from leafspan.wordllama import default_embedder
 from llamaindex_ext import (
     AutoMergingRetriever,
+    BM25Retriever,
+    EnsembleRetriever,
+    FilterRetriever,
+    HybridRetriever,
+    MultiQueryRetriever,
+    NodeWithTrace,
     ParentDocumentRetriever,
     SentenceWindowRetriever,
     SpanNodeParser,
@@ -28,7 +47,15 @@ from llamaindex_ext import (
 )
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
-EVERY = [VectorRetriever, ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever]
+BASED = [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever, MultiQueryRetriever]
+EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever]
+LEGS = [BM25(), Vector()]
+PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
+
+
+def needed(adapter) -> dict[str, Any]:
+    """The options without which there is none."""
+    return {"legs": LEGS} if adapter is EnsembleRetriever else {}
 
 
 class WordLlama(BaseEmbedding):
@@ -69,6 +96,27 @@ class Quoting(CustomLLM):
         raise AssertionError("nobody asked for a stream")
 
 
+class Rephrasing(CustomLLM):
+    """A scripted model that always writes the same phrasings, or fails; it remembers what it was asked."""
+
+    prompts: list[str] = []  # noqa: RUF012 - pydantic copies it
+    fails: bool = False
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    @llm_completion_callback()
+    def complete(self, prompt, formatted=False, **kwargs):
+        self.prompts.append(prompt)
+        if self.fails:
+            raise ConnectionError("the line is dead")
+        return CompletionResponse(text=PHRASINGS)
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise AssertionError("nobody asked for a stream")
+
+
 @pytest.fixture(autouse=True)
 def no_default_model(monkeypatch: pytest.MonkeyPatch):
     """No test may fall back to a model that LlamaIndex would look for by itself."""
@@ -80,8 +128,9 @@ def no_default_model(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(type(Settings), "embed_model", property(refuse))
 
 
-def test_a_query_engine_answers_with_citations_to_character_ranges(shared_index: Index):
-    retriever = AutoMergingRetriever(shared_index, similarity_top_k=3)
+@pytest.mark.parametrize("adapter", [AutoMergingRetriever, HybridRetriever])
+def test_a_query_engine_answers_with_citations_to_character_ranges(shared_index: Index, adapter):
+    retriever = adapter(shared_index, similarity_top_k=3)
     engine = RetrieverQueryEngine.from_args(retriever, llm=Quoting())
     response = engine.query(QUESTIONS[0])
     assert response.source_nodes[0].node.node_id.startswith("bees#")
@@ -112,6 +161,47 @@ def test_a_model_is_shown_the_users_metadata_only(shared_index: Index):
     assert "doc_id" not in node.get_content("llm")
 
 
+def test_nodes_explain_themselves_when_asked_as_far_as_the_answer(shared_index: Index):
+    retriever = SentenceWindowRetriever(shared_index, similarity_top_k=3, explain=True)
+    engine = RetrieverQueryEngine.from_args(
+        retriever, llm=MockLLM(), node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.0)]
+    )
+    for source in engine.query(QUESTIONS[1]).source_nodes:
+        assert isinstance(source, NodeWithTrace)
+        assert source.trace[-1] == "widened to the neighbours: 0 before and 1 after"
+    plain, explained = SentenceWindowRetriever(shared_index).retrieve(QUESTIONS[1]), retriever.retrieve(QUESTIONS[1])
+    assert type(plain[0]) is NodeWithScore
+    assert plain[0].node == explained[0].node
+
+
+def test_a_filter_may_be_in_any_dialect_and_is_checked_when_the_retriever_is_made(shared_index: Index):
+    for where in (
+        F("topic") == "food",
+        {"topic": "food"},
+        {"field": "meta.topic", "operator": "==", "value": "food"},
+        MetadataFilters(filters=[MetadataFilter(key="topic", value="food")]),
+    ):
+        found = HybridRetriever(shared_index, where=where).retrieve(QUESTIONS[0])
+        assert {n.node.ref_doc_id for n in found} == {"tea"}
+    with pytest.raises(InvalidArgument, match="where must be a filter made with F"):
+        HybridRetriever(shared_index, where="food")
+
+
+@pytest.mark.parametrize("adapter", EVERY)
+def test_a_retriever_of_a_view_shows_nothing_else(shared_index: Index, adapter):
+    view = shared_index.scoped(F("topic") == "places")
+    found = adapter(view, similarity_top_k=50, **needed(adapter)).retrieve(QUESTIONS[1])
+    assert {n.node.ref_doc_id for n in found} == {"harbour"}
+    assert adapter(view, where=F("topic") == "animals", **needed(adapter)).retrieve(QUESTIONS[1]) == []
+
+
+async def test_filtering_needs_no_question_and_goes_page_by_page(shared_index: Index):
+    retrievers = [FilterRetriever(shared_index, similarity_top_k=4, offset=offset) for offset in (0, 4, 8)]
+    leaves = [leaf for document in ("bees", "harbour", "tea") for leaf in shared_index.leaves(document)]
+    assert [n.text for each in retrievers for n in each.retrieve("")] == [leaf.text for leaf in leaves[:12]]
+    assert [n.text for n in await retrievers[0].aretrieve("")] == [leaf.text for leaf in leaves[:4]]
+
+
 def test_a_bundle_may_bring_its_embedding(shared_index: Index):
     retriever = VectorRetriever(shared_index)
     vector = default_embedder().queries([QUESTIONS[0]])[0].tolist()
@@ -131,11 +221,26 @@ def test_a_bundle_may_bring_texts_to_embed(shared_index: Index):
         ({"threshold": 2}, r"threshold must be in \[0, 1\], got 2"),
         ({"similarity_top_k": 0}, "k must be a whole number >= 1, got 0"),
         ({"base": "vector"}, "base must be a strategy or a LlamaIndex retriever, got 'vector'"),
+        ({"index": "kb"}, "index must be an Index or a view of one, got 'kb'"),
+        ({"where": "topic"}, "where must be a filter made with F"),
     ],
 )
 def test_bad_options_are_refused_when_the_retriever_is_made(shared_index: Index, options, message):
     with pytest.raises(InvalidArgument, match=message):
-        AutoMergingRetriever(shared_index, **options)
+        AutoMergingRetriever(**{"index": shared_index, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"legs": [BM25()]}, "legs must be two or more strategies"),
+        ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LlamaIndex retriever, got 'vector'"),
+        ({"legs": LEGS, "weights": [1]}, "weights must be one for each of the 2 legs"),
+    ],
+)
+def test_bad_legs_are_refused_when_the_ensemble_is_made(shared_index: Index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        EnsembleRetriever(shared_index, **options)
 
 
 def leaf_retriever(index: Index, k: int) -> BaseRetriever:
@@ -144,9 +249,9 @@ def leaf_retriever(index: Index, k: int) -> BaseRetriever:
     return VectorStoreIndex.from_vector_store(store, embed_model=WordLlama()).as_retriever(similarity_top_k=k)
 
 
-@pytest.mark.parametrize("adapter", [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever])
+@pytest.mark.parametrize("adapter", BASED)
 async def test_a_vector_index_over_the_leaves_can_be_the_base(shared_index: Index, adapter):
-    inside = adapter(shared_index, candidates=8, similarity_top_k=20)
+    inside = adapter(shared_index, base=Vector(), candidates=8, similarity_top_k=20)
     outside = adapter(shared_index, base=leaf_retriever(shared_index, 8), candidates=8, similarity_top_k=20)
     for question in QUESTIONS:
         assert {n.node_id for n in outside.retrieve(question)} == {n.node_id for n in inside.retrieve(question)}
@@ -158,6 +263,149 @@ def test_the_base_is_asked_the_whole_bundle(shared_index: Index):
     bundle = QueryBundle(QUESTIONS[0], custom_embedding_strs=["an imagined answer"])
     assert AutoMergingRetriever(shared_index, base=base).retrieve(bundle) == []
     assert base.bundles == [bundle]
+    MultiQueryRetriever(shared_index, base=base, phrasings=["a", "b"]).retrieve(bundle)
+    assert base.bundles == [bundle, bundle, QueryBundle("a"), QueryBundle("b")]
+
+
+def test_our_own_retriever_can_be_the_base_with_its_scores(shared_index: Index):
+    outside = AutoMergingRetriever(shared_index, base=HybridRetriever(shared_index, similarity_top_k=8), candidates=8)
+    inside = AutoMergingRetriever(shared_index, candidates=8)
+    assert outside.retrieve(QUESTIONS[0]) == inside.retrieve(QUESTIONS[0])
+
+
+class Meeting(Stub):
+    """Comes back when another is asked too."""
+
+    threads = threading.Barrier(2)
+
+    def _retrieve(self, query_bundle):
+        self.threads.wait(5)
+        return self.nodes
+
+    async def _aretrieve(self, query_bundle):
+        async with asyncio.timeout(5):
+            await self.tasks.wait()
+        return self.nodes
+
+
+async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
+    first, second = leaf_nodes(shared_index)[:2]
+    legs = [Meeting([NodeWithScore(node=leaf)]) for leaf in (first, second)]
+    Meeting.tasks = asyncio.Barrier(2)
+    retriever = EnsembleRetriever(shared_index, legs=legs, constant=0, weights=[3, 1])
+    expected = [(first.text, 0.75 / 1), (second.text, 0.25 / 1)]
+    for found in (await retriever.aretrieve("x"), await asyncio.to_thread(retriever.retrieve, "x")):
+        assert [(n.text, n.score) for n in found] == expected
+
+
+def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
+    class Broken(BaseRetriever):
+        def _retrieve(self, query_bundle):
+            raise ConnectionError("the line is dead")
+
+    legs = [Broken(), BM25()]
+    with pytest.raises(ConnectionError, match="the line is dead"):
+        EnsembleRetriever(shared_index, legs=legs).retrieve(QUESTIONS[0])
+    patient = EnsembleRetriever(shared_index, legs=legs, on_failure="leave out", explain=True)
+    found = patient.retrieve(QUESTIONS[0])
+    assert [n.node_id for n in found] == [n.node_id for n in BM25Retriever(shared_index).retrieve(QUESTIONS[0])]
+    assert found[0].trace[-1].endswith("was left out: ConnectionError: the line is dead")
+
+
+async def test_phrasings_can_come_from_a_model(shared_index: Index):
+    llm = Rephrasing()
+    asked = MultiQueryRetriever(shared_index, llm=llm, count=2)
+    given = MultiQueryRetriever(shared_index, phrasings=["the dance of the bees", "what workers tell each other"])
+    assert asked.retrieve(QUESTIONS[0]) == given.retrieve(QUESTIONS[0])
+    assert await asked.aretrieve(QUESTIONS[0]) == given.retrieve(QUESTIONS[0])
+    assert len(llm.prompts) == 2
+    assert all(QUESTIONS[0] in prompt and "2 other phrasings" in prompt for prompt in llm.prompts)
+    with pytest.raises(InvalidArgument, match="llm must be a LlamaIndex LLM, got 'gpt'"):
+        MultiQueryRetriever(shared_index, llm="gpt")
+
+
+async def test_a_model_that_fails_leaves_the_question_itself_and_a_note(shared_index: Index):
+    retriever = MultiQueryRetriever(shared_index, llm=Rephrasing(fails=True), explain=True)
+    found = retriever.retrieve(QUESTIONS[0])
+    assert [n.node_id for n in found] == [n.node_id for n in HybridRetriever(shared_index).retrieve(QUESTIONS[0])]
+    for node in [*found, *await retriever.aretrieve(QUESTIONS[0])]:
+        assert node.trace[-1] == "no phrasings were generated: ConnectionError: the line is dead"
+
+
+def test_the_prompt_can_be_read_and_changed_as_elsewhere_in_llamaindex(shared_index: Index):
+    llm = Rephrasing()
+    retriever = MultiQueryRetriever(shared_index, llm=llm)
+    assert retriever.get_prompts()["prompt"].get_template() == retriever.prompt
+    partial = PromptTemplate("{count} ways to ask {question} in {language}").partial_format(language="Latin")
+    retriever.update_prompts({"prompt": partial, "of another": PromptTemplate("x")})
+    retriever.retrieve(QUESTIONS[0])
+    assert llm.prompts == [f"3 ways to ask {QUESTIONS[0]} in Latin"]
+    assert retriever.get_prompts()["prompt"].template_vars == ["count", "question"]
+    with pytest.raises(InvalidArgument, match=r"prompt must be a text with \{question\} and \{count\}"):
+        retriever.update_prompts({"prompt": PromptTemplate("Say it again.")})
+    assert retriever.prompt == "{count} ways to ask {question} in Latin"
+
+
+class Hearing(BaseEventHandler):
+    spans: list[str] = []  # noqa: RUF012 - pydantic copies it
+
+    @classmethod
+    def class_name(cls):
+        return "Hearing"
+
+    def handle(self, event, **kwargs):
+        if isinstance(event, LLMCompletionStartEvent):
+            self.spans.append(event.span_id)
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch):
+    """What LlamaIndex's instrumentation sees: the spans, and those in which a model was asked."""
+    root, seen, heard = get_dispatcher(), SimpleSpanHandler(), Hearing()
+    monkeypatch.setattr(root, "span_handlers", [*root.span_handlers, seen])
+    monkeypatch.setattr(root, "event_handlers", [*root.event_handlers, heard])
+    return seen, heard
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_instrumentation_shows_the_model_and_the_legs_within_the_retriever(shared_index: Index, spans, asynchronous):
+    seen, heard = spans
+    for retriever in (
+        MultiQueryRetriever(shared_index, llm=Rephrasing(), base=Stub([])),
+        EnsembleRetriever(shared_index, legs=[VectorRetriever(shared_index), Stub([])]),
+    ):
+        if asynchronous:
+            await retriever.aretrieve(QUESTIONS[0])
+        else:
+            retriever.retrieve(QUESTIONS[0])
+
+    above = {span.id_: span.parent_id for span in seen.completed_spans}
+
+    def path(span):
+        """The span and those it lies in, as far as retrievers and models go: each is ``Class.method-number``."""
+        names = [] if above[span] is None else path(above[span])
+        kind, _, method = span.partition("-")[0].partition(".")
+        return [*names, kind] if method in ("retrieve", "aretrieve", "complete", "acomplete") else names
+
+    paths = [tuple(path(span)) for span in above]
+    assert ("MultiQueryRetriever", "Stub") in paths
+    assert ("EnsembleRetriever", "VectorRetriever") in paths
+    assert ("EnsembleRetriever", "Stub") in paths
+    assert path(heard.spans[0])[:2] == ["MultiQueryRetriever", "Rephrasing"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_callback_manager_hears_of_the_model_within_the_retriever(shared_index: Index, asynchronous):
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    manager = CallbackManager([debug])
+    retriever = MultiQueryRetriever(shared_index, llm=Rephrasing(callback_manager=manager), callback_manager=manager)
+    if asynchronous:
+        await retriever.aretrieve(QUESTIONS[0])
+    else:
+        retriever.retrieve(QUESTIONS[0])
+    [retrieved] = debug.get_event_pairs(CBEventType.RETRIEVE)
+    asked = debug.get_event_pairs(CBEventType.LLM)
+    assert asked[0][0].id_ in debug._trace_map[retrieved[0].id_]
 
 
 def test_scores_of_the_base_count_where_it_has_them_and_ranks_where_not(shared_index: Index):
@@ -182,7 +430,7 @@ def test_a_base_that_returns_anything_else_is_refused_by_name(shared_index: Inde
 @pytest.mark.parametrize("adapter", EVERY)
 @pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "dist_based_score", "simple"])
 def test_a_fusion_accepts_our_retrievers(shared_index: Index, adapter, mode):
-    legs = [adapter(shared_index, similarity_top_k=3), VectorRetriever(shared_index, similarity_top_k=3)]
+    legs = [adapter(shared_index, similarity_top_k=3, **needed(adapter)), VectorRetriever(shared_index, similarity_top_k=3)]
     fusion = QueryFusionRetriever(legs, llm=MockLLM(), mode=mode, num_queries=1, use_async=False, similarity_top_k=4)
     found = fusion.retrieve(QUESTIONS[0])
     assert found[0].node.metadata["doc_id"] == "bees"

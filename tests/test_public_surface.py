@@ -1,36 +1,62 @@
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import subprocess
 import sys
 
 import pytest
+from langchain_core.retrievers import BaseRetriever
 
 import langchain_ext
 import leafspan
 import llamaindex_ext
+from langchain_ext.retriever import BasedRetriever
 
-RETRIEVERS = ["VectorRetriever", "ParentDocumentRetriever", "SentenceWindowRetriever", "AutoMergingRetriever"]
+RETRIEVERS = [
+    "VectorRetriever",
+    "BM25Retriever",
+    "HybridRetriever",
+    "ParentDocumentRetriever",
+    "SentenceWindowRetriever",
+    "AutoMergingRetriever",
+    "RelevantSegmentsRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "FilterRetriever",
+]
 
 
 def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
+        "View",
         "Document",
         "Passage",
         "Query",
         "Budget",
+        "F",
+        "Where",
         "Strategy",
         "Vector",
+        "BM25",
+        "Hybrid",
         "ParentDocument",
         "SentenceWindow",
         "AutoMerging",
+        "RelevantSegments",
+        "Ensemble",
+        "MultiQuery",
+        "Filter",
         "Outside",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
         "Cut",
         "Embedder",
+        "Analyzer",
+        "BM25Settings",
         "Added",
         "DocumentInfo",
         "Stats",
@@ -54,7 +80,7 @@ def test_the_core_offers_these_names():
 
 def test_both_adapters_offer_the_same_retrievers():
     assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
-    assert llamaindex_ext.__all__ == [*RETRIEVERS, "SpanNodeParser", "leaf_nodes", "splitter_from"]
+    assert llamaindex_ext.__all__ == [*RETRIEVERS, "NodeWithTrace", "SpanNodeParser", "leaf_nodes", "splitter_from"]
 
 
 @pytest.mark.parametrize("package", [leafspan, langchain_ext, llamaindex_ext])
@@ -63,14 +89,63 @@ def test_everything_public_is_there_and_documented(package):
         assert getattr(package, name).__doc__
 
 
+REQUIRED = "required"
+# What a host has words of its own for, and what a call of LlamaIndex has no place for: a filter, and so a policy for it.
+HOST_WORDS = {"similarity_top_k": "k"}
+ONLY_IN_LANGCHAIN = {"filter_policy": "replace"}
+
+
+def options_in_the_core(name):
+    """Defaults by option, less those that a retriever has its own way for: the model of a host, its base and its k."""
+    fields = dataclasses.fields(getattr(leafspan, name.removesuffix("Retriever")))
+    return {
+        field.name: REQUIRED if field.default is dataclasses.MISSING else field.default
+        for field in fields
+        if field.name not in ("base", "k", "generate", "agenerate")
+    }
+
+
+def options_in_langchain(name):
+    return {
+        option: REQUIRED if field.is_required() else field.default
+        for option, field in getattr(langchain_ext, name).model_fields.items()
+        if option not in BaseRetriever.model_fields
+    }
+
+
+def options_in_llamaindex(name):
+    parameters = [
+        parameter
+        for kind in getattr(llamaindex_ext, name).__mro__
+        if kind.__module__.startswith("llamaindex_ext.") and "__init__" in vars(kind)
+        for parameter in inspect.signature(kind.__init__).parameters.values()
+        if parameter.name != "self" and parameter.kind != parameter.VAR_KEYWORD
+    ]
+    return {
+        HOST_WORDS.get(each.name, each.name): REQUIRED if each.default is each.empty else each.default
+        for each in parameters
+    }
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_both_adapters_have_the_same_options_and_defaults(name):
+    assert options_in_langchain(name) == {**options_in_llamaindex(name), **ONLY_IN_LANGCHAIN}
+
+
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_adapters_have_the_options_and_defaults_of_the_core(name):
+    limits = {"index": REQUIRED, "k": None, "candidates": None, "budget": None, "where": None, "explain": False}
+    base = {"base": None} if issubclass(getattr(langchain_ext, name), BasedRetriever) else {}
+    model = {"llm": None} if name == "MultiQueryRetriever" else {}
+    assert options_in_llamaindex(name) == {**options_in_the_core(name), **limits, **base, **model}
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
+    files = [getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)]
+    assert files[0] == files[1]
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    core = {field: getattr(strategy(), field) for field in strategy.__slots__ if field not in ("base", "k")}
-    in_langchain = getattr(langchain_ext, name).model_fields
-    assert {field: in_langchain[field].default for field in core} == core
-    in_llamaindex = getattr(llamaindex_ext, name).__init__.__kwdefaults__
-    assert {field: in_llamaindex[field] for field in core} == core
+    assert strategy.__module__ == f"leafspan.strategies.{files[0]}"
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

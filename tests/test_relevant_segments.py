@@ -108,7 +108,7 @@ def test_at_the_scores_of_hybrid_runs_hold_what_it_finds(index: Index):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
+        ({"words": 0}, "words must be a whole number >= 1, got 0"),
         ({"max_words": 0}, "max_words must be a whole number >= 1, got 0"),
         ({"passage_words": 2.5}, "passage_words must be a whole number >= 1, got 2.5"),
         ({"run_words": -1}, "run_words must be a number >= 0, got -1"),

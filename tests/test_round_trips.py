@@ -1,13 +1,25 @@
-"""One search and at most one fetch, whatever the depth of the tree."""
+"""One search, and a fetch of what is ranked by id and of what is merged into, whatever the depth of the tree."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from leafspan import AutoMerging, HierarchicalSplitter, Index, ParentDocument, SentenceWindow, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Ensemble,
+    Filter,
+    HierarchicalSplitter,
+    Hybrid,
+    Index,
+    MultiQuery,
+    ParentDocument,
+    SentenceWindow,
+    Vector,
+)
 from leafspan.store.collection import Collection
 from tests.corpus import DOCUMENTS, QUESTIONS
 
@@ -26,35 +38,58 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
     return counted
 
 
-@pytest.mark.parametrize("parent_words", [(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)])
-@pytest.mark.parametrize(
-    ("strategy", "fetches"),
-    [
-        (Vector(), 0),
-        (SentenceWindow(), 1),
-        (ParentDocument(), 1),
-        (ParentDocument(level=None), 1),
-        (AutoMerging(threshold=0.2), 1),
-        (AutoMerging(threshold=0, max_words=None), 1),
-    ],
-    ids=str,
-)
-def test_one_search_and_at_most_one_fetch_at_any_depth(tmp_path: Path, calls, strategy, fetches, parent_words):
-    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(12, parent_words)) as index:
-        index.add(DOCUMENTS)
-        index.retrieve(QUESTIONS[0], strategy)
-        calls.clear()
-        index.retrieve(QUESTIONS[0], strategy, k=3, candidates=6)
-    assert calls == Counter({("kb.leaves", "query"): 1, ("kb.leaves", "get"): fetches}) - Counter()
+def traffic(queries: int, gets: int) -> Counter:
+    return +Counter({("kb.leaves", "query"): queries, ("kb.leaves", "get"): gets})
 
 
-def test_many_queries_make_one_search_and_one_fetch(index: Index, calls):
+COSTS = [
+    # strategy, searches, fetches
+    (Vector(), 1, 0),
+    (SentenceWindow(base=Vector()), 1, 1),
+    (ParentDocument(base=Vector()), 1, 1),
+    (ParentDocument(base=Vector(), level=None), 1, 1),
+    (AutoMerging(base=Vector(), threshold=0.2), 1, 1),
+    (AutoMerging(base=Vector(), threshold=0, max_words=None), 1, 1),
+    # Words are matched beside Chroma: only the leaves that are returned are fetched from it.
+    (BM25(), 0, 1),
+    (Hybrid(), 1, 1),
+    (Filter(), 0, 1),
+    (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1, 0),
+    (MultiQuery(phrasings=QUESTIONS), 1, 1),
+    (SentenceWindow(base=BM25()), 0, 2),
+    (SentenceWindow(), 1, 2),
+    (ParentDocument(level=None), 1, 2),
+    (AutoMerging(threshold=0.2), 1, 2),
+    (AutoMerging(threshold=0, max_words=None), 1, 2),
+    # Each leg has its own.
+    (Ensemble(legs=[BM25(), Vector()]), 1, 1),
+    (Ensemble(legs=[Hybrid(), AutoMerging(threshold=0.2)]), 2, 3),
+]
+
+
+@pytest.fixture(scope="module", params=[(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)], ids=len)
+def tree(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """The corpus under trees of several depths, with its words read already."""
+    folder = tmp_path_factory.mktemp("trees") / "kb"
+    with Index.open(folder, splitter=HierarchicalSplitter(12, request.param)) as opened:
+        opened.add(DOCUMENTS)
+        opened.retrieve(QUESTIONS[0], Hybrid())
+        yield opened
+
+
+@pytest.mark.parametrize(("strategy", "searches", "fetches"), COSTS, ids=repr)
+@pytest.mark.parametrize("query", [QUESTIONS[0], QUESTIONS], ids=["a query", "several"])
+def test_round_trips_at_any_depth(tree: Index, calls, strategy, searches, fetches, query):
     calls.clear()
-    index.retrieve(QUESTIONS, SentenceWindow(), candidates=4)
-    assert calls == Counter({("kb.leaves", "query"): 1, ("kb.leaves", "get"): 1})
+    tree.retrieve(query, strategy, k=3, candidates=6)
+    assert calls == traffic(searches, fetches)
 
 
 def test_nothing_is_fetched_where_nothing_is_missing(index: Index, calls):
+    index.retrieve(QUESTIONS[0], BM25())
     calls.clear()
-    index.retrieve(QUESTIONS[0], AutoMerging(threshold=1))
-    assert calls == Counter({("kb.leaves", "query"): 1})
+    index.retrieve(QUESTIONS[0], AutoMerging(base=Vector(), threshold=1))
+    assert calls == traffic(1, 0)
+    calls.clear()
+    index.retrieve(QUESTIONS[0], AutoMerging(threshold=1, fill_gaps=0))
+    assert calls == traffic(1, 1)

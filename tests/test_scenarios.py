@@ -9,8 +9,6 @@ import pytest
 import pytest_asyncio
 from chromadb.config import Settings
 
-import langchain_ext
-import llamaindex_ext
 from leafspan import Index, Passage
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.scenarios import SCENARIOS, Scenario
@@ -35,9 +33,9 @@ def any_index(request, tmp_path_factory, shared_index: Index, chroma_server: tup
         yield opened
 
 
-@pytest_asyncio.fixture
-async def async_index(any_index: Index, chroma_server: tuple[str, int]) -> AsyncIterator[Index]:
-    """The server's corpus again, behind Chroma's asynchronous client."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def async_index(chroma_server: tuple[str, int]) -> AsyncIterator[Index]:
+    """The corpus on the server, behind Chroma's asynchronous client."""
     host, port = chroma_server
     client = await chromadb.AsyncHttpClient(host=host, port=port, settings=Settings(**QUIET))
     opened = await Index.aopen(client=client, name="scenarios", splitter=SPLITTER)
@@ -83,17 +81,17 @@ def seen_in_llamaindex(nodes) -> list[tuple[Any, ...]]:
     ]
 
 
-def in_langchain(index: Index, scenario: Scenario):
-    return getattr(langchain_ext, scenario.adapter)(index=index, **scenario.options, **scenario.limits)
-
-
-def in_llamaindex(index: Index, scenario: Scenario):
-    limits = {{"k": "similarity_top_k"}.get(name, name): value for name, value in scenario.limits.items()}
-    return getattr(llamaindex_ext, scenario.adapter)(index, **scenario.options, **limits)
+answers: dict[tuple[Index, str], list[list[Passage]]] = {}
 
 
 def ask(index: Index, scenario: Scenario) -> list[list[Passage]]:
-    return [index.retrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS]
+    """What the core finds, one question after another; asked once, and compared with many times."""
+    if (index, scenario.name) not in answers:
+        view = scenario.view(index)
+        answers[index, scenario.name] = [
+            view.retrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS
+        ]
+    return answers[index, scenario.name]
 
 
 @every_scenario
@@ -123,19 +121,20 @@ def test_every_kind_of_client_gives_the_same(any_index: Index, shared_index: Ind
 
 @every_scenario
 def test_a_batch_gives_what_single_queries_give(any_index: Index, scenario: Scenario):
-    together = any_index.retrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+    together = scenario.view(any_index).retrieve(QUESTIONS, scenario.strategy, **scenario.limits)
     assert [*map(shown, together)] == [*map(shown, ask(any_index, scenario))]
 
 
 @every_scenario
 async def test_asynchronous_retrieval_gives_the_same(any_index: Index, scenario: Scenario):
-    calls = [any_index.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS]
+    view = scenario.view(any_index)
+    calls = [view.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS]
     assert [*map(shown, await asyncio.gather(*calls))] == [*map(shown, ask(any_index, scenario))]
 
 
 @every_scenario
 def test_langchain_gives_the_same(any_index: Index, scenario: Scenario):
-    retriever = in_langchain(any_index, scenario)
+    retriever = scenario.in_langchain(any_index)
     expected = [shown(passages) for passages in ask(any_index, scenario)]
     assert [seen_in_langchain(retriever.invoke(question)) for question in QUESTIONS] == expected
     assert [*map(seen_in_langchain, retriever.batch(QUESTIONS))] == expected
@@ -143,32 +142,43 @@ def test_langchain_gives_the_same(any_index: Index, scenario: Scenario):
 
 @every_scenario
 async def test_langchain_gives_the_same_asynchronously(any_index: Index, scenario: Scenario):
-    retriever = in_langchain(any_index, scenario)
+    retriever = scenario.in_langchain(any_index)
     expected = [shown(passages) for passages in ask(any_index, scenario)]
     assert [*map(seen_in_langchain, await retriever.abatch(QUESTIONS))] == expected
 
 
 @every_scenario
 def test_llamaindex_gives_the_same(any_index: Index, scenario: Scenario):
-    retriever = in_llamaindex(any_index, scenario)
+    retriever = scenario.in_llamaindex(any_index)
     expected = [shown(passages) for passages in ask(any_index, scenario)]
     assert [seen_in_llamaindex(retriever.retrieve(question)) for question in QUESTIONS] == expected
 
 
 @every_scenario
 async def test_llamaindex_gives_the_same_asynchronously(any_index: Index, scenario: Scenario):
-    retriever = in_llamaindex(any_index, scenario)
+    retriever = scenario.in_llamaindex(any_index)
     expected = [shown(passages) for passages in ask(any_index, scenario)]
     answers = await asyncio.gather(*(retriever.aretrieve(question) for question in QUESTIONS))
     assert [*map(seen_in_llamaindex, answers)] == expected
 
 
 @every_scenario
+@pytest.mark.asyncio(loop_scope="module")
 async def test_an_asynchronous_client_gives_the_same(async_index: Index, shared_index: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(shared_index, scenario)]
-    together = await async_index.aretrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+    together = await scenario.view(async_index).aretrieve(QUESTIONS, scenario.strategy, **scenario.limits)
     assert [*map(shown, together)] == expected
-    langchain = in_langchain(async_index, scenario)
+    langchain = scenario.in_langchain(async_index)
     assert [*map(seen_in_langchain, await langchain.abatch(QUESTIONS))] == expected
-    llamaindex = in_llamaindex(async_index, scenario)
+    llamaindex = scenario.in_llamaindex(async_index)
     assert [seen_in_llamaindex(await llamaindex.aretrieve(question)) for question in QUESTIONS] == expected
+
+
+@every_scenario
+def test_both_adapters_explain_what_the_core_explains(shared_index: Index, scenario: Scenario):
+    langchain = scenario.in_langchain(shared_index, explain=True)
+    llamaindex = scenario.in_llamaindex(shared_index, explain=True)
+    for question, passages in zip(QUESTIONS, ask(shared_index, scenario), strict=True):
+        expected = [passage.trace.explain() for passage in passages]
+        assert [document.metadata["trace"] for document in langchain.invoke(question)] == expected
+        assert [node.trace for node in llamaindex.retrieve(question)] == expected

@@ -2,16 +2,19 @@
 
 Each leaf that was looked at is weighed against the others and against the case that none holds the answer:
 
-    p(leaf) = exp(a * fused(leaf)) / (sum of exp(a * fused) over all leaves + exp(b - c * share))
+    p(leaf) = exp(a * fused(leaf)) / (sum of exp(a * fused) over all leaves + exp(b - c * share) + exp(d))
 
 ``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: where even the
-best match lacks most of the question's rare words, the answer is likely not there at all. So the probabilities of one
-question add up to the probability that the index holds an answer, and they leave the order of the leaves as it is. Vectors
-come in by ``fused`` alone, whose scale does not depend on the embedder.
+best match lacks most of the question's rare words, the answer is likely not there at all. ``exp(d)`` is the doubt that
+stays where no word is lacking. So the probabilities of one question add up to the probability that the index holds an
+answer, and they leave the order of the leaves as it is. Of several leaves that hold the answer each gets its part: a
+probability is that of being the one, not one among others. Vectors come in by ``fused`` alone, whose scale does not depend
+on the embedder.
 
-The three numbers were fitted by maximum likelihood (a softmax with a null class: multinomial logistic regression) on
-questions of three sets, with as many questions of other sets that the documents say nothing about. ``python
-benchmarks/calibration.py`` prints how reliable they are on other questions.
+The four numbers were fitted by maximum likelihood (a softmax with a null class: multinomial logistic regression; of a
+question with an answer, the likelihood of all leaves together that hold it) on questions of three sets, with as many
+questions of other sets that the documents say nothing about. ``python benchmarks/calibration.py`` prints how reliable they
+are on other questions, and with ``--fit`` fits them anew.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import exp, fsum
 
-SHARPNESS = 7.1  # a
-ABSENCE = 16.6  # b
-COVERAGE = 34.0  # c
+SHARPNESS = 7.8  # a
+ABSENCE = 15.9  # b
+COVERAGE = 25.6  # c
+DOUBT = 6.4  # d
 
 EMBEDDER = "WordLlama(l2_supercat_256)"
 """What the numbers were fitted with."""
@@ -43,4 +47,4 @@ def answerable(share: float, total: float) -> float:
 
 
 def _absence(share: float) -> float:
-    return exp(ABSENCE - COVERAGE * share)
+    return exp(ABSENCE - COVERAGE * share) + exp(DOUBT)

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from leafspan import AutoMerging, Vector
+from leafspan import BM25, AutoMerging, F, Vector
 from leafspan.engine import run
+from leafspan.mirror import following, segment
 from leafspan.store.changes import ChangeFile
 from leafspan.store.collection import Collection
 from tests.durability.versions import ALL, broken, document, open_index, text_of
@@ -64,8 +65,41 @@ def die_before_step(number: int) -> None:
     ChangeFile.advance = counted_advance  # type: ignore[method-assign]
 
 
+def die_before_file_step(number: int) -> None:
+    """Kill this process before that step of writing a mirror: begin a file, go on, rename it, or remove one."""
+    steps = iter(range(number))
+
+    def step() -> None:
+        if next(steps, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    pieces, replace_file, unlink = segment._pieces, os.replace, Path.unlink
+
+    def counted_pieces(written: Any) -> Any:
+        for place, piece in enumerate(pieces(written)):
+            if place in (0, 3):
+                step()
+            yield piece
+
+    def counted_replace(source: Any, target: Any) -> None:
+        step()
+        replace_file(source, target)
+
+    def counted_unlink(self: Path, missing_ok: bool = False) -> None:
+        if self.suffix == ".segment":
+            step()
+        unlink(self, missing_ok)
+
+    segment._pieces = counted_pieces
+    os.replace = counted_replace  # type: ignore[assignment]
+    Path.unlink = counted_unlink  # type: ignore[method-assign]
+
+
 def write(job: dict[str, Any]) -> None:
-    """Add and delete documents; with ``handshake``, say when ready and wait to be told; with ``die``, be killed."""
+    """Add and delete documents, and bring the mirrors up to it (``mirror``).
+
+    With ``handshake``, say when ready and wait to be told; with ``die`` or ``die_at_file``, be killed.
+    """
     index = open_index(job["place"])
     if "batch" in job:
         index._store.batch = job["batch"]
@@ -78,6 +112,12 @@ def write(job: dict[str, Any]) -> None:
         index.add([document(*each) for each in job["add"]])
     if "delete" in job:
         index.delete(job["delete"])
+    if job.get("mirror"):
+        following._MOST_SEGMENTS = 3
+        if "die_at_file" in job:
+            die_before_file_step(job["die_at_file"])
+        index.retrieve("anything", BM25())
+        index.retrieve("anything", Vector(), where=F("version") < 2)
     say("done")
 
 
@@ -149,6 +189,35 @@ def read(job: dict[str, Any]) -> None:
     say(json.dumps({"looks": looks, "failures": failures[:_SHOWN]}))
 
 
+def ask(job: dict[str, Any]) -> None:
+    """Ask by words all the time, until told to stop; say what was wrong, and what is found at last."""
+    following._MOST_SEGMENTS = 2
+    index = open_index(job["place"])
+    versions = range(1, job["versions"] + 1)
+    texts = {name: {None: None} | {version: document(name, version).text for version in versions} for name in job["names"]}
+    stop = threading.Event()
+
+    def listen() -> None:
+        hear()
+        stop.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    say("open")
+    failures: list[str] = []
+    looks = 0
+    last = False
+    while not last:
+        last = stop.is_set()
+        passages = index.retrieve("which sentence number", BM25(), k=ALL, candidates=ALL)
+        failures += broken(passages, texts)
+        near = index.retrieve("anything", Vector(), k=ALL, candidates=ALL, where=F("version") != 0)
+        failures += broken(near, texts)
+        looks += 1
+    found = [(passage.document_id, passage.start, passage.text) for passage in passages]
+    last_texts = [(name, text) for name, _, text in sorted(found)]
+    say(json.dumps({"looks": looks, "failures": failures[:_SHOWN], "last": last_texts}))
+
+
 def look(index: Any, states: list[dict[str, Any]], told: dict[str, int]) -> list[str]:
     """One look at the index in every way; what was wrong with it."""
     failures = []
@@ -177,4 +246,4 @@ def allowed(states: list[dict[str, Any]], since: int, until: int) -> dict[str, d
 
 if __name__ == "__main__":
     told = json.loads(sys.argv[1])
-    {"write": write, "breed": breed, "create": create, "hold": hold, "read": read}[told["job"]](told)
+    {"write": write, "breed": breed, "create": create, "hold": hold, "read": read, "ask": ask}[told["job"]](told)

@@ -18,9 +18,11 @@ from leafspan.values import Passage
 
 
 def query(
-    question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
+    question: Annotated[str, typer.Argument(help="The question; the strategy filter needs none.", show_default=False)] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
-    strategy: Annotated[str, typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.")] = "auto-merging",
+    strategy: Annotated[
+        str, typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.")
+    ] = "relevant-segments",
     k: Annotated[
         int | None, typer.Option("-k", help="Passages at most; 5 by default, or any number where there is a budget.")
     ] = None,
@@ -29,7 +31,7 @@ def query(
         int | None, typer.Option(help="Leaves looked at before merging; by default 4 * k and at least 24.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(help="A filter of Chroma's on the metadata, as JSON.", metavar="JSON")
+        str | None, typer.Option(help="A filter on the metadata, in Chroma's dialect or in Haystack's.", metavar="JSON")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why each passage was returned.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leafspan.errors import InvalidArgument
-from leafspan.strategies import AutoMerging, ParentDocument, SentenceWindow, Strategy, Vector
+from leafspan.strategies import (
+    BM25,
+    AutoMerging,
+    Filter,
+    Hybrid,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +29,17 @@ class Named:
 
 STRATEGIES = {
     "vector": Named(Vector(), "the nearest leaves, as they are", "VectorRetriever"),
+    "bm25": Named(BM25(), "the leaves with the question's words", "BM25Retriever"),
+    "hybrid": Named(Hybrid(), "words and vectors at once, and a bonus for neighbours", "HybridRetriever"),
     "parent-document": Named(ParentDocument(), "search small, return the parent", "ParentDocumentRetriever"),
     "sentence-window": Named(SentenceWindow(), "each hit with what stands around it", "SentenceWindowRetriever"),
     "auto-merging": Named(AutoMerging(), "hits that stand close together become their parent", "AutoMergingRetriever"),
+    "relevant-segments": Named(
+        RelevantSegments(), "as much relevance as fits into the budget, in runs", "RelevantSegmentsRetriever"
+    ),
+    "filter": Named(
+        Filter(), "what matches the filter, in the order of the texts; no question is needed", "FilterRetriever"
+    ),
 }
 
 

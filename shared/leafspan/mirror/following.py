@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _GROUP = 20_000  # leaves read and made into a segment at a time
 _MOST_SEGMENTS = 8
 _FACTOR = 2  # so many times as large as the smaller ones together a segment may be that is merged with them
+_PATIENCE = 4  # changes, after which segments are merged and removed in any case
 _MOST_SPLITS = 20  # of groups some of whose documents have gone
 _WORTH_SHOWING = 5_000  # leaves to be made, from which on a bar is shown
 _POLL_SECONDS = 0.005
@@ -66,6 +67,7 @@ class Mirror:
         self._recipe = recipe
         self._held: list[Held] | None = None
         self._mirrored: Mirrored | None = None
+        self._untidied = 0  # changes since segments were merged and removed
         self._mutex = threading.Lock()
 
     def current(self, reader: Reader) -> Flow[Mirrored]:
@@ -87,7 +89,11 @@ class Mirror:
             if missing:
                 yield from self._make(reader.unscoped(), missing)
                 mirrored = yield Call(self._mirror, (catalogue,))
-            mirrored = yield Call(self._tidy, (mirrored,), finish=True)
+            # To one who is behind, what was made since looks dead. But it cannot always be told, nor wait for ever.
+            self._untidied += 1
+            if not reader.overtaken or self._untidied > _PATIENCE:
+                mirrored = yield Call(self._tidy, (mirrored,), finish=True)
+                self._untidied = 0
             self._mirrored = mirrored
             return mirrored  # type: ignore[no-any-return]
         finally:
@@ -108,15 +114,19 @@ class Mirror:
             if missing and self._shelf.robbed:
                 warnings.warn(f"{self._shelf} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
         elif missing and self._shelf.folder is not None:
-            self._held = held = self._shelf.read(held)  # another process may have made it
-            mirrored = self._mirror(catalogue)
+            before, self._held = held, self._shelf.read(held)  # another process may have made it
+            held = self._held
+            if set(held) != set(before):
+                mirrored = self._mirror(catalogue)
+                missing = mirrored.missing()
+            elif held != before:
+                mirrored = self._mirror(catalogue)  # in the order of those who read it
             lost = self._shelf.lost([each for each, live in zip(held, mirrored.live, strict=True) if live])
             if lost:
                 warnings.warn(f"{self._shelf} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
                 again = {each: self._shelf.keep(Segment(each.documents, each.arrays)) for each in lost}
                 self._held = [again.get(each, each) for each in held]
                 mirrored = self._mirror(catalogue)
-            missing = mirrored.missing()
         return mirrored, missing
 
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
@@ -159,8 +169,7 @@ class Mirror:
         assert held is not None
         if all(mirrored.live) and not _to_merge(mirrored.live, held):
             return mirrored
-        # What was read a moment ago may be newer than this catalogue: it is judged when the catalogue is, too.
-        dead = [each for each, live in zip(held, mirrored.live, strict=True) if not live and self._shelf.is_settled(each)]
+        dead = [each for each, live in zip(held, mirrored.live, strict=True) if not live]
         self._held = held = [each for each in held if each not in dead]
         mirrored = self._mirror(mirrored.catalogue)
         places = _to_merge(mirrored.live, held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,21 @@ class Held:
         self.starts = list(accumulate(self.sizes, initial=0))[:-1]
         self.leaves = sum(self.sizes)
         self.place = {document_id: place for place, (document_id, _, _) in enumerate(segment.documents)}
+        self._current: tuple[Catalogue | None, list[bool]] = (None, [])
+
+    def current(self, catalogue: Catalogue) -> list[bool]:
+        """Which of the documents are there in this version; it is asked several times of one catalogue."""
+        known = self._current
+        if known[0] is not catalogue:
+            rows = catalogue.rows
+            known = self._current = (
+                catalogue,
+                [
+                    (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves
+                    for document_id, version, leaves in self.documents
+                ],
+            )
+        return known[1]
 
 
 class Mirrored:
@@ -51,16 +66,17 @@ class Mirrored:
         self.leaves = self._begins.pop()
         self._counts: list[list[bool]] = []  # by segment, of its documents
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
-        rows = catalogue.rows
         for number, each in enumerate(self._held):
-            counts = [
-                (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves
-                for document_id, version, leaves in each.documents
-            ]
+            counts = each.current(catalogue)
             for earlier, counted in zip(self._held[:number], self._counts, strict=True):
-                for place in [place for place, counts_here in enumerate(counts) if counts_here]:
-                    there = earlier.place.get(each.documents[place][0])
-                    if there is not None and counted[there]:
+                both = [
+                    each.place[document_id]
+                    for document_id in each.place.keys() & earlier.place.keys()
+                    if counted[earlier.place[document_id]]
+                ]
+                if both:
+                    counts = list(counts)
+                    for place in both:
                         counts[place] = False
             mask = None if all(counts) else np.repeat(np.array(counts, bool), each.sizes)
             self.parts.append((each.arrays, mask))
@@ -78,7 +94,10 @@ class Mirrored:
         rows = [row for row in self.catalogue.rows.values() if row.version is not None and row.leaves]
         if sum(row.leaves for row in rows) == sum(self.live):
             return []
-        return [row for row in rows if self._find(row.document_id) is None]
+        here: set[str] = set()
+        for held, counts in zip(self._held, self._counts, strict=True):
+            here.update(compress(held.place, counts))
+        return [row for row in rows if row.document_id not in here]
 
     def leaf(self, row: int) -> tuple[str, str, int]:
         """Document, version and ordinal of a leaf."""

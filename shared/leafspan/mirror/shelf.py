@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 import warnings
@@ -27,7 +28,6 @@ class Shelf:
         self.folder = folder
         self.robbed = False  # there is a folder, but nothing in it
         self._useless: set[Path] = set()  # what lies there and is not wanted, but cannot be removed
-        self._new: set[Path] = set()
         self._lost: set[Path] = set()
 
     def __str__(self) -> str:
@@ -41,14 +41,13 @@ class Shelf:
         """
         if self.folder is None:
             return list(held)
-        if not held:
-            self._sweep()
+        if not held and self._sweep():
+            self._close()
+        self.robbed = self._is_empty()
         known = {each.path: each for each in held if each.path is not None}
         found: dict[Path, Held] = {}
-        every: list[Path] = []
         for _ in range(_ATTEMPTS):
-            every = self._paths()
-            paths = [path for path in every if path not in self._useless]
+            paths = [path for path in self._paths() if path not in self._useless]
             found = {path: known[path] for path in paths if path in known}
             vanished = False
             for path in paths:
@@ -62,8 +61,6 @@ class Shelf:
                         self._unlink(path)
             if not vanished:
                 break
-        self.robbed = not every and self.folder_exists
-        self._new = set(found) - {each.path for each in held if each.path} if held else set()
         in_order = sorted(found.items(), key=lambda item: (-item[1].leaves, item[0].name))
         gone = [each for each in held if each.path is not None and each.path not in found]
         return [each for each in held if each.path is None] + [each for _, each in in_order] + gone
@@ -74,7 +71,7 @@ class Shelf:
         A process that merges leaves its own file in their place, and what it has left out will not count any more when
         the catalogue is read again: so while there are other files they are given the benefit of the doubt once.
         """
-        gone = [each for each in held if each.path is not None and not each.path.exists()]
+        gone = [each for each in held if each.path is not None and not os.path.exists(each.path)]
         lost = [each for each in gone if self.robbed or not self.folder_exists or each.path in self._lost]
         self._lost = {each.path for each in gone if each.path is not None}
         return lost
@@ -82,11 +79,7 @@ class Shelf:
     @property
     def folder_exists(self) -> bool:
         """Whether there is a folder."""
-        return self.folder is not None and self.folder.is_dir()
-
-    def is_settled(self, held: Held) -> bool:
-        """False for a file that another process has made since this one looked before."""
-        return held.path not in self._new
+        return self.folder is not None and os.path.isdir(self.folder)
 
     def keep(self, segment: Segment) -> Held:
         """Write the segment to a file, and hold what lies there: arrays in files take no memory of ours."""
@@ -115,8 +108,7 @@ class Shelf:
             self._unlink(path)
         if self.folder is not None and paths:
             self._sweep()
-            with suppress(OSError):
-                self.folder.rmdir()  # if it is empty, which then is as it should be
+            self._close()
 
     def _paths(self) -> list[Path]:
         assert self.folder is not None
@@ -131,11 +123,28 @@ class Shelf:
         except OSError:
             self._useless.add(path)
 
-    def _sweep(self) -> None:
-        """Remove what killed writers have left behind; what a living one is writing grows."""
+    def _is_empty(self) -> bool:
         assert self.folder is not None
+        try:
+            return not any(self.folder.iterdir())
+        except OSError:
+            return False
+
+    def _sweep(self) -> bool:
+        """Remove what killed writers have left behind; what a living one is writing grows. Whether there was any."""
+        assert self.folder is not None
+        before = time.time() - _ABANDONED_SECONDS
+        swept = False
         with suppress(OSError):
             for path in self.folder.iterdir():
                 with suppress(OSError):
-                    if path.name.endswith(UNFINISHED) and path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    if path.name.endswith(UNFINISHED) and path.stat().st_mtime < before:
                         path.unlink()
+                        swept = True
+        return swept
+
+    def _close(self) -> None:
+        """Remove the folder if nothing is in it: so an empty one has been robbed."""
+        assert self.folder is not None
+        with suppress(OSError):
+            self.folder.rmdir()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from leafspan.mirror.mirrored import Part
 
+_BATCH = 2_000  # vectors that are held as they come, an object each
+
 
 class VectorCopy:
     """Copies the vectors, each made to be of length 1."""
@@ -23,8 +25,14 @@ class VectorCopy:
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
-        vectors = yield from reader.fetch_vectors(ids)
-        return (yield Call(_matrix, ([vectors[id_] for id_ in ids],)))  # type: ignore[no-any-return]
+        import numpy as np
+
+        pieces = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            vectors = yield from reader.fetch_vectors(some)
+            pieces.append((yield Call(_matrix, ([vectors[id_] for id_ in some],))))
+        return {"vectors": np.concatenate(pieces)}
 
     def merge(self, parts: Sequence[Part]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
@@ -34,10 +42,10 @@ class VectorCopy:
         return {"vectors": np.concatenate(kept)}
 
 
-def _matrix(vectors: Sequence[Any]) -> dict[str, NDArray[Any]]:
+def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:
     import numpy as np
 
-    return {"vectors": unit(np.asarray(vectors, dtype=np.float32))}
+    return unit(np.asarray(vectors, dtype=np.float32))
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from leafspan.mirror.mirrored import Part
 
+_BATCH = 1_000  # leaves whose texts are held at a time
+
 
 class WordPostings:
     """Makes the postings of leaves: the terms of their title, their headings and their text."""
@@ -35,13 +37,17 @@ class WordPostings:
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
-        texts = yield from reader.fetch(ids)
         heads = [head for row in rows for head in indexed_heads(row.title, row.sections, row.leaves)]
-        return (yield Call(self._build, ([f"{head}\n{texts[id_]}" for head, id_ in zip(heads, ids, strict=True)],)))  # type: ignore[no-any-return]
+        terms: list[list[str]] = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            texts = yield from reader.fetch(some)
+            terms += yield Call(self._terms, (heads[start : start + _BATCH], [texts[id_] for id_ in some]))
+        return (yield Call(build_postings, (terms,)))  # type: ignore[no-any-return]
 
     def merge(self, parts: Sequence[Part]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         return merge_postings(parts)
 
-    def _build(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-        return build_postings(to_terms(self._analyzer, texts))
+    def _terms(self, heads: Sequence[str], texts: Sequence[str]) -> list[list[str]]:
+        return to_terms(self._analyzer, [f"{head}\n{text}" for head, text in zip(heads, texts, strict=True)])

@@ -66,6 +66,11 @@ class Reader:
         reader.scope = None
         return reader
 
+    @property
+    def overtaken(self) -> bool:
+        """Whether somebody has written since; True where that cannot be told."""
+        return self._has_changed()
+
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, whatever the scope."""
         if self._known is None:

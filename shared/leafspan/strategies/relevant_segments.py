@@ -27,19 +27,19 @@ class RelevantSegments:
     words each, the best one is found, exactly; and of all prices the lowest at which the runs fit the budget. What is left
     of the budget is filled with the best of the other leaves. Best first, by the best leaf in each run, whose score it has.
 
-    The budget decides how long the runs are: it is that of the call, or ``budget`` words where that is set, or else
+    The budget decides how long the runs are: it is that of the call, or so many ``words`` where they are set, or else
     ``passage_words`` for each of the ``k`` passages asked for. Leaves that are not in it come last, one by one, where more
     is asked for.
 
     Known from dsRAG as relevant segment extraction, there greedy and with a fixed cost.
 
     Raises:
-        InvalidArgument: if ``base`` finds longer spans than leaves, ``budget``, ``max_words`` or ``passage_words`` is not
+        InvalidArgument: if ``base`` finds longer spans than leaves, ``words``, ``max_words`` or ``passage_words`` is not
             positive, or ``run_words`` is negative.
     """
 
     base: Strategy = field(default_factory=Hybrid)
-    budget: int | None = None
+    words: int | None = None
     max_words: int | None = 300
     run_words: float = 30
     passage_words: int = 75
@@ -48,8 +48,8 @@ class RelevantSegments:
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        if self.budget is not None:
-            whole("budget", self.budget, 1)
+        if self.words is not None:
+            whole("words", self.words, 1)
         if self.max_words is not None:
             whole("max_words", self.max_words, 1)
         whole("passage_words", self.passage_words, 1)
@@ -58,7 +58,7 @@ class RelevantSegments:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
-        budget = self.budget or reach.words or self.passage_words * (reach.k or _LEAST)
+        budget = self.words or reach.words or self.passage_words * (reach.k or _LEAST)
         candidates = max(reach.candidates, _LEAST + budget // _WORDS_A_LEAF)
         results = yield from self.base.retrieve(queries, replace(reach, candidates=candidates))
         return [best_runs(hits, budget, max_words=self.max_words, run_words=self.run_words) for hits in results]

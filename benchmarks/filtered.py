@@ -1,0 +1,228 @@
+"""Filtered search beside Chroma's own, on the same collection: ``python benchmarks/filtered.py [--leaves N] [--server]``.
+
+Documents of twenty leaves, their vectors in clusters. Filters match 100, 10, 1 and 0.1 % of the documents. Each query is
+asked through ``index.retrieve``, deciding the filter included, and as Chroma's ``query(where=...)`` for as many results
+with their texts and metadata, in turns. "Fresh" is a filter that was never asked before, "again" the same one each time.
+Recall is the share of the exact answer that is found. Ends with 1 where a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import numpy as np
+from numpy.typing import NDArray
+
+from leafspan import Document, F, HierarchicalSplitter, Index, Query, Vector
+from leafspan.embedding import PROBE
+
+try:
+    from leafspan.strategies import Hybrid
+except ImportError:  # it is being written
+    Hybrid = None
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the server that the tests start
+
+CANDIDATES = 24
+LEAVES = 20  # a document
+DIMENSIONS = 256
+SHARES = {"100 %": 1.0, "10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001}
+BOUNDS = {"100 %": 5.0, "10 %": 5.0, "1 %": 2.0, "0.1 %": 10.0}  # times as fast as Chroma
+
+
+@dataclass
+class Bench:
+    """An index, the Chroma collection that its leaves are in, and their vectors in the order of documents."""
+
+    index: Index
+    collection: Any
+    vectors: NDArray[np.float32]
+    documents: int
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Documents from ``first`` on, up to ``last``, in our language and in Chroma's."""
+
+    ours: Any
+    theirs: dict[str, Any]
+    first: int
+    last: int
+
+
+def make_vectors(documents: int) -> NDArray[np.float32]:
+    """Unit vectors: the cosine of two of one document is about 0.33, of one topic 0.17, like WordLlama's of real text."""
+    generator = np.random.default_rng(3)
+    topics = generator.standard_normal((300, DIMENSIONS))
+    centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))
+    vectors = 0.5 * np.repeat(centres, LEAVES, axis=0) + generator.standard_normal((documents * LEAVES, DIMENSIONS))
+    unit: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def make_documents(documents: int) -> Iterator[Document]:
+    """Each leaf a sentence that begins with its number; words come as often as in real text (Zipf)."""
+    generator = np.random.default_rng(5)
+    for number in range(documents):
+        words = generator.zipf(1.3, (LEAVES, 16)) % 50_000
+        sentences = [f"Leaf {number * LEAVES + i} {' '.join(f'w{w}' for w in row)}." for i, row in enumerate(words)]
+        groups = {"all": "yes", "tenth": number % 10, "hundredth": number % 100, "thousandth": number % 1000}
+        yield Document(f"d{number}", " ".join(sentences), metadata={"number": number, **groups})
+
+
+def build(place: Path | None, client: Any, leaves: int) -> Bench:
+    """An index whose embedder looks up the number in a leaf's text."""
+    documents = leaves // LEAVES
+    vectors = make_vectors(documents)
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        return np.array([vectors[0] if text == PROBE else vectors[int(text.split()[1])] for text in texts])
+
+    splitter = HierarchicalSplitter(leaf_words=20, parent_words=(100,))
+    index = Index.open(place, client=client, embedder=embed, splitter=splitter, cache=place and place.parent / "cache")
+    index.add(make_documents(documents), progress=False)
+    if (found := index.stats().leaves) != documents * LEAVES:
+        raise AssertionError(f"every sentence must be a leaf: {documents * LEAVES} sentences, {found} leaves")
+    return Bench(index, index.client.get_collection("kb.leaves", embedding_function=None), vectors, documents)
+
+
+def fresh_filters(bench: Bench, share: float, count: int) -> list[Filter]:
+    """Ranges of documents that are all different."""
+    if share == 1.0:
+        bounds = [(-1 - i, 2 * bench.documents + i) for i in range(count)]
+    else:
+        wide = max(1, round(share * bench.documents))
+        firsts = np.random.default_rng(9).permutation(bench.documents - wide)[:count]
+        bounds = [(int(first), int(first) + wide) for first in firsts]
+    return [
+        Filter(
+            (F("number") >= first) & (F("number") < last),
+            {"$and": [{"number": {"$gte": first}}, {"number": {"$lt": last}}]},
+            max(first, 0),
+            min(last, bench.documents),
+        )
+        for first, last in bounds
+    ]
+
+
+KEYS = {1.0: ("all", "yes"), 0.1: ("tenth", 3), 0.01: ("hundredth", 3), 0.001: ("thousandth", 3)}
+
+
+def seconds(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
+    """The median of each, asked in turns."""
+    times: list[list[float]] = [[] for _ in work]
+    for number in range(count):
+        for place, function in enumerate(work):
+            started = time.perf_counter()
+            function(number)
+            times[place].append(time.perf_counter() - started)
+    return [statistics.median(each[2:]) for each in times]
+
+
+def measure(bench: Bench, queries: int) -> bool:
+    """Print a line for each share and way of asking; whether all bounds hold."""
+    generator = np.random.default_rng(7)
+    near = generator.integers(0, len(bench.vectors), queries)
+    asked = bench.vectors[near] + generator.standard_normal((queries, DIMENSIONS)).astype(np.float32) / DIMENSIONS**0.5
+    words = [f"w{a} w{b} w{c}" for a, b, c in generator.zipf(1.3, (queries, 3)) % 50_000]
+    holds = True
+
+    def ours(strategy: Any, where: Any, text: bool) -> Callable[[int], list[int]]:
+        def ask(i: int) -> list[int]:
+            query = Query(words[i], tuple(asked[i].tolist())) if text else asked[i]
+            found = bench.index.retrieve(query, strategy, k=CANDIDATES, candidates=CANDIDATES, where=where(i))
+            return [int(passage.text.split()[1]) for passage in found]
+
+        return ask
+
+    def theirs(where: Any) -> Callable[[int], list[int]]:
+        def ask(i: int) -> list[int]:
+            include = ["documents", "metadatas", "distances"]
+            found = bench.collection.query(asked[i], n_results=CANDIDATES, where=where(i), include=include)
+            return [int(text.split()[1]) for text in found["documents"][0]]
+
+        return ask
+
+    for name, share in SHARES.items():
+        filters = fresh_filters(bench, share, queries)
+        key, value = KEYS[share]
+        ways = {
+            "fresh": (lambda i, f=filters: f[i].ours, lambda i, f=filters: f[i].theirs),
+            "again": (lambda i, k=key, v=value: F(k) == v, lambda i, k=key, v=value: {k: v}),
+        }
+        for way, (our_where, their_where) in ways.items():
+            asks = [theirs(their_where), ours(Vector(), our_where, False)]
+            if Hybrid is not None:
+                asks.append(ours(Hybrid(), our_where, True))
+            times = seconds(asks, queries)
+            for what, taken in zip(("Vector", "Hybrid"), times[1:], strict=False):
+                ratio = times[0] / taken
+                good = ratio >= BOUNDS[name]
+                holds &= good
+                print(
+                    f"  {'PASS' if good else 'FAIL'}  {ratio:7.2f} >= {BOUNDS[name]:<4g} {what}, {name}, {way}: "
+                    f"times as fast as Chroma ({taken * 1000:.2f} ms, {times[0] * 1000:.2f} ms)"
+                )
+            if way == "fresh":
+                found = [recall(bench, filters, asked, ask, queries) for ask in asks[:2]]
+                good = found[1] >= found[0]
+                holds &= good
+                verdict = "PASS" if good else "FAIL"
+                print(f"  {verdict}  {found[1]:7.4f} >= {found[0]:.4f} Vector, {name}: recall, beside Chroma's")
+    return holds
+
+
+def recall(bench: Bench, filters: Sequence[Filter], asked: Any, ask: Callable[[int], list[int]], queries: int) -> float:
+    """The mean share of the exact nearest that is found."""
+    shares = []
+    for i in range(queries):
+        first, last = filters[i].first * LEAVES, filters[i].last * LEAVES
+        exact = np.argsort(-(bench.vectors[first:last] @ asked[i]), kind="stable")[:CANDIDATES] + first
+        shares.append(len(set(ask(i)) & set(exact.tolist())) / len(exact))
+    return statistics.fmean(shares)
+
+
+@contextmanager
+def opened(leaves: int, server: bool) -> Iterator[Bench]:
+    """The index in a folder, or behind a server with a folder."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        if not server:
+            bench = build(folder / "kb", None, leaves)
+            yield bench
+            bench.index.close()
+            return
+        from tests.server import running_server
+
+        with running_server(folder) as (host, port):
+            client = chromadb.HttpClient(host, port, settings=chromadb.Settings(anonymized_telemetry=False))
+            yield build(None, client, leaves)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--leaves", type=int, help="how many leaves; 100,000 in a folder, 20,000 on a server")
+    parser.add_argument("--queries", type=int, default=40, help="how many queries of each kind")
+    parser.add_argument("--server", action="store_true", help="on a Chroma server")
+    options = parser.parse_args()
+    leaves = options.leaves or (20_000 if options.server else 100_000)
+    with opened(leaves, options.server) as bench:
+        print(f"\n{leaves:,} leaves {'on a server' if options.server else 'in a folder'}, the best {CANDIDATES}")
+        return int(not measure(bench, options.queries))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
