@@ -8,8 +8,8 @@ overlaps an answer, so no leaf is for a foreign question. The questions are not 
 squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
 
 Printed, as Markdown: how well leaves and questions are told apart, how far probabilities are off, and what thresholds do.
-``--fit`` fits the numbers of ``leafspan.calibration`` by maximum likelihood instead, and prints them beside those in use: on
-at most 700 questions a set that are not among those, with as many foreign ones, each set weighing the same.
+``--fit`` fits the numbers of ``leafspan.calibration`` by maximum likelihood instead, and prints them beside those in use:
+on at most 700 questions a set that are not among those, with as many foreign ones, each set weighing the same.
 
 Ends with 1 where a bound is missed, with 2 where there is no data.
 """
@@ -96,7 +96,7 @@ class Judged:
 
 
 class EveryLeaf:
-    """Like Hybrid without calibration, but all leaves come back that its legs find at their own depths, and those beside."""
+    """Like Hybrid without calibration, but all leaves come back that its legs find at their depths, and those beside."""
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: Hybrid is told to return everything, its legs to find no more than ever."""

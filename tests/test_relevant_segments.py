@@ -26,7 +26,10 @@ def shown(runs) -> list[tuple[str, int, int]]:
 
 
 def runs_of(hits, budget, *, max_words=None, run_words=0.0):
-    return best_runs(hits, budget, max_words=max_words, run_words=run_words)
+    """The runs, and behind them the rest."""
+    runs, others = best_runs(hits, budget, max_words=max_words, run_words=run_words)
+    assert not others or runs
+    return runs + others
 
 
 def test_the_best_leaves_come_as_runs_where_they_touch_and_the_rest_behind_them():

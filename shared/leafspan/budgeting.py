@@ -11,12 +11,14 @@ from leafspan.uniting import unite
 from leafspan.values import Found
 
 
-def best_runs(hits: Sequence[Found], budget: int, *, max_words: int | None, run_words: float) -> list[Found]:
-    """Runs of the hits, which are leaves, that have the highest scores in all and ``budget`` words at most; then the rest.
+def best_runs(
+    hits: Sequence[Found], budget: int, *, max_words: int | None, run_words: float
+) -> tuple[list[Found], list[Found]]:
+    """Runs of the hits, which are leaves, that have the highest scores in all and ``budget`` words at most; and the rest.
 
     The runs are those that ``best_segments`` chooses at the lowest price a word at which they fit; a run costs as much as
     ``run_words`` words more. What is left of the budget is filled with the best other leaves, up to the first that does not
-    fit. Best first, by the best leaf in each run; and behind all of them, beyond the budget, the other leaves one by one.
+    fit. Best first, by the best leaf in each run, whose score it has.
     """
     chains = list(_chains(hits))
     prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
@@ -39,7 +41,7 @@ def best_runs(hits: Sequence[Found], budget: int, *, max_words: int | None, run_
         replace(run, words=sum(words[run.span.document_id, n] for n in range(run.span.first, run.span.last + 1)))
         for run in unite(chosen, touching=True)
     ]
-    return runs + others[len(filling) :]
+    return runs, others[len(filling) :]
 
 
 def _chains(hits: Sequence[Found]) -> Iterator[list[Found]]:
