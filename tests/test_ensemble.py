@@ -166,13 +166,13 @@ def test_the_trace_tells_leg_rank_and_share():
 
 def test_of_a_maximum_all_is_the_share_of_the_best():
     found = answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]
-    assert found[0].trace.fused[0].parts == (Part("vector", 3, 0.5, 0.0), Part("outside", 1, 5.0, 5.0))
+    assert found[0].trace.fused[0].parts == (Part("vector", 3, 0.5, 0.0), Part("theirs", 1, 5.0, 5.0))
 
 
 @pytest.mark.parametrize(
     ("legs", "names"),
     [
-        ((Vector(), outside()), ["vector", "outside"]),
+        ((Vector(), outside()), ["vector", "theirs"]),
         ((Vector(), SentenceWindow(), Vector(k=3)), ["vector 1", "sentence window", "vector 2"]),
         ((AutoMerging(), type("BM25", (Vector,), {})()), ["auto merging", "BM25"]),
     ],
@@ -187,7 +187,7 @@ def test_legs_are_named_after_their_classes(legs, names):
 
 def test_a_leg_that_fails_is_named_by_the_error_that_is_raised():
     error = RuntimeError("broken")
-    with pytest.raises(RuntimeError, match=r"broken\nleg 2 \(outside\) of the ensemble failed") as raised:
+    with pytest.raises(RuntimeError, match=r"broken\nleg 2 \(theirs\) of the ensemble failed") as raised:
         answered(Ensemble(legs=TWO), [ONE], error)
     assert raised.value is error
 
@@ -197,20 +197,20 @@ def test_a_leg_that_fails_is_left_out_where_that_is_wanted_and_the_trace_says_so
     found = answered(ensemble, [ONE], TimeoutError("not done after 2 seconds"), [OTHER])[0]
     assert spans(found)[:2] == [(2, 2, 0.75 / 63 + 0.25 / 61), (0, 0, 0.75 / 61)]
     for each in found:
-        assert each.trace.explain()[-1] == "leg 2 (outside) was left out: TimeoutError: not done after 2 seconds"
+        assert each.trace.explain()[-1] == "leg 2 (theirs) was left out: TimeoutError: not done after 2 seconds"
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
     ensemble = Ensemble(legs=(*TWO, Vector()), on_failure="leave out")
     mistake = InvalidArgument("theirs needs the query as text")
     with pytest.raises(
-        InvalidArgument, match=r"as text\nleg 1 .* failed too: ValueError: odd\nleg 2 \(outside\) of the ensemble failed"
+        InvalidArgument, match=r"as text\nleg 1 .* failed too: ValueError: odd\nleg 2 \(theirs\) of the ensemble failed"
     ):
         answered(ensemble, ValueError("odd"), mistake, [ONE])
 
 
 def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
-    with pytest.raises(RuntimeError, match=r"a\nleg 1 \(vector\).* failed\nleg 2 \(outside\) .* failed too: ValueError: b"):
+    with pytest.raises(RuntimeError, match=r"a\nleg 1 \(vector\).* failed\nleg 2 \(theirs\) .* failed too: ValueError: b"):
         answered(Ensemble(legs=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
 
 

@@ -463,6 +463,13 @@ def test_an_ensembles_trace_names_its_legs(shared_index: Index):
     assert any("from meaning (rank" in line and "from words (rank" in line for line in trace)
 
 
+def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
+    legs = [VectorRetriever(index=shared_index), BM25Retriever(index=shared_index)]
+    retriever = EnsembleRetriever(index=shared_index, legs=legs, explain=True)
+    trace = retriever.invoke(QUESTIONS[0])[0].metadata["trace"]
+    assert any("from VectorRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
+
+
 def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
     class Broken(BaseRetriever):
         def _get_relevant_documents(self, query, *, run_manager):

@@ -298,6 +298,13 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
         assert [(n.text, n.score) for n in found] == expected
 
 
+def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
+    legs = [VectorRetriever(shared_index), BM25Retriever(shared_index)]
+    retriever = EnsembleRetriever(shared_index, legs=legs, explain=True)
+    trace = retriever.retrieve(QUESTIONS[0])[0].trace
+    assert any("from VectorRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
+
+
 def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
     class Broken(BaseRetriever):
         def _retrieve(self, query_bundle):

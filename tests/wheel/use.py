@@ -34,11 +34,11 @@ def main(extra: str) -> None:
         expected = [passage.id for passage in index.retrieve(question, k=3)]
         assert expected
         if extra == "[langchain]":
-            from langchain_ext import AutoMergingRetriever
+            from langchain_ext import RelevantSegmentsRetriever
 
-            assert [d.id for d in AutoMergingRetriever(index=index, k=3).invoke(question)] == expected
+            assert [d.id for d in RelevantSegmentsRetriever(index=index, k=3).invoke(question)] == expected
         if extra == "[llamaindex]":
-            from llamaindex_ext import AutoMergingRetriever as InLlamaIndex
+            from llamaindex_ext import RelevantSegmentsRetriever as InLlamaIndex
 
             assert [n.node_id for n in InLlamaIndex(index, similarity_top_k=3).retrieve(question)] == expected
     versions = {name: importlib.metadata.version(name) for name in ("leafspan", "chromadb")}

@@ -69,7 +69,7 @@ def words_of(name: str, queries: Sequence[Query]) -> tuple[str, ...]:
     Raises:
         InvalidArgument: if one has none.
     """
-    texts = tuple(query.text for query in queries if query.text is not None)
+    texts = tuple(query.text for query in queries if query.text and query.text.strip())
     if len(texts) < len(queries):
         raise InvalidArgument(f"{name} needs the query as text, got a vector only")
     return texts

@@ -12,6 +12,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.fusion import reciprocal_rank_fusion
 from leafspan.requests import Asking, Leg, LegResults, Legs
 from leafspan.strategies.fusing import FUSIONS, Fusion, Ranked, fuse
+from leafspan.strategies.outside import Outside
 from leafspan.strategies.strategy import Reach, Strategy, check_strategy, whole
 from leafspan.values import Found, Query
 
@@ -129,8 +130,8 @@ def _one_a_leg(name: str, value: Any, legs: int) -> Any:
 
 
 def _readable_names(legs: Sequence[Strategy]) -> list[str]:
-    """``SentenceWindow`` as ``sentence window``, ``BM25`` as it is; numbered where two are the same."""
-    names = [_readable(type(leg).__name__) for leg in legs]
+    """``sentence window``, ``BM25``, a host's retriever by its class; numbered where two are the same."""
+    names = [leg.name if isinstance(leg, Outside) else _readable(type(leg).__name__) for leg in legs]
     return [
         f"{name} {names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]

@@ -85,7 +85,7 @@ class MultiQuery:
         notes: list[list[str]] = [[] for _ in variants]
         if self.generate is None:
             return texts, notes
-        questions = {number: own[0].text for number, own in enumerate(variants) if own[0].text is not None}
+        questions = {number: own[0].text for number, own in enumerate(variants) if own[0].text}
         prompts = tuple(fill(self.prompt, question, self.count) for question in questions.values())
         answers = iter((yield Generate(prompts, self.generate, self.agenerate)) if prompts else ())
         for number, own in enumerate(variants):
