@@ -127,7 +127,9 @@ def test_bm25_plus_by_hand_gives_delta_to_leaves_without_the_term():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_term_that_stands_twice_in_a_query_counts_twice(variant):
-    once, twice = (of(*LEAVES).score(terms, settings=BM25Settings(k1=1.5, b=0.75, variant=variant)) for terms in (["c"], ["c", "c"]))
+    once, twice = (
+        of(*LEAVES).score(terms, settings=BM25Settings(k1=1.5, b=0.75, variant=variant)) for terms in (["c"], ["c", "c"])
+    )
     assert twice.scores.tolist() == pytest.approx((2 * once.scores).tolist())
     assert twice.ideal == pytest.approx(2 * once.ideal)
 

@@ -133,7 +133,7 @@ def test_bonuses():
         ({"fusion": "best"}, "fusion must be one of 'reciprocal rank', .*, got 'best'"),
         ({"depth": 0}, "depth must be a whole number >= 1, got 0"),
         ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
-        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number >= 0, got -0.1"),
+        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be in .0, 1., got -0.1"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
         ({"settings": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),
     ],

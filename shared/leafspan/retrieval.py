@@ -145,7 +145,9 @@ class _Retrieval:
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         asks = [request for request in requests if isinstance(request, Ask)]
-        replies = iter((yield [Call(ask.ask, (ask.question,), native=ask.aask) for ask in asks]) if asks else ())
+        if not asks:
+            return (yield from self._answer_together(requests))
+        replies = iter((yield [Call(ask.ask, (ask.question,), native=ask.aask) for ask in asks]))
         answers = []
         for request in requests:
             if isinstance(request, Ask):
@@ -153,6 +155,14 @@ class _Retrieval:
             else:
                 answers.append((yield from self._answer(request)))
         return answers
+
+    def _answer_together(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        """Answers that come at the same time: Chroma searches on one processor while words are looked up on another."""
+        answers = yield together([self._answer(request) for request in requests], [None] * len(requests))
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers  # type: ignore[no-any-return]
 
     def _search(self, request: Search) -> Flow[list[list[Found]]]:
         if request.where is None and self._reader.scope is None:

@@ -39,7 +39,9 @@ def random_query(seed):
 )
 def test_scores_are_those_of_rank_bm25(seed, variant, make, options):
     leaves, query = random_corpus(seed), random_query(seed)
-    ours = Corpus([(build_postings(leaves), None)]).score(query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options}))
+    ours = Corpus([(build_postings(leaves), None)]).score(
+        query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
+    )
     np.testing.assert_allclose(ours.scores, make(leaves, **options).get_scores(query), rtol=1e-9, atol=1e-12)
 
 

@@ -51,7 +51,7 @@ class AutoMerging:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
-        results = yield from self.base.retrieve(queries, reach)
+        results = yield from self.base.retrieve(queries, reach.below)
         return [
             auto_merge(
                 hits,

@@ -46,7 +46,7 @@ class BM25:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: one pass over the postings for all queries, and one fetch."""
-        count = reach.candidates if self.k is None else self.k
+        count = reach.results if self.k is None else self.k
         matched: list[Matched] = yield Match(words_of("BM25", queries), count, reach.where, self.settings, self.engine)
         rows = [
             [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits, start=1)]

@@ -89,7 +89,7 @@ class Ensemble:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: all legs at once."""
-        deep = replace(reach, candidates=max(reach.candidates, self.min_candidates or 0))
+        deep = replace(reach.below, candidates=max(reach.candidates, self.min_candidates or 0))
         answers: list[LegResults] = yield Legs(
             tuple(Leg(leg, queries, deep, timeout) for leg, timeout in zip(self.legs, self._timeouts, strict=True))
         )

@@ -31,16 +31,17 @@ class Hybrid:
 
     ``calibrate``: scores are probabilities that the leaf holds (part of) what was asked for, which mean the same across
     queries and leave the order as it is, see ``leafspan.calibration``; where the index has another embedder than the one
-    they were measured with, or ``fusion`` is another, the trace says that they are not calibrated. Without it the score is
+    they were measured with, the trace says that they are not calibrated. Without it, or with another ``fusion``, the score is
     the sum. ``min_score``: leaves of a lower score are left out. ``min_answerable``: a query finds nothing where all
-    probabilities together, that the index holds an answer at all, are less: 0.5 keeps nine of ten questions that have one,
-    and drops nine of ten that belong to another field. ``settings``: of BM25, by default those of the index.
+    probabilities together, that the index holds an answer at all, are less: 0.5 keeps about nine of
+    ten questions that have one, and drops about as many that belong to another field. ``settings``: of BM25, by default those of the index.
     ``instruction``: put before the query's text for the embedder.
 
     A query that is a vector only is searched by vectors only.
 
     Raises:
-        InvalidArgument: if a weight or ``depth`` is not positive, ``neighbour_bonus`` is negative, or ``fusion`` unknown.
+        InvalidArgument: if a weight or ``depth`` is not positive, ``neighbour_bonus`` is not in [0, 1], or ``fusion``
+            unknown.
     """
 
     weights: tuple[float, float] = (0.7, 0.3)
@@ -65,12 +66,12 @@ class Hybrid:
         for depth in depths:
             whole("depth", depth, 1)
         object.__setattr__(self, "depth", tuple(depths))
-        if not is_number(self.neighbour_bonus) or self.neighbour_bonus < 0:
-            raise InvalidArgument(f"neighbour_bonus must be a number >= 0, got {self.neighbour_bonus!r}")
+        if not is_number(self.neighbour_bonus) or not 0 <= self.neighbour_bonus <= 1:
+            raise InvalidArgument(f"neighbour_bonus must be in [0, 1], got {self.neighbour_bonus!r}")
         if self.min_score is not None and not is_number(self.min_score):
             raise InvalidArgument(f"min_score must be a number, got {self.min_score!r}")
         if self.min_answerable is not None and not (
-            self.calibrate and is_number(self.min_answerable) and 0 <= self.min_answerable <= 1
+            self._calibrates and is_number(self.min_answerable) and 0 <= self.min_answerable <= 1
         ):
             raise InvalidArgument(
                 f"min_answerable must be in [0, 1], of scores that are calibrated, got {self.min_answerable!r}"
@@ -79,6 +80,10 @@ class Hybrid:
             raise InvalidArgument(f"settings must be BM25Settings, got {self.settings!r}")
         if not isinstance(self.instruction, str):
             raise InvalidArgument(f"instruction must be a string, got {self.instruction!r}")
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibrate and self.fusion == "relative score"
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: both legs for all queries at once, then one fetch of what is returned."""
@@ -93,16 +98,16 @@ class Hybrid:
             Match(texts, of_words, reach.where, self.settings),
         )
         words = iter(matched)
-        trusted = self.fusion == "relative score" and reach.embedder == EMBEDDER
+        trusted = reach.embedder == EMBEDDER
         rows = [
-            self._best(next(words) if query.text else None, hits, reach.candidates)
+            self._best(next(words) if query.text else None, hits, reach.results)
             for query, hits in zip(queries, near, strict=True)
         ]
         found = tuple(leaf_id(*each.place) for row in rows for each in row if each.parts)
         beside = tuple(leaf_id(*each.place) for row in rows for each in row if not each.parts)
         loaded: dict[str, Found] = yield Load(found, beside)
         there = [[(loaded[id_], each) for each in row if (id_ := leaf_id(*each.place)) in loaded] for row in rows]
-        return [[self._found(*each, trusted) for each in row[: reach.candidates]] for row in there]
+        return [[self._found(*each, trusted) for each in row[: reach.results]] for row in there]
 
     def _best(self, matched: Matched | None, near: Sequence[Hit], count: int) -> list[_Scored]:
         """The best leaves of both legs, by score, then document, then position.
@@ -114,28 +119,31 @@ class Hybrid:
             legs.insert(0, ("bm25", matched.hits, self.weights[0]))
         total = 1.0 if self.fusion == "maximum" else sum(weight for _, _, weight in legs)
         fused: dict[Place, float] = {}
-        parts: dict[Place, list[Part]] = {}
+        given: list[tuple[str, dict[Place, tuple[int, float, float]]]] = []  # by each leg: rank, score, share
         for source, hits, weight in legs:
             shares = shares_of([(hit[:3], hit.score) for hit in hits], weight / total, self.fusion)
-            for rank, ((place, share), hit) in enumerate(zip(shares, hits, strict=True), start=1):
-                parts.setdefault(place, []).append(Part(source, rank, hit.score, share))
+            ranked = zip(shares, hits, strict=True)
+            given.append((source, {place: (rank, hit[3], share) for rank, ((place, share), hit) in enumerate(ranked, 1)}))
+            for place, share in shares:
+                before = fused.get(place)
                 fused[place] = (
-                    max(fused.get(place, share), share) if self.fusion == "maximum" else fused.get(place, 0.0) + share
+                    share if before is None else max(before, share) if self.fusion == "maximum" else before + share
                 )
         bonuses = neighbour_bonuses(fused, self.neighbour_bonus)
         scores = {place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}
         share = matched.hits[0].score / matched.ideal if matched and matched.hits and matched.ideal > 0 else 0.0
-        total = total_weight(scores.values(), share) if self.calibrate else 1.0
+        total = total_weight(scores.values(), share) if self._calibrates else 1.0
         if self.min_answerable is not None and answerable(share, total) < self.min_answerable:
             return []
         best = []
         left = count
         for place in sorted(scores, key=lambda place: (-scores[place], place[0], place[2])):
-            score = probability(scores[place], total) if self.calibrate else scores[place]
+            score = probability(scores[place], total) if self._calibrates else scores[place]
             if left == 0 or (self.min_score is not None and score < self.min_score):
                 break
             left -= place in fused
-            best.append(_Scored(place, score, scores[place], bonuses[place], tuple(parts.get(place, ()))))
+            parts = tuple(Part(source, *leg[place]) for source, leg in given if place in leg)
+            best.append(_Scored(place, score, scores[place], bonuses[place], parts))
         return best
 
     def _found(self, found: Found, scored: _Scored, trusted: bool) -> Found:
@@ -143,7 +151,7 @@ class Hybrid:
         trace = Trace(
             hits=tuple(TracedHit(ordinal, part.score, part.source, part.rank) for part in scored.parts),
             fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus),),
-            calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.calibrate else (),
+            calibrated=(Calibrated(ordinal, scored.score, trusted),) if self._calibrates else (),
         )
         return replace(found, score=scored.score, trace=trace)
 

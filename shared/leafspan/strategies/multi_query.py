@@ -72,7 +72,7 @@ class MultiQuery:
         generated, notes = yield from self._generated(variants)
         for own, more in zip(variants, generated, strict=True):
             own += [Query(text) for text in more]
-        rows = iter((yield from self.base.retrieve([query for own in variants for query in own], reach)))
+        rows = iter((yield from self.base.retrieve([query for own in variants for query in own], reach.below)))
         results = []
         for own, note in zip(variants, notes, strict=True):
             lists = [Ranked(_name(number, query), next(rows)) for number, query in enumerate(own)]

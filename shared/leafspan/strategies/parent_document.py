@@ -39,5 +39,5 @@ class ParentDocument:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
-        results = yield from self.base.retrieve(queries, reach)
+        results = yield from self.base.retrieve(queries, reach.below)
         return [rise(hits, level=self.level)[: self.max_parents] for hits in results]

@@ -28,8 +28,8 @@ class RelevantSegments:
     of the budget is filled with the best of the other leaves. Best first, by the best leaf in each run, whose score it has.
 
     The budget decides how long the runs are: it is that of the call, or so many ``words`` where they are set, or else
-    ``passage_words`` for each of the ``k`` passages asked for. Without a budget of the call, the leaves that did not fit are
-    in the list as well, one by one.
+    ``passage_words`` for each of the ``k`` passages asked for. Without a budget of the call, the leaves that did not fit
+    are in the list as well, one by one.
 
     Known from dsRAG as relevant segment extraction, there greedy and with a fixed cost.
 
@@ -60,7 +60,7 @@ class RelevantSegments:
         """See Strategy."""
         budget = self.words or reach.words or self.passage_words * (reach.k or _LEAST)
         candidates = max(reach.candidates, _LEAST + budget // _WORDS_A_LEAF)
-        results = yield from self.base.retrieve(queries, replace(reach, candidates=candidates))
+        results = yield from self.base.retrieve(queries, replace(reach.below, candidates=candidates))
         found = []
         for hits in results:
             runs, others = best_runs(hits, budget, max_words=self.max_words, run_words=self.run_words)

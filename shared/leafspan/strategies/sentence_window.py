@@ -37,5 +37,5 @@ class SentenceWindow:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
-        results = yield from self.base.retrieve(queries, reach)
+        results = yield from self.base.retrieve(queries, reach.below)
         return [widen(hits, before=self.before, after=self.after) for hits in results]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Protocol
 
@@ -17,8 +17,8 @@ from leafspan.values import Found, Query
 class Reach:
     """How far one retrieval looks: so many ``candidates`` (leaves) for each query, among documents that match ``where``.
 
-    ``k``: at most so many passages come back, and ``words``: about so many words in all, None where that was not said.
-    They are cut afterwards, a strategy need not look at them. ``embedder``: the name of the one that
+    ``k``: at most so many of the results are used, so a strategy need not load more; None where all may be, as by a
+    strategy above. ``words``: about so many words are wanted in all, None where that was not said. ``embedder``: the name of the one that
     the index was made with, None while it has none.
     """
 
@@ -27,6 +27,16 @@ class Reach:
     k: int | None = None
     words: int | None = None
     embedder: str | None = None
+
+    @property
+    def results(self) -> int:
+        """How many results are worth loading."""
+        return self.candidates if self.k is None else min(self.k, self.candidates)
+
+    @property
+    def below(self) -> Reach:
+        """The same for a strategy whose results all count, since another one makes something of them."""
+        return replace(self, k=None)
 
 
 class Strategy(Protocol):
