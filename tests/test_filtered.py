@@ -7,6 +7,7 @@ from itertools import count
 import chromadb
 import numpy as np
 import pytest
+from chromadb.config import Settings
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,12 @@ def random_document(number: int, chance: random.Random) -> Document:
 def make(kind, tmp_path_factory) -> Index:
     if kind == "folder":
         return Index.open(tmp_path_factory.mktemp("filtered") / "kb", embedder=embed, splitter=SPLITTER)
-    return Index.open(client=chromadb.EphemeralClient(), name=f"filtered{next(_names)}", embedder=embed, splitter=SPLITTER)
+    return Index.open(
+        client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)),
+        name=f"filtered{next(_names)}",
+        embedder=embed,
+        splitter=SPLITTER,
+    )
 
 
 @pytest.fixture(scope="module", params=["folder", "memory"])

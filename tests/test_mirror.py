@@ -50,10 +50,7 @@ def open_at(path=None, **options):
 @contextmanager
 def in_memory():
     """An index that leaves nothing behind: all clients in memory must have the settings of the first that is open."""
-    try:
-        client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    except ValueError:
-        client = chromadb.EphemeralClient()
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
     try:
         yield open_at(client=client, name=f"kb-{uuid.uuid4().hex}")
     finally:

@@ -31,10 +31,10 @@ class Hybrid:
 
     ``calibrate``: scores are probabilities that the leaf holds (part of) what was asked for, which mean the same across
     queries and leave the order as it is, see ``leafspan.calibration``; where the index has another embedder than the one
-    they were measured with, the trace says that they are not calibrated. Without it, or with another ``fusion``, the score is
-    the sum. ``min_score``: leaves of a lower score are left out. ``min_answerable``: a query finds nothing where all
-    probabilities together, that the index holds an answer at all, are less: 0.5 keeps about nine of
-    ten questions that have one, and drops about as many that belong to another field. ``settings``: of BM25, by default those of the index.
+    they were measured with, the trace says that they are not calibrated. Without it, or with another ``fusion``, the score
+    is the sum. ``min_score``: leaves of a lower score are left out. ``min_answerable``: a query finds nothing where all
+    probabilities together, that the index holds an answer at all, are less: 0.5 keeps about nine of ten questions that have
+    one, and drops about as many that belong to another field. ``settings``: of BM25, by default those of the index.
     ``instruction``: put before the query's text for the embedder.
 
     A query that is a vector only is searched by vectors only.

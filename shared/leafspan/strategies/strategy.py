@@ -18,8 +18,8 @@ class Reach:
     """How far one retrieval looks: so many ``candidates`` (leaves) for each query, among documents that match ``where``.
 
     ``k``: at most so many of the results are used, so a strategy need not load more; None where all may be, as by a
-    strategy above. ``words``: about so many words are wanted in all, None where that was not said. ``embedder``: the name of the one that
-    the index was made with, None while it has none.
+    strategy above. ``words``: about so many words are wanted in all, None where that was not said. ``embedder``: the name
+    of the one that the index was made with, None while it has none.
     """
 
     candidates: int
