@@ -28,7 +28,10 @@ wheel-test: .venv/dev
 # make benchmarks DATA=FOLDER, where the folder holds the question sets of docs/measurements.md
 benchmarks: .venv/dev
 	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/lexical.py
+	$(BIN)/python benchmarks/filtered.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
+	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
 .venv/pip:
 	$(PYTHON) -m venv .venv

@@ -31,7 +31,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import langchain_ext
-from leafspan import Document, Index
+from leafspan import Document, Index, Vector
 from leafspan.embedding import PROBE
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.wordllama import default_embedder
@@ -268,7 +268,7 @@ def measure(bench: Bench, questions: Sequence[str], *, keys: int) -> list[tuple[
     work: dict[str, Callable[[str], Any]] = {"plain": plain_query(bench)}
     for name, adapter in adapters.items():
         for k in (5, 24):
-            work[f"{name}, k = {k}"] = adapter(index=bench.index, k=k, candidates=CANDIDATES).invoke
+            work[f"{name}, k = {k}"] = adapter(index=bench.index, base=Vector(), k=k, candidates=CANDIDATES).invoke
     if keys == 0:
         work["LlamaIndex"] = llamaindex_auto_merging(bench)
     times = medians(work, questions)
