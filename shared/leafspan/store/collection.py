@@ -33,11 +33,6 @@ class Collection:
         return str(self._handle.name)
 
     @property
-    def id(self) -> str:
-        """Chroma's own id of the collection, which no other has."""
-        return str(self._handle.id)
-
-    @property
     def metadata(self) -> dict[str, Any]:
         """The collection's own metadata, as it was when the handle was made."""
         return dict(self._handle.metadata or {})

@@ -84,7 +84,9 @@ def open_store(
                 folder.advance()
         finally:
             folder.stop_writing(lock)
-    return FolderStore(folder, name, _checked(found))
+    chroma = folder.opened().client
+    leaves = yield Call(chroma.get_collection, (leaves_name(name),), {"embedding_function": None})
+    return FolderStore(folder, name, _checked(found), folder.path / "leafspan.mirror" / str(leaves.id))
 
 
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}")

@@ -23,8 +23,9 @@ from leafspan.store.writing import Writer
 class FolderStore:
     """An index in a folder: the manifest is held in memory and kept current by the folder's change counter."""
 
-    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], cache_folder: Path) -> None:
         self._folder: Folder | None = folder
+        self.cache_folder: Path | None = cache_folder
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
@@ -37,12 +38,6 @@ class FolderStore:
     def interrupted(self) -> bool:
         """See Store."""
         return self._open_folder().changes.writing
-
-    @property
-    def cache_folder(self) -> Path | None:
-        """See Store."""
-        folder = self._open_folder()
-        return folder.path / "leafspan.mirror" / folder.opened().collection(self._leaves_name).id
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
         """See Store: the counter tells what can be trusted, also when reading again."""

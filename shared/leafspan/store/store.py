@@ -14,24 +14,20 @@ from leafspan.store.writing import Writer
 
 
 class Store(Protocol):
-    """What an index needs of its store."""
+    """What an index needs of its store.
+
+    ``embedded``: true for an index in a folder, whose vectors are at hand. ``cache_folder``: where files may be kept that
+    can be made anew of what is stored; None for an index in memory.
+    """
 
     batch: int
     settings: Mapping[str, Any]
+    embedded: bool
+    cache_folder: Path | None
 
     @property
     def interrupted(self) -> bool:
         """True where a writer may have been killed, or is at work."""
-        ...
-
-    @property
-    def embedded(self) -> bool:
-        """True for an index in a folder, whose vectors are at hand."""
-        ...
-
-    @property
-    def cache_folder(self) -> Path | None:
-        """Where files may be kept that can be made anew of what is stored; None for an index in memory."""
         ...
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
