@@ -112,7 +112,8 @@ class Hybrid:
     def _best(self, matched: Matched | None, near: Sequence[Hit], count: int) -> list[_Scored]:
         """The best leaves of both legs, by score, then document, then position.
 
-        Among them may be leaves that neither leg found, but that stand next to one: so there are ``count`` of the others.
+        Among them may be leaves that neither leg found, but that stand next to one, and are perhaps not there: so there are
+        ``count`` of the others.
         """
         legs = [("vector", near, self.weights[1])]
         if matched is not None:
@@ -141,7 +142,8 @@ class Hybrid:
             score = probability(scores[place], total) if self._calibrates else scores[place]
             if left == 0 or (self.min_score is not None and score < self.min_score):
                 break
-            left -= place in fused
+            # A leaf before one that was found is there, too; one behind it need not be.
+            left -= place in fused or (place[0], place[1], place[2] + 1) in fused
             parts = tuple(Part(source, *leg[place]) for source, leg in given if place in leg)
             best.append(_Scored(place, score, scores[place], bonuses[place], parts))
         return best
