@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from leafspan.unit import unit
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -18,17 +20,10 @@ def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) 
     """
     import numpy as np
 
-    blended = _unit(np.asarray(texts, dtype=np.float32))
+    blended = unit(np.asarray(texts, dtype=np.float32))
     rows = [i for i, head in enumerate(head_of) if head is not None]
     if rows and weight:
         chosen = [head for head in head_of if head is not None]
-        blended[rows] += np.float32(weight) * _unit(np.asarray(heads, dtype=np.float32))[chosen]
-        blended[rows] = _unit(blended[rows])
+        blended[rows] += np.float32(weight) * unit(np.asarray(heads, dtype=np.float32))[chosen]
+        blended[rows] = unit(blended[rows])
     return blended
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)

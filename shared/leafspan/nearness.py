@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from leafspan.engine import Call, Flow
 from leafspan.filters import Where
 from leafspan.mirror import Mirror, Mirrored
-from leafspan.mirror.vector_copy import unit
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.store.collection import MOST_RESULTS
+from leafspan.unit import unit
 from leafspan.values import Hit, leaf_id
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.engine import Call, Flow
 from leafspan.store import Reader, Row
+from leafspan.unit import unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,11 +47,3 @@ def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:
     import numpy as np
 
     return unit(np.asarray(vectors, dtype=np.float32))
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vectors at length 1; those of length 0 as they are."""
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)

@@ -7,10 +7,14 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from leafspan.filters import Columns, Where
 from leafspan.scope import Scope
 from leafspan.store.manifest import Row
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _KEPT = 128  # filters whose answers are kept, and views
 
@@ -23,6 +27,26 @@ class Selection:
     leaves: int
 
 
+class _Recent(Generic[K, V]):
+    """What was asked for lately. Two threads may both make a value, and either is right."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._mutex = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._mutex:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self._mutex:
+            self._values[key] = value
+            if len(self._values) > _KEPT:
+                self._values.popitem(last=False)
+
+
 class Catalogue:
     """The manifest's rows by the ids that the view shows; whoever made it does not change them any more.
 
@@ -33,9 +57,8 @@ class Catalogue:
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
         self.rows = rows
         self._stored = stored
-        self._selections: OrderedDict[Where | None, Selection] = OrderedDict()
-        self._views: OrderedDict[Scope, Catalogue] = OrderedDict()
-        self._mutex = threading.Lock()
+        self._selections: _Recent[Where | None, Selection] = _Recent()
+        self._views: _Recent[Scope, Catalogue] = _Recent()
 
     def stored_id(self, shown: str) -> str | None:
         """The id under which the document is stored; None where the view has none of that id."""
@@ -56,26 +79,19 @@ class Catalogue:
 
     def select(self, where: Where | None) -> Selection:
         """The view's documents that match the filter, or all."""
-        with self._mutex:
-            if where in self._selections:
-                self._selections.move_to_end(where)
-                return self._selections[where]
+        if (known := self._selections.get(where)) is not None:
+            return known
         counted, columns = self._columns
         chosen = counted if where is None else [counted[place] for place in columns.matching(where).nonzero()[0]]
         ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
         selection = Selection(frozenset(ids), sum(row.leaves for row in chosen))
-        with self._mutex:
-            self._selections[where] = selection
-            if len(self._selections) > _KEPT:
-                self._selections.popitem(last=False)
+        self._selections.put(where, selection)
         return selection
 
     def view(self, scope: Scope) -> Catalogue:
         """What the scope sees of these documents."""
-        with self._mutex:
-            if scope in self._views:
-                self._views.move_to_end(scope)
-                return self._views[scope]
+        if (known := self._views.get(scope)) is not None:
+            return known
         visible = self.select(scope.where).ids
         suffixes = scope.suffixes
         # The first suffix last, so that it is the one to be shown of two.
@@ -84,10 +100,7 @@ class Catalogue:
         rows = {shown: self.rows[id_] for shown, id_ in stored.items()}
         rows = {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in rows.items()}
         view = Catalogue(rows, stored)
-        with self._mutex:  # two threads may both have made it, and either is right
-            self._views[scope] = view
-            if len(self._views) > _KEPT:
-                self._views.popitem(last=False)
+        self._views.put(scope, view)
         return view
 
     @cached_property

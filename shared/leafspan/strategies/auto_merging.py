@@ -10,7 +10,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.merging import SCORES, auto_merge
 from leafspan.requests import Asking
 from leafspan.strategies.hybrid import Hybrid
-from leafspan.strategies.strategy import Reach, Strategy, check_base, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_base, check_choice, whole
 from leafspan.values import Found, Query
 
 
@@ -46,8 +46,7 @@ class AutoMerging:
             whole("max_level", self.max_level, 1)
         if self.max_words is not None:
             whole("max_words", self.max_words, 1)
-        if self.score not in SCORES:
-            raise InvalidArgument(f"score must be one of {', '.join(map(repr, SCORES))}, got {self.score!r}")
+        check_choice("score", self.score, SCORES)
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from leafspan.fusion import reciprocal_rank_fusion
 from leafspan.requests import Asking, Leg, LegResults, Legs
 from leafspan.strategies.fusing import FUSIONS, Fusion, Ranked, fuse
 from leafspan.strategies.outside import Outside
-from leafspan.strategies.strategy import Reach, Strategy, check_strategy, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_choice, check_strategy, is_number, whole
 from leafspan.values import Found, Query
 
 
@@ -68,7 +67,7 @@ class Ensemble:
             object.__setattr__(self, name, _one_a_leg(name, getattr(self, name), len(self.legs)))
         reciprocal_rank_fusion([()] * len(self.legs), weights=self.weights, constant=self.constant)
         for timeout in self._timeouts:
-            if timeout is not None and not (_is_number(timeout) and timeout > 0):
+            if timeout is not None and not (is_number(timeout) and timeout > 0):
                 raise InvalidArgument(f"timeout must be a number of seconds > 0, got {timeout!r}")
         if self.min_candidates is not None:
             whole("min_candidates", self.min_candidates, 1)
@@ -77,8 +76,7 @@ class Ensemble:
                 raise InvalidArgument(f"names must be texts that are not blank, got {self.names!r}")
             if len(set(self.names)) < len(self.names):
                 raise InvalidArgument(f"names must differ from each other, got {self.names!r}")
-        if self.fusion not in FUSIONS:
-            raise InvalidArgument(f"fusion must be one of {', '.join(map(repr, FUSIONS))}, got {self.fusion!r}")
+        check_choice("fusion", self.fusion, FUSIONS)
         if self.on_failure not in ("raise", "leave out"):
             raise InvalidArgument(f"on_failure must be 'raise' or 'leave out', got {self.on_failure!r}")
 
@@ -152,7 +150,3 @@ def _noted(failed: Mapping[str, Exception]) -> Exception:
 
 def _in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -24,10 +24,9 @@ class Hybrid:
 
     The legs give their best ``depth`` leaves (by words, by vectors), or as many as are asked for where that is more; one
     number is for both. The scores of a leg are told apart from its last one on, so that a short leg is a sharp one.
-    ``fusion`` is as in
-    ``Ensemble``: ``"relative score"`` brings each leg's scores to [0, 1] and adds them by ``weights`` (of words, of
-    vectors; only their ratio counts). To that comes ``neighbour_bonus`` times the score of the better neighbour in the
-    document.
+    ``fusion`` is as in ``Ensemble``: ``"relative score"`` brings each leg's scores to [0, 1] and adds them by ``weights``
+    (of words, of vectors; only their ratio counts). To that comes ``neighbour_bonus`` times the score of the better
+    neighbour in the document.
 
     ``calibrate``: scores are probabilities that the leaf holds (part of) what was asked for, which mean the same across
     queries and leave the order as it is, see ``leafspan.calibration``; where the index has another embedder than the one

@@ -12,7 +12,7 @@ from leafspan.queries import to_queries
 from leafspan.requests import Asking, Generate
 from leafspan.strategies.fusing import Ranked, fuse
 from leafspan.strategies.hybrid import Hybrid
-from leafspan.strategies.strategy import Reach, Strategy, check_strategy, whole
+from leafspan.strategies.strategy import Reach, Strategy, check_choice, check_strategy, whole
 from leafspan.values import Found, Query
 
 _FUSIONS = ("reciprocal rank", "maximum")
@@ -57,8 +57,7 @@ class MultiQuery:
             raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
         whole("count", self.count, 1)
         check_prompt(self.prompt)
-        if self.fusion not in _FUSIONS:
-            raise InvalidArgument(f"fusion must be one of {', '.join(map(repr, _FUSIONS))}, got {self.fusion!r}")
+        check_choice("fusion", self.fusion, _FUSIONS)
 
     @property
     def finds_spans(self) -> bool:
