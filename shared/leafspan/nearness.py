@@ -40,7 +40,7 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
         Gone: if something that was just seen has been replaced.
     """
     if where is None and reader.scope is None:
-        return (yield from _overfetch(reader, vectors, count, None, share=1.0))
+        return (yield from reader.search_hits(vectors, count))
     everything = yield from reader.everything()
     view = yield from reader.catalogue()
     chosen = view.select(where)
@@ -59,23 +59,13 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
 
 
 def _overfetch(
-    reader: Reader, vectors: Any, count: int, chosen: Selection | None, *, share: float, most: int = MOST_RESULTS
+    reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float, most: int
 ) -> Flow[list[list[Hit]]]:
     """Those of the selection among more of the nearest, and more again, up to ``most``, while these do not do."""
-    if chosen is not None:
-        asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
-        while True:
-            found = yield from reader.nearest(vectors, asked, chosen)
-            if asked >= most or all(_is_complete(row, count, chosen) for row in found):
-                return found
-            asked = min(asked * 4, MOST_RESULTS)
-    asked = min(MOST_RESULTS, count)
+    asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
     while True:
-        found = yield from reader.nearest(vectors, asked, None)
-        if all(len(row) >= count for row in found) or asked >= MOST_RESULTS:
-            return [row[:count] for row in found]
-        # Leaves that do not count have taken the place of others, or there are no more.
-        if (yield from reader.everything()).leaves <= max(map(len, found), default=0):
+        found = yield from reader.nearest(vectors, asked, chosen)
+        if asked >= most or all(_is_complete(row, count, chosen) for row in found):
             return found
         asked = min(asked * 4, MOST_RESULTS)
 

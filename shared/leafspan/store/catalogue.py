@@ -34,6 +34,9 @@ class _Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
         self._mutex = threading.Lock()
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def get(self, key: K) -> V | None:
         with self._mutex:
             if key in self._values:

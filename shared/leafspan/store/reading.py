@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from leafspan.engine import Flow
 from leafspan.scope import Scope
@@ -13,6 +13,8 @@ from leafspan.store.collection import MOST_RESULTS, Collection
 from leafspan.store.manifest import Row, unpack_rows
 from leafspan.structure import STRUCTURE_KEY, unpack
 from leafspan.values import Hit, Leaf
+
+T = TypeVar("T")
 
 
 class Gone(Exception):
@@ -97,13 +99,9 @@ class Reader:
         Raises:
             Gone: if a version is met that may have been replaced a moment ago.
         """
-        if self._known is not None and not self._known.rows:
-            return [[] for _ in vectors]
-        asked = count
-        while True:
-            answer = yield from self._leaves.query(vectors, asked, ["documents", "metadatas", "distances"])
-            shown = yield from self._which_count(_flat(answer["ids"]), _flat(answer["documents"]))
-            found = [
+
+        def read(answer: Mapping[str, Any], shown: Mapping[str, str]) -> list[list[StoredLeaf]]:
+            return [
                 sorted(
                     (
                         _stored(shown[id_], text, metadata, _similarity(distance))
@@ -111,32 +109,23 @@ class Reader:
                         if id_ in shown
                     ),
                     key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
-                )[:count]
+                )
                 for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
             ]
-            short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])
-            if not short or asked >= MOST_RESULTS:
-                return found
-            asked = min(asked * 4, MOST_RESULTS)
 
-    def nearest(self, vectors: Any, asked: int, within: Selection | None) -> Flow[list[list[Hit]]]:
+        return (yield from self._enough(vectors, count, list(_COLUMNS[1:]), read))
+
+    def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
+        """Like ``search``, but nothing else of the leaves is read."""
+        return (yield from self._enough(vectors, count, ["distances"], _hits))
+
+    def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """Of the ``asked`` leaves nearest to each vector those of the selection, best first, without reading them."""
-        if self._known is not None and not self._known.rows:
+        if self._is_empty:
             return [[] for _ in vectors]
         answer = yield from self._leaves.query(vectors, asked, ["distances"])
         ids = _flat(answer["ids"])
-        shown = yield from self._which_count(ids, [""] * len(ids), within)
-        return [
-            sorted(
-                (
-                    _hit(shown[id_], _similarity(distance))
-                    for id_, distance in zip(row, distances, strict=True)
-                    if id_ in shown
-                ),
-                key=lambda hit: hit.order,
-            )
-            for row, distances in zip(answer["ids"], answer["distances"], strict=True)
-        ]
+        return _hits(answer, (yield from self._which_count(ids, [""] * len(ids), within)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
@@ -187,6 +176,31 @@ class Reader:
         """The ids of all leaves that lie in the store, whether they count or not."""
         records = yield from self._leaves.scan([])
         return list(records)
+
+    @property
+    def _is_empty(self) -> bool:
+        return self._known is not None and not self._known.rows
+
+    def _enough(
+        self,
+        vectors: Any,
+        count: int,
+        include: Sequence[str],
+        read: Callable[[Mapping[str, Any], Mapping[str, str]], list[list[T]]],
+    ) -> Flow[list[list[T]]]:
+        """What ``read`` makes of the ``count`` nearest that count; more are asked for where others are among them."""
+        if self._is_empty:
+            return [[] for _ in vectors]
+        asked = count
+        while True:
+            answer = yield from self._leaves.query(vectors, asked, include)
+            ids = _flat(answer["ids"])
+            texts = _flat(answer["documents"]) if "documents" in include else [""] * len(ids)
+            found = read(answer, (yield from self._which_count(ids, texts)))
+            short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])
+            if not short or asked >= MOST_RESULTS:
+                return [row[:count] for row in found]
+            asked = min(asked * 4, MOST_RESULTS)
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
         """From the id that each leaf is stored under to the one it is shown under; unknown documents are left out."""
@@ -251,6 +265,16 @@ def _similarity(distance: float) -> float:
 def _split(leaf_id: str) -> tuple[str, str]:
     document_id, version, ordinal = leaf_id.rsplit("#", 2)
     return document_id, f"{version}#{ordinal}"
+
+
+def _hits(answer: Mapping[str, Any], shown: Mapping[str, str]) -> list[list[Hit]]:
+    return [
+        sorted(
+            (_hit(shown[id_], _similarity(each)) for id_, each in zip(ids, distances, strict=True) if id_ in shown),
+            key=lambda hit: hit.order,
+        )
+        for ids, distances in zip(answer["ids"], answer["distances"], strict=True)
+    ]
 
 
 def _hit(leaf_id: str, score: float) -> Hit:
