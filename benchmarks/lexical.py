@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Index
+from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index
 from leafspan.documents import read_documents
 from leafspan.embedding import PROBE
 from leafspan.engine import run
@@ -39,14 +39,8 @@ from leafspan.lexical import to_terms
 from leafspan.nearness import nearest
 from leafspan.requests import Match
 
-try:
-    from leafspan.strategies import Hybrid
-except ImportError:  # it is being written
-    Hybrid = None
-
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
-DEPTH = 100  # of each leg of Hybrid
 SENTENCES = 20  # a document
 DIMENSIONS = 256
 SPLITTER = HierarchicalSplitter(leaf_words=30, parent_words=(150,))
@@ -168,17 +162,17 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
 
 
 def hybrid_beside_its_legs(index: Index, queries: Sequence[str]) -> Iterator[Row]:
-    if Hybrid is None:
-        return
-    store, words = index._store, index._sources.words
-    vectors = np.random.default_rng(2).standard_normal((len(queries) + 2, 1, DIMENSIONS)).astype(np.float32)
+    """Each leg begins with the question's text, as Hybrid does; the leaves fetched are others of the index each time."""
+    store, words, embedder = index._store, index._sources.words, index._embedder
+    depth = Hybrid().depth
+    assert isinstance(depth, tuple)
     reader = run(store.reader(set()))
     generator = random.Random(3)
-    found = [[hit.id for hit in run(nearest(reader, None, each, 200, None))[0]] for each in vectors[:50]]
+    ids = run(reader.leaf_ids())
     work = [
-        lambda i: run(words.match(reader, Match((queries[i],), DEPTH, None))),
-        lambda i: run(nearest(reader, None, vectors[i], DEPTH, None)),
-        lambda i: run(reader.fetch_leaves(generator.sample(found[i % 50], CANDIDATES))),
+        lambda i: run(words.match(reader, Match((queries[i],), depth[0], None))),
+        lambda i: run(nearest(reader, None, run(embedder.queries([queries[i]])), depth[1], None)),
+        lambda i: run(reader.fetch_leaves(generator.sample(ids, CANDIDATES))),
         lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES),
     ]
     by_words, by_vectors, fetch, hybrid = medians(work, len(queries))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import os
 import re
 import threading
 from pathlib import Path
@@ -510,3 +511,16 @@ async def test_splitting_leaves_the_event_loop_free(tmp_path: Path):
     index = await Index.aopen(tmp_path, splitter=watching)
     await index.aadd([Document("a", "One."), Document("b", "Two.")])
     assert seen == [False, False]
+
+
+def test_metadata_keeps_one_order_from_call_to_call(index: Index):
+    index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
+    orders = {tuple(index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
+    assert orders == {("draft", "lang", "tags", "year")}
+
+
+def test_a_forked_process_is_told_to_open_the_index_anew(index: Index, monkeypatch: pytest.MonkeyPatch):
+    child = os.getpid() + 1
+    monkeypatch.setattr("leafspan.store.folder_store.os.getpid", lambda: child)
+    with pytest.raises(LeafspanError, match="cannot be used in a forked process: open it there"):
+        index.count()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from leafspan.engine import Call, arun, run
-from leafspan.legs import together
+from leafspan.legs import side_by_side, together
 
 LATE = 0.05
 WHERE = contextvars.ContextVar("where", default="nowhere")
@@ -211,3 +211,44 @@ def test_legs_have_legs():
 def test_there_is_a_timeout_for_each_flow():
     with pytest.raises(ValueError, match="shorter"):
         together([flow(value(1)), flow(value(2))], [None])
+
+
+# Short work of the package's own.
+
+
+async def outcome_side_by_side(make_flows):
+    blocking = await asyncio.to_thread(run, flow(side_by_side(make_flows())))
+    return blocking, await arun(flow(side_by_side(make_flows())))
+
+
+async def test_side_by_side_flows_run_at_the_same_time_and_are_answered_in_order():
+    error = RuntimeError("broken")
+
+    def three():
+        barrier = threading.Barrier(3)
+        names = [flow(Call(barrier.wait, (5,)), value(name)) for name in ("a", "c")]
+        return [names[0], flow(Call(barrier.wait, (5,)), failing(error)), names[1]]
+
+    assert await outcome_side_by_side(three) == (["a", error, "c"], ["a", error, "c"])
+
+
+def test_side_by_side_the_last_flow_runs_where_the_caller_does_and_threads_stay():
+    def ask():
+        barrier = threading.Barrier(2)
+        return run(flow(side_by_side([flow(Call(barrier.wait, (5,)), Call(threading.current_thread)) for _ in range(2)])))
+
+    answers = [ask() for _ in range(40)]
+    assert {last for _, last in answers} == {threading.current_thread()}
+    others = {other for other, _ in answers}
+    assert all(other.name.startswith("leafspan") for other in others)
+    assert len(others) <= 16
+
+
+def test_side_by_side_flows_may_nest_deeper_than_there_are_threads():
+    def nested(depth):
+        return flow(side_by_side([nested(depth - 1), nested(depth - 1)])) if depth else flow(value(1))
+
+    def total(answer):
+        return sum(map(total, answer)) if isinstance(answer, list) else answer
+
+    assert total(run(nested(7))) == 2**7

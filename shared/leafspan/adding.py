@@ -19,7 +19,8 @@ from leafspan.reading import reading
 from leafspan.scope import Scope
 from leafspan.settings import Indexing
 from leafspan.splitting import find_headings
-from leafspan.store import Reader, Row, Store, Writer
+from leafspan.store import Coming, Reader, Row, Store, Writer
+from leafspan.structure import STRUCTURE_KEY, pack
 from leafspan.values import Document, Leaf
 
 _LOOK = 256  # documents looked up in the manifest at a time
@@ -219,7 +220,7 @@ def _write(
                 raise Overtaken("somebody else has written meanwhile; add the documents again")
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != prepared.row.hash:
-                documents.append((prepared.document, prepared.row, prepared.leaves, matrix))
+                documents.append(_coming(prepared, matrix))
             done[prepared.document.id] = old is not None
         if documents:
             yield from writer.replace(documents)
@@ -227,6 +228,14 @@ def _write(
         writer.stop()
     progress.advance(len(group))
     return done
+
+
+def _coming(prepared: Prepared, vectors: Any) -> Coming:
+    """What is stored of each leaf: its text, its document's metadata, and its place."""
+    document, leaves = prepared.document, prepared.leaves
+    texts = [document.text[leaf.start : leaf.end] for leaf in leaves]
+    metadatas = [{**document.metadata, STRUCTURE_KEY: pack(leaf)} for leaf in leaves]
+    return Coming(prepared.row, texts, metadatas, vectors)
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

@@ -8,9 +8,20 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import wait
 from typing import Any
 
 from leafspan.engine import Call, Flow, arun, run
+from leafspan.workers import workers
+
+
+def side_by_side(flows: Sequence[Flow[Any]]) -> Call:
+    """Like ``together`` without timeouts, but for short work of the package's own: its threads stay for the next time.
+
+    The last flow runs where the caller does, as do those that no thread has begun by then, so flows may nest. It is over
+    when all are.
+    """
+    return Call(_run_side_by_side, (flows,), native=_arun_side_by_side)
 
 
 def together(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
@@ -64,6 +75,23 @@ def _run_all(legs: Sequence[_Leg]) -> list[Any]:
             del pending[number]
             results[number] = result
     return [results[number] for number in range(len(legs))]
+
+
+def _run_side_by_side(flows: Sequence[Flow[Any]]) -> list[Any]:
+    *others, own = flows
+    begun = [workers().submit(contextvars.copy_context().run, _outcome, flow, Exception) for flow in others]
+    try:
+        last = _outcome(own, Exception)
+        return [
+            _outcome(flow, Exception) if future.cancel() else future.result()
+            for flow, future in zip(others, begun, strict=True)
+        ] + [last]
+    finally:
+        wait([future for future in begun if not future.cancel()])
+
+
+async def _arun_side_by_side(flows: Sequence[Flow[Any]]) -> list[Any]:
+    return await _arun_all([(flow, None) for flow in flows])
 
 
 def _report(done: queue.SimpleQueue[tuple[int, Any]], number: int, flow: Flow[Any]) -> None:

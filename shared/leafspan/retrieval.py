@@ -13,7 +13,7 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where, to_filter
 from leafspan.generating import generating
-from leafspan.legs import together
+from leafspan.legs import side_by_side, together
 from leafspan.nearness import nearest
 from leafspan.packing import Budget, pack, shortlist
 from leafspan.reading import reading
@@ -158,7 +158,7 @@ class _Retrieval:
 
     def _answer_together(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         """Answers that come at the same time: Chroma searches on one processor while words are looked up on another."""
-        answers = yield together([self._answer(request) for request in requests], [None] * len(requests))
+        answers = yield side_by_side([self._answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
@@ -220,7 +220,10 @@ class _Retrieval:
         for id_, _ in leaves:
             if id_ not in stored and not scoped:
                 self._reader.doubt(id_)
-                raise NotALeaf(f"the results of {ask.name} must be leaves of this index, but {id_!r} is not in it")
+                raise NotALeaf(
+                    f"the results of {ask.name} must be leaves of this index, but {id_!r} is not in it "
+                    "(any more): give that retriever the leaves as they are now"
+                )
         shown = [(id_, result) for id_, result in leaves if id_ in stored and _is_wanted(stored[id_], ask.where)]
         found: dict[str, Found] = {}
         for (id_, _), score in zip(shown, _scores([result for _, result in shown]), strict=True):

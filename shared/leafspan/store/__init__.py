@@ -5,6 +5,6 @@ from leafspan.store.connecting import open_store
 from leafspan.store.manifest import Row
 from leafspan.store.reading import Gone, Reader, StoredLeaf
 from leafspan.store.store import Store
-from leafspan.store.writing import Writer
+from leafspan.store.writing import Coming, Writer
 
-__all__ = ["Catalogue", "Gone", "Reader", "Row", "Selection", "Store", "StoredLeaf", "Writer", "open_store"]
+__all__ = ["Catalogue", "Coming", "Gone", "Reader", "Row", "Selection", "Store", "StoredLeaf", "Writer", "open_store"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ class FolderStore:
 
     def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], cache_folder: Path) -> None:
         self._folder: Folder | None = folder
+        self._process = os.getpid()
         self.cache_folder: Path | None = cache_folder
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
@@ -126,6 +128,8 @@ class FolderStore:
     def _open_folder(self) -> Folder:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
+        if os.getpid() != self._process:  # Chroma would wait for threads that a forked process has not
+            raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
         return self._folder
 
 

@@ -23,6 +23,7 @@ class Row:
 
     ``version`` is the one that counts, of ``leaves`` leaves; None while the document is first being written, or being
     deleted. ``litter`` holds (version, leaves) of others of which leaves may lie about: being written or being deleted.
+    ``more``: what else is kept with it, as JSON has it.
     """
 
     document_id: str
@@ -35,6 +36,7 @@ class Row:
     sections: tuple[Section, ...] = ()
     characters: int = 0
     words: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def pack(self) -> dict[str, str]:
         """The row as the metadata of its record."""
@@ -50,7 +52,7 @@ class Row:
         return cls(document_id, **values)
 
 
-_STORED = ("hash", "version", "leaves", "litter", "title", "metadata", "sections", "characters", "words")
+_STORED = ("hash", "version", "leaves", "litter", "title", "metadata", "sections", "characters", "words", "more")
 
 
 def columns(rows: Sequence[Row]) -> dict[str, Any]:

@@ -288,5 +288,6 @@ def _version(rows: Mapping[str, Row], document_id: str) -> str | None:
 
 
 def _stored(id_: str, text: str, metadata: Mapping[str, Any], score: float) -> StoredLeaf:
-    own = dict(metadata)
+    # Chroma gives them in another order each time, and hosts make texts and hashes of them.
+    own = {key: metadata[key] for key in sorted(metadata)}
     return StoredLeaf(unpack(id_, own.pop(STRUCTURE_KEY)), text, own, score)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.engine import Flow
 from leafspan.store.collection import Collection
 from leafspan.store.manifest import Row, columns
-from leafspan.structure import STRUCTURE_KEY, pack
-from leafspan.values import Document, Leaf, leaf_id
+from leafspan.values import leaf_id
+
+
+class Coming(NamedTuple):
+    """A document to be written: its row, and for each leaf, in order, what is stored of it."""
+
+    row: Row
+    texts: Sequence[str]
+    metadatas: Sequence[Mapping[str, object]]
+    vectors: Any
 
 
 class Writer:
@@ -50,14 +58,14 @@ class Writer:
         yield from self._advance(settled=settled)
         self._counted = True
 
-    def replace(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
-        """Write documents, each with its new row, its leaves and their vectors, in place of what was there of them."""
+    def replace(self, documents: Sequence[Coming]) -> Flow[None]:
+        """Write documents in place of what was there of them."""
         coming = []
         leftovers = []
-        for document, row, leaves, _ in documents:
-            old = self.rows.get(document.id)
+        for row, texts, _, _ in documents:
+            old = self.rows.get(row.document_id)
             before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0)
-            coming.append(replace(before, litter=(*before.litter, (row.version or "", len(leaves)))))
+            coming.append(replace(before, litter=(*before.litter, (row.version or "", len(texts)))))
             if old and old.version is not None:
                 leftovers.append(replace(row, litter=((old.version, old.leaves),)))
         yield from self.write_rows(coming)
@@ -66,7 +74,7 @@ class Writer:
             settled=False
         )  # before the manifest turns to them, so that whoever reads it then has them in sight
         after = {row.document_id: row for row in leftovers}
-        yield from self.write_rows([after.get(row.document_id, row) for _, row, _, _ in documents])
+        yield from self.write_rows([after.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not leftovers)
         yield from self.clear(leftovers)
 
@@ -110,20 +118,20 @@ class Writer:
         yield from self._leaves.delete(ids)
         yield from self.advance()
 
-    def _add_leaves(self, documents: Sequence[tuple[Document, Row, Sequence[Leaf], Any]]) -> Flow[None]:
+    def _add_leaves(self, documents: Sequence[Coming]) -> Flow[None]:
         import numpy as np
 
-        ids, texts, metadatas, vectors = [], [], [], []
-        for document, _, leaves, matrix in documents:
-            for leaf in leaves:
-                ids.append(leaf.id)
-                texts.append(document.text[leaf.start : leaf.end])
-                metadatas.append({**document.metadata, STRUCTURE_KEY: pack(leaf)})
-            if len(leaves):
-                vectors.append(matrix)
+        ids = [
+            leaf_id(each.row.document_id, each.row.version or "", n) for each in documents for n in range(len(each.texts))
+        ]
         if ids:
             self._counted = False
-            yield from self._leaves.add(ids, embeddings=np.concatenate(vectors), documents=texts, metadatas=metadatas)
+            yield from self._leaves.add(
+                ids,
+                embeddings=np.concatenate([each.vectors for each in documents if len(each.texts)]),
+                documents=[text for each in documents for text in each.texts],
+                metadatas=[metadata for each in documents for metadata in each.metadatas],
+            )
 
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
         """Write these rows of the manifest; readers are not told."""

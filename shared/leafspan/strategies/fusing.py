@@ -7,13 +7,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Literal, TypeAlias, TypeVar, get_args
 
-from leafspan.fusion import (
-    distribution_based_fusion,
-    maximum_fusion,
-    reciprocal_rank_fusion,
-    relative_score_fusion,
-    sum_fusion,
-)
+from leafspan.fusion import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.trace import Fused, Part, Trace
 from leafspan.uniting import unite
 from leafspan.values import Found
@@ -62,11 +56,10 @@ def shares_of(
     """What one list gives to each of its keys: the fusion of it alone, its weight taken as it is."""
     if fusion == "reciprocal rank":
         return reciprocal_rank_fusion([ranking], weights=[weight], normalize_weights=False, constant=constant)
-    if fusion == "relative score":
-        return relative_score_fusion([ranking], weights=[weight], normalize_weights=False)
-    if fusion == "distribution based":
-        return distribution_based_fusion([ranking], weights=[weight], normalize_weights=False)
-    return maximum_fusion([ranking], weights=[weight])
+    if fusion == "maximum":
+        return maximum_fusion([ranking], weights=[weight])
+    scaled = min_max(ranking) if fusion == "relative score" else three_sigma(ranking)
+    return [(key, score * weight) for key, score in scaled]
 
 
 def _sums(shares: Sequence[_Shares]) -> _Shares:

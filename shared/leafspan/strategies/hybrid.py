@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from heapq import heapify, heappop
 from typing import NamedTuple
 
 from leafspan.calibration import EMBEDDER, answerable, probability, total_weight
@@ -135,9 +136,13 @@ class Hybrid:
         total = total_weight(scores.values(), share) if self._calibrates else 1.0
         if self.min_answerable is not None and answerable(share, total) < self.min_answerable:
             return []
+        # Few of them are wanted: a heap is faster than sorting them all.
+        order = [(-score, place[0], place[2], place) for place, score in scores.items()]
+        heapify(order)
         best = []
         left = count
-        for place in sorted(scores, key=lambda place: (-scores[place], place[0], place[2])):
+        while order:
+            place = heappop(order)[-1]
             score = probability(scores[place], total) if self._calibrates else scores[place]
             if left == 0 or (self.min_score is not None and score < self.min_score):
                 break
@@ -154,7 +159,7 @@ class Hybrid:
             fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus),),
             calibrated=(Calibrated(ordinal, scored.score, trusted),) if self._calibrates else (),
         )
-        return replace(found, score=scored.score, trace=trace)
+        return Found(found.span, scored.score, trace, found.metadata, found.words, found.leaf)
 
 
 class _Scored(NamedTuple):
