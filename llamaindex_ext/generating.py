@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypedDict
+from typing import Any
 
 from llama_index.core.llms import LLM
 
 from leafspan import InvalidArgument
-
-
-class Generating(TypedDict, total=False):
-    """The options of a strategy that asks a language model."""
-
-    generate: Callable[[str], str]
-    agenerate: Callable[[str], Awaitable[str]]
+from leafspan.language_model import Generating, from_llamaindex
 
 
 def as_generate(llm: Any) -> Generating:
@@ -27,11 +20,4 @@ def as_generate(llm: Any) -> Generating:
         return {}
     if not isinstance(llm, LLM):
         raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {llm!r}")
-
-    def generate(prompt: str) -> str:
-        return llm.complete(prompt).text
-
-    async def agenerate(prompt: str) -> str:
-        return (await llm.acomplete(prompt)).text
-
-    return {"generate": generate, "agenerate": agenerate}
+    return from_llamaindex(llm).options

@@ -16,8 +16,8 @@ SUFFIXES = (".md", ".markdown", ".txt", ".text")
 """The files that are taken from a folder, but for hidden ones."""
 
 
-RESERVED_ID = "leafspan:changes"
-"""A document of this id would lie where the store counts its changes."""
+RESERVED_PREFIX = "leafspan:"
+"""Ids that begin so are those of the package's own records."""
 
 
 def read_documents(things: Any) -> Iterator[Document]:
@@ -78,8 +78,8 @@ def check_document(document: Document) -> Document:
     """
     if not isinstance(document.id, str) or not document.id:
         raise InvalidDocument(f"a document's id must be a non-empty string, got {document.id!r}")
-    if document.id == RESERVED_ID:
-        raise InvalidDocument(f"the id {RESERVED_ID!r} is reserved; use another one")
+    if document.id.startswith(RESERVED_PREFIX):
+        raise InvalidDocument(f"a document's id must not begin with {RESERVED_PREFIX!r}, got {document.id!r}")
     if not isinstance(document.text, str):
         raise InvalidDocument(f"the text of document {document.id!r} must be a string, got {type(document.text).__name__}")
     if document.title is not None and not isinstance(document.title, str):

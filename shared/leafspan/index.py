@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,11 +10,12 @@ from leafspan.checked_embedder import CheckedEmbedder
 from leafspan.doctor import Finding, examining
 from leafspan.embedding import to_embedder
 from leafspan.engine import Flow, arun, run
+from leafspan.errors import InvalidArgument
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.settings import Indexing, Wanted
+from leafspan.settings import TREE_SETTINGS, Indexing, Wanted
 from leafspan.sources import Sources
 from leafspan.splitting import Splitter
-from leafspan.store import open_store
+from leafspan.store import Store, open_store
 from leafspan.view import View
 from leafspan.wordllama import default_embedder
 
@@ -55,12 +57,17 @@ class Index(View):
         it where there is none. ``timeout``: seconds to wait for another writer.
 
         Raises:
-            InvalidArgument: if not exactly one of ``path`` and ``client`` is given, or an option is out of its range.
+            InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or an option
+                is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
             IndexMismatch: if it was made with another splitter, weight or format. Another embedder is noticed, and raises
                 the same, at the first embedding.
         """
+        if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
+            raise InvalidArgument(
+                f"client must not be asynchronous here, got {client!r}: use await Index.aopen(client=...)"
+            )
         wanted = Wanted(splitter, context_sentences, title_weight, analyzer, bm25)
         return run(cls._opening(path, client, name, embedder, wanted, cache, create, timeout))
 
@@ -101,7 +108,12 @@ class Index(View):
         settings = Indexing.made(wanted).record()
         store = yield from open_store(path, client, name, settings=settings, create=create, timeout=timeout, cache=cache)
         indexing = Indexing.recorded(store.settings, wanted)
-        return cls(Sources.of(store, CheckedEmbedder(store, used, timeout), indexing), indexing, timeout)
+
+        def open_trees(create: bool) -> Flow[Store]:
+            place: dict[str, Any] = {"settings": TREE_SETTINGS, "timeout": timeout, "cache": cache}
+            return (yield from open_store(path, client, f"{name}.tree", create=create, **place))
+
+        return cls(Sources.of(store, CheckedEmbedder(store, used, timeout), indexing, open_trees), indexing, timeout)
 
     def doctor(self, *, mend: bool = True) -> list[Finding]:
         """Look for what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
@@ -125,7 +137,7 @@ class Index(View):
 
     def close(self) -> None:
         """Let go of the files. An index behind a client of yours leaves that client open, and can still be used."""
-        self._store.close()
+        self._sources.close()
 
     def __enter__(self) -> Self:
         return self

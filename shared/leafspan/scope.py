@@ -11,10 +11,11 @@ from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.filters import Where, implied
 from leafspan.filters.logic import And
 from leafspan.metadata import clean_metadata
+from leafspan.store.catalogue import Catalogue
 from leafspan.values import Document
 
 if TYPE_CHECKING:
-    from leafspan.store import Row
+    from leafspan.store.manifest import Row
 
 _PLACES = 4  # under which a view can store a document, should others be taken by documents that it does not show
 
@@ -49,6 +50,14 @@ class Scope:
     def narrowed(self, where: Where, *, share_statistics: bool) -> Scope:
         """A view within this one, which never shares more than this one does."""
         return Scope(self.where & where, self.shares_statistics and share_statistics)
+
+    def view(self, everything: Catalogue) -> Catalogue:
+        """What is seen of these documents: those that match, the view's own ones without their suffix."""
+        visible = everything.select(self.where).ids
+        suffixes = self.suffixes
+        # The first suffix last, so that it is the one to be shown of two.
+        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in visible if id_.endswith(suffix)}
+        return everything.renamed({**{id_: id_ for id_ in visible if not id_.endswith(suffixes)}, **own})
 
     def sees(self, row: Row) -> bool:
         """Whether the view shows the document of this row, which has its stored id."""

@@ -12,6 +12,8 @@ from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 from leafspan.structure import FORMAT
 
 TITLE_WEIGHT = 0.3
+TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
+"""What is stored with the trees of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Indexing:
         Raises:
             IndexMismatch: if something else is wanted now.
         """
+        if record == TREE_SETTINGS:
+            raise IndexMismatch("these are the trees of another index; open that one")
         asked = {
             "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
             "context_sentences": wanted.context_sentences,

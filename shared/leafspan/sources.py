@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from leafspan.checked_embedder import CheckedEmbedder
+from leafspan.engine import Flow
 from leafspan.matching import WordSearch
 from leafspan.mirror import Mirror
 from leafspan.mirror.vector_copy import VectorCopy
 from leafspan.settings import Indexing
 from leafspan.store import Store
+from leafspan.tree.trees import Trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,19 @@ class Sources:
     embedder: CheckedEmbedder
     words: WordSearch
     copy: Mirror | None
+    trees: Trees
 
     @classmethod
-    def of(cls, store: Store, embedder: CheckedEmbedder, indexing: Indexing) -> Sources:
-        """The sources of an index."""
+    def of(
+        cls, store: Store, embedder: CheckedEmbedder, indexing: Indexing, open_trees: Callable[[bool], Flow[Store]]
+    ) -> Sources:
+        """The sources of an index; ``open_trees`` opens the store of its trees, and makes it if it is told to."""
         folder = store.cache_folder
         words = WordSearch(folder, indexing.analyzer, indexing.bm25)
-        return cls(store, embedder, words, Mirror(folder, VectorCopy()) if store.embedded else None)
+        copy = Mirror(folder, VectorCopy()) if store.embedded else None
+        return cls(store, embedder, words, copy, Trees(open_trees, indexing))
+
+    def close(self) -> None:
+        """Let go of them."""
+        self.store.close()
+        self.trees.close()

@@ -108,12 +108,37 @@ class Span:
         return [f"{prefix}{ordinal}" for ordinal in range(self.first, self.last + 1)]
 
 
+class Covered(NamedTuple):
+    """The leaves ``first`` to ``last`` (inclusive) of a document, its characters ``start`` to ``end`` (exclusive)."""
+
+    document_id: str
+    version: str
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a summary stands for: a node of a tree, ``layer`` layers above the leaves (1: it was made of leaves).
+
+    ``children``: the ids of the leaves and summaries that it was made of. ``covers``: the leaves below it, in order, as
+    runs of which no two touch.
+    """
+
+    layer: int
+    children: tuple[str, ...]
+    covers: tuple[Covered, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """One scored result of a strategy, before its text is fetched; a higher ``score`` is better.
 
     ``leaf`` is set where the result is a single leaf, so that a strategy above can merge or widen it. ``words`` is its
-    length where that is known before fetching.
+    length where that is known before fetching. ``summary`` is set where it is none of a document's text, but a summary:
+    its span is then that of one node among those of its tree.
     """
 
     span: Span
@@ -122,6 +147,7 @@ class Found:
     metadata: Mapping[str, object]
     words: int | None = None
     leaf: Leaf | None = None
+    summary: Summary | None = None
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -137,9 +163,10 @@ def scored(found: Found, score: float, source: str, rank: int | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved piece of a document: ``document.text[start:end] == text``.
+    """A retrieved piece of a document: ``document.text[start:end] == text``; or a summary, where ``summary`` is set.
 
-    ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's own. ``trace`` says how
+    A summary's ``start`` and ``end`` are those of all that it covers; where that is in several documents, ``document_id``
+    is empty, and both are 0. ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's own. ``trace`` says how
     the passage came about; ``trace.explain()`` says it in words.
     """
 
@@ -151,6 +178,12 @@ class Passage:
     score: float
     metadata: Mapping[str, object]
     trace: Trace
+    summary: Summary | None = None
+
+    @property
+    def layer(self) -> int:
+        """How many layers it is above the leaves: 0 for a piece of a document."""
+        return self.summary.layer if self.summary else 0
 
 
 @dataclass(frozen=True, slots=True)

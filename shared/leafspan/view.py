@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Never, overload
 
 from leafspan.adding import Added, adding, deleting
 from leafspan.documents import read_documents
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import IndexMismatch, InvalidArgument
 from leafspan.filters import to_filter
-from leafspan.filters.logic import all_of
+from leafspan.filters.constants import constant
 from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
 from leafspan.packing import Budget
 from leafspan.progress import Progress
@@ -20,6 +20,10 @@ from leafspan.scope import Scope
 from leafspan.settings import Indexing
 from leafspan.sources import Sources
 from leafspan.strategies import DEFAULT, Strategy
+from leafspan.tree.bisecting import Bisecting
+from leafspan.tree.building import Plan, TreesBuilt, building
+from leafspan.tree.clusters import Clusterer
+from leafspan.tree.summarizing import to_summarizer
 from leafspan.values import Document, Passage, Query
 
 Numbers = Sequence[float]
@@ -40,6 +44,21 @@ class View:
         self._timeout = timeout
         self._scope = scope
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same index, opened once, of which both show the same by the same filter."""
+        if not isinstance(other, View):
+            return NotImplemented
+        return self._sources is other._sources and self._scope == other._scope
+
+    def __hash__(self) -> int:
+        return hash((id(self._sources), self._scope))
+
+    def __reduce__(self) -> Never:
+        """Raises: files, locks and connections belong to one process."""
+        raise TypeError(
+            f"{type(self).__name__} cannot be pickled or copied, nor what holds it: open the index again where it is needed"
+        )
+
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match the filter, which can only ever be narrowed: a tenant's, for example.
 
@@ -51,10 +70,11 @@ class View:
         index, which is faster and tells a little of what else is there; by default they are those of the view.
 
         Raises:
-            InvalidArgument: if ``where`` is no filter, or an empty one.
+            InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
+                ``F("tenant").not_in([])``.
         """
         condition = to_filter(where)
-        if condition is None or condition == all_of([]):
+        if condition is None or constant(condition):
             raise InvalidArgument(f"a scope must have a filter that says what it shows, got {where!r}")
         if self._scope is None:
             scope = Scope(condition, share_statistics)
@@ -236,6 +256,77 @@ class View:
         flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
+
+    def build_tree(
+        self,
+        *,
+        summarizer: object = None,
+        clusterer: Clusterer | None = None,
+        max_layers: int = 5,
+        across: bool = False,
+        partition_by: str | None = None,
+        dry_run: bool = False,
+        progress: bool | None = None,
+    ) -> TreesBuilt:
+        """Build a RAPTOR tree of each document (Sarthi et al., ICLR 2024), for the strategy ``Tree``.
+
+        Leaves that are alike are clustered, each cluster is summarised, and so are the summaries, until one is left or
+        there are ``max_layers``. Documents whose trees are up to date are skipped, so run it again after adding or
+        deleting. Each summary of a language model is kept as soon as it is there: a build that was killed goes on where it
+        was, and of a changed document only what has changed is asked for.
+
+        ``summarizer``: a LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their summary,
+        or an ``Abstractive`` with its options; by default ``Extractive()``, which chooses sentences and asks nobody.
+        ``clusterer``: by default ``Bisecting()``; ``RaptorClusters()`` is the paper's; or a function, see ``Clusterer``.
+        ``across``: add layers above the trees, over all documents of the index or view; ``partition_by``: over those with
+        the same value of a metadata key, for each of its values. ``dry_run``: only say what would be done.
+        ``progress``: show a bar; by default where a person is watching.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or a clusterer gives what is none.
+            IndexMismatch: if the trees there were built with another summarizer, and none is given.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return run(self._building(summarizer, clusterer, max_layers, across, partition_by, dry_run, progress))
+
+    async def abuild_tree(
+        self,
+        *,
+        summarizer: object = None,
+        clusterer: Clusterer | None = None,
+        max_layers: int = 5,
+        across: bool = False,
+        partition_by: str | None = None,
+        dry_run: bool = False,
+        progress: bool | None = None,
+    ) -> TreesBuilt:
+        """Like ``build_tree``."""
+        return await arun(self._building(summarizer, clusterer, max_layers, across, partition_by, dry_run, progress))
+
+    def _building(
+        self,
+        summarizer: object,
+        clusterer: Clusterer | None,
+        max_layers: int,
+        across: bool,
+        partition_by: str | None,
+        dry_run: bool,
+        progress: bool | None,
+    ) -> Flow[TreesBuilt]:
+        made = to_summarizer(summarizer)
+        plan = Plan(clusterer or Bisecting(), made, summarizer is not None, max_layers, across, partition_by)
+        flow = building(
+            self._sources.trees,
+            plan,
+            store=self._store,
+            embed=self._embedder.documents,
+            title_weight=self._indexing.title_weight,
+            scope=self._scope,
+            timeout=self._timeout,
+            progress=progress,
+            dry_run=dry_run,
+        )
+        return (yield from flow)
 
     def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
         if self._indexing.splitter is None:

@@ -7,10 +7,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from leafspan.filters import Columns, Where
-from leafspan.scope import Scope
 from leafspan.store.manifest import Row
 
 K = TypeVar("K")
@@ -25,6 +24,21 @@ class Selection:
 
     ids: frozenset[str] = field(repr=False)
     leaves: int
+
+
+class Viewpoint(Protocol):
+    """What a reader may see of an index. Equal ones see the same."""
+
+    @property
+    def shares_statistics(self) -> bool:
+        """Whether idf and the average length are those of the whole index, not of what is seen."""
+        ...
+
+    def view(self, everything: Catalogue) -> Catalogue:
+        """What is seen of these documents."""
+        ...
+
+    def __hash__(self) -> int: ...
 
 
 class _Recent(Generic[K, V]):
@@ -61,7 +75,7 @@ class Catalogue:
         self.rows = rows
         self._stored = stored
         self._selections: _Recent[Where | None, Selection] = _Recent()
-        self._views: _Recent[Scope, Catalogue] = _Recent()
+        self._views: _Recent[Viewpoint, Catalogue] = _Recent()
 
     def stored_id(self, shown: str) -> str | None:
         """The id under which the document is stored; None where the view has none of that id."""
@@ -84,27 +98,27 @@ class Catalogue:
         """The view's documents that match the filter, or all."""
         if (known := self._selections.get(where)) is not None:
             return known
-        counted, columns = self._columns
-        chosen = counted if where is None else [counted[place] for place in columns.matching(where).nonzero()[0]]
-        ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
-        selection = Selection(frozenset(ids), sum(row.leaves for row in chosen))
+        selection = self._choose(where)
         self._selections.put(where, selection)
         return selection
 
-    def view(self, scope: Scope) -> Catalogue:
-        """What the scope sees of these documents."""
-        if (known := self._views.get(scope)) is not None:
+    def view(self, viewpoint: Viewpoint) -> Catalogue:
+        """What is seen of these documents from there."""
+        if (known := self._views.get(viewpoint)) is not None:
             return known
-        visible = self.select(scope.where).ids
-        suffixes = scope.suffixes
-        # The first suffix last, so that it is the one to be shown of two.
-        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in visible if id_.endswith(suffix)}
-        stored = {**{id_: id_ for id_ in visible if not id_.endswith(suffixes)}, **own}
-        rows = {shown: self.rows[id_] for shown, id_ in stored.items()}
-        rows = {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in rows.items()}
-        view = Catalogue(rows, stored)
-        self._views.put(scope, view)
+        view = viewpoint.view(self)
+        self._views.put(viewpoint, view)
         return view
+
+    def renamed(self, stored: Mapping[str, str]) -> Catalogue:
+        """These documents under other ids: ``stored`` leads from the id that is shown to the stored one."""
+        return Catalogue(shown_rows(self.rows, stored), stored)
+
+    def _choose(self, where: Where | None) -> Selection:
+        counted, columns = self._columns
+        chosen = counted if where is None else [counted[place] for place in columns.matching(where).nonzero()[0]]
+        ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
+        return Selection(frozenset(ids), sum(row.leaves for row in chosen))
 
     @cached_property
     def _columns(self) -> tuple[list[Row], Columns]:
@@ -114,3 +128,9 @@ class Catalogue:
     @cached_property
     def _shown(self) -> dict[str, str]:
         return {stored: shown for shown, stored in (self._stored or {}).items()}
+
+
+def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:
+    """The rows by the ids under which they are shown, which they get themselves."""
+    chosen = {shown: rows[id_] for shown, id_ in stored.items()}
+    return {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in chosen.items()}

@@ -10,12 +10,12 @@ from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
-from leafspan.scope import Scope
-from leafspan.store.catalogue import Catalogue
+from leafspan.store.catalogue import Catalogue, Viewpoint
 from leafspan.store.collection import Collection
 from leafspan.store.manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
-from leafspan.store.naming import manifest_name, read_embedder, settings_with
+from leafspan.store.naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store.reading import Reader
+from leafspan.store.texts import Lent, Texts
 from leafspan.store.waiting import waiting
 from leafspan.store.writing import Writer
 
@@ -41,6 +41,8 @@ class ClientStore:
         self._leaves = connection.leaves
         self._manifest = connection.manifest
         self._manifest_name = manifest_name(name)
+        self._texts_name = texts_name(name)
+        self._texts: Collection | None = None
         self._mutex = threading.Lock()
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
@@ -51,7 +53,7 @@ class ClientStore:
         """See Store: other processes cannot be told of it."""
         return False
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, stale: set[tuple[str, str]], *, scope: Viewpoint | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
         yield from ()  # a flow like the others, though it has nothing to ask
         if again:
@@ -92,6 +94,23 @@ class ClientStore:
     def close(self) -> None:
         """See Store."""
 
+    def texts(self, timeout: float) -> Texts:
+        """See Store; there is nobody to wait for."""
+
+        def lend(write: bool) -> Flow[Lent | None]:
+            from chromadb.errors import NotFoundError
+
+            if self._texts is None:
+                method = "get_or_create_collection" if write else "get_collection"
+                try:
+                    handle = yield self._connection.call(method, self._texts_name, embedding_function=None)
+                except NotFoundError:
+                    return None
+                self._texts = self._connection.collection(handle)
+            return Lent(self._texts, lambda: None)
+
+        return Texts(lend)
+
     def _load(self) -> Flow[Catalogue]:
         """The catalogue, read anew where the token has changed, or while a writer is at work or was killed at it."""
         token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
@@ -113,8 +132,13 @@ class Connection:
     def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any, manifest: Any) -> None:
         self._client = client
         self._native = native
-        self.leaves = Collection(leaves, batch, native=native)
-        self.manifest = Collection(manifest, batch, native=native)
+        self._batch = batch
+        self.leaves = self.collection(leaves)
+        self.manifest = self.collection(manifest)
+
+    def collection(self, handle: Any) -> Collection:
+        """A collection of the client, by its handle."""
+        return Collection(handle, self._batch, native=self._native)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Call:
         """The call of a method of the client."""

@@ -11,12 +11,13 @@ from typing import Any
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
-from leafspan.scope import Scope
-from leafspan.store.catalogue import Catalogue
-from leafspan.store.folder import Folder
+from leafspan.store.catalogue import Catalogue, Viewpoint
+from leafspan.store.collection import Collection
+from leafspan.store.folder import Folder, Opened
 from leafspan.store.manifest import unpack_rows
-from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with
+from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store.reading import Reader
+from leafspan.store.texts import Lent, Texts
 from leafspan.store.waiting import waiting
 from leafspan.store.writing import Writer
 
@@ -30,6 +31,7 @@ class FolderStore:
         self.cache_folder: Path | None = cache_folder
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
+        self._texts_name = texts_name(name)
         self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
@@ -41,7 +43,7 @@ class FolderStore:
         """See Store."""
         return self._open_folder().changes.writing
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, stale: set[tuple[str, str]], *, scope: Viewpoint | None = None, again: bool = False) -> Flow[Reader]:
         """See Store: the counter tells what can be trusted, also when reading again."""
         folder = self._open_folder()
         count = folder.changes.count  # first: what is opened and read after it can only be newer
@@ -116,6 +118,33 @@ class FolderStore:
         manifest = self._open_folder().opened().collection(self._manifest_name)
         yield from manifest.modify(settings_with(self.settings, identity))
 
+    def texts(self, timeout: float) -> Texts:
+        """See Store."""
+
+        def lend(write: bool) -> Flow[Lent | None]:
+            folder = self._open_folder()
+            if not write:
+                opened = folder.reader() or (yield Call(folder.reopened_reader))
+                collection = yield Call(_find, (opened, self._texts_name))
+                if collection is None:
+                    opened.leave()
+                    return None
+                return Lent(collection, opened.leave)
+            lock = folder.writer_lock()
+            interrupted = folder.changes.writing
+            try:
+                yield from waiting(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
+                client = folder.opened().client
+                yield Call(client.get_or_create_collection, (self._texts_name,), {"embedding_function": None}, finish=True)
+                collection = yield Call(folder.opened().collection, (self._texts_name,))
+            except BaseException:
+                folder.stop_writing(lock, whole=False)
+                raise
+            # What a killed writer has left half written is still so.
+            return Lent(collection, partial(folder.stop_writing, lock, whole=not interrupted))
+
+        return Texts(lend)
+
     @property
     def client(self) -> Any:
         """See Store."""
@@ -131,6 +160,15 @@ class FolderStore:
         if os.getpid() != self._process:  # Chroma would wait for threads that a forked process has not
             raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
         return self._folder
+
+
+def _find(opened: Opened, name: str) -> Collection | None:
+    from chromadb.errors import NotFoundError
+
+    try:
+        return opened.collection(name)
+    except NotFoundError:
+        return None
 
 
 def _never() -> Flow[Catalogue]:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leafspan.documents import RESERVED_ID
+from leafspan.documents import RESERVED_PREFIX
 from leafspan.leaves import Section
 
-CHANGES_ID = RESERVED_ID
+CHANGES_ID = f"{RESERVED_PREFIX}changes"
 """The id of a record beside the rows: its token is another after every change that readers must see."""
 
 _ROW_KEY = "row"

@@ -20,6 +20,11 @@ def manifest_name(name: str) -> str:
     return f"{name}.manifest"
 
 
+def texts_name(name: str) -> str:
+    """The Chroma collection of texts that are kept beside an index."""
+    return f"{name}.texts"
+
+
 def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
     """What the manifest's collection carries as its own metadata."""
     stored = {"leafspan": json.dumps(dict(settings))}

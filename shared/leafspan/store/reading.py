@@ -7,8 +7,7 @@ from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 from leafspan.engine import Flow
-from leafspan.scope import Scope
-from leafspan.store.catalogue import Catalogue, Selection
+from leafspan.store.catalogue import Catalogue, Selection, Viewpoint
 from leafspan.store.collection import MOST_RESULTS, Collection
 from leafspan.store.manifest import Row, unpack_rows
 from leafspan.structure import STRUCTURE_KEY, unpack
@@ -50,7 +49,7 @@ class Reader:
         stay: Callable[[], None],
         leave: Callable[[], None],
         stale: set[tuple[str, str]],
-        scope: Scope | None = None,
+        scope: Viewpoint | None = None,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
@@ -154,12 +153,15 @@ class Reader:
 
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
         """These leaves with text, place and metadata, as far as they are there, count, and are the view's."""
+        records = yield from self.fetch_records(ids)
+        return {id_: _stored(id_, text, metadata, 0.0) for id_, (text, metadata) in records.items()}
+
+    def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
+        """Text and metadata of these, just as they are stored, as far as they are there, count, and are the view's."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["documents", "metadatas"])
         shown = yield from self._which_count(list(records), [record["document"] for record in records.values()])
-        return {
-            shown[id_]: _stored(shown[id_], r["document"], r["metadata"], 0.0) for id_, r in records.items() if id_ in shown
-        }
+        return {shown[id_]: (r["document"], r["metadata"]) for id_, r in records.items() if id_ in shown}
 
     def doubt(self, leaf_id: str) -> None:
         """Look again, once, for a leaf that somebody else has seen and that is not here: it may have just been replaced.

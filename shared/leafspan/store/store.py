@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
-from leafspan.scope import Scope
+from leafspan.store.catalogue import Viewpoint
 from leafspan.store.reading import Reader
+from leafspan.store.texts import Texts
 from leafspan.store.writing import Writer
 
 
@@ -30,7 +31,7 @@ class Store(Protocol):
         """True where a writer may have been killed, or is at work."""
         ...
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Scope | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, stale: set[tuple[str, str]], *, scope: Viewpoint | None = None, again: bool = False) -> Flow[Reader]:
         """A reader that sees everything written so far, as far as it is in ``scope``.
 
         ``again``: what an earlier one saw had gone, so nothing that is remembered may be trusted.
@@ -51,6 +52,10 @@ class Store(Protocol):
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """Remember the embedder; only while writing."""
+        ...
+
+    def texts(self, timeout: float) -> Texts:
+        """Texts that are kept beside the index; who writes waits for other writers for so many seconds at most."""
         ...
 
     @property

@@ -1,0 +1,1 @@
+"""Trees of summaries over the leaves (RAPTOR)."""
