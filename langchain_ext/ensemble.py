@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from langchain_ext.outside import as_strategy
 from langchain_ext.retriever import SpanRetriever
 from leafspan import Ensemble
 from leafspan.strategies.fusing import Fusion
 
 
 class EnsembleRetriever(SpanRetriever):
-    """Like the core's ``Ensemble``, but a LangChain retriever, and its ``legs`` may be such, too, that return leaves."""
+    """Like the core's ``Ensemble``, but a LangChain retriever, and its ``legs`` may be such, too.
+
+    One of this package over the same index is its strategy, see ``SpanRetriever``; any other has to return leaves.
+    """
 
     legs: Sequence[Any]
     weights: Sequence[float] | None = None
@@ -25,7 +27,7 @@ class EnsembleRetriever(SpanRetriever):
 
     def _strategy(self, child: Any = None) -> Ensemble:
         return Ensemble(
-            legs=[as_strategy(leg, child, name=f"leg {number}") for number, leg in enumerate(self.legs, start=1)],
+            legs=[self._used(f"leg {number}", leg, child) for number, leg in enumerate(self.legs, start=1)],
             weights=self.weights,
             fusion=self.fusion,
             constant=self.constant,

@@ -12,7 +12,7 @@ from leafspan.phrasing import DEFAULT_PROMPT
 
 
 class MultiQueryRetriever(BasedRetriever):
-    """Like the core's ``MultiQuery``, but a LangChain retriever, and its ``base`` may be one too, that returns leaves.
+    """Like the core's ``MultiQuery``, but a LangChain retriever, and its ``base`` may be one too.
 
     In place of ``generate`` and ``agenerate`` it has an ``llm``: a chat model, or any Runnable from a prompt to a message
     or a text.

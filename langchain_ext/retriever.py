@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from inspect import getattr_static
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -16,6 +17,7 @@ from langchain_ext.outside import as_strategy
 from leafspan import Budget, InvalidArgument, Strategy, View
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.retrieval import Limits
+from leafspan.strategies.narrowed import narrowed
 
 
 class SpanRetriever(BaseRetriever):
@@ -24,6 +26,9 @@ class SpanRetriever(BaseRetriever):
     Each of the four can also be given to a call, ``retriever.invoke(question, k=3)``, in place of the retriever's own.
     With ``filter_policy="merge"`` a filter given to a call counts beside the retriever's own, and both must hold. With
     ``explain``, Documents carry a ``trace`` in their metadata.
+
+    As a base or leg of another one over the same index it is its strategy, just as if that had been given: its ``where``
+    holds beside that of the call; its ``k``, ``candidates`` and ``budget`` do not, as the other one's do.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -39,6 +44,18 @@ class SpanRetriever(BaseRetriever):
     @abstractmethod
     def _strategy(self, child: Any = None) -> Strategy:
         """The strategy, a base of LangChain's being called with the callbacks ``child``."""
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether it does nothing but what its strategy does; a subclass may, and is then asked like any retriever."""
+        names = ("_get_relevant_documents", "_aget_relevant_documents")
+        return all(getattr_static(self, name) is getattr_static(SpanRetriever, name) for name in names)
+
+    def _used(self, name: str, thing: Any, child: Any = None) -> Strategy:
+        """A base or leg, called ``name`` in errors, as a strategy."""
+        if isinstance(thing, SpanRetriever) and thing.index == self.index and thing._is_plain:
+            return narrowed(thing._strategy(child), thing.where)
+        return as_strategy(thing, child, name=name)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -74,9 +91,12 @@ class SpanRetriever(BaseRetriever):
 
 
 class BasedRetriever(SpanRetriever):
-    """A strategy over what a ``base`` finds: another strategy, or any LangChain retriever that returns leaves."""
+    """A strategy over what a ``base`` finds: another strategy, or any LangChain retriever that returns leaves.
+
+    A retriever of this package over the same index is its strategy, see ``SpanRetriever``.
+    """
 
     base: Any = None
 
     def _base(self, child: Any) -> dict[str, Strategy]:
-        return {} if self.base is None else {"base": as_strategy(self.base, child)}
+        return {} if self.base is None else {"base": self._used("base", self.base, child)}

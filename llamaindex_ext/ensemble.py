@@ -9,12 +9,14 @@ from llama_index.core.schema import QueryBundle
 
 from leafspan import Ensemble, View
 from leafspan.strategies.fusing import Fusion
-from llamaindex_ext.outside import as_strategy
 from llamaindex_ext.retriever import SpanRetriever
 
 
 class EnsembleRetriever(SpanRetriever):
-    """Like the core's ``Ensemble``, but a LlamaIndex retriever, and its ``legs`` may be such, too, that return leaves."""
+    """Like the core's ``Ensemble``, but a LlamaIndex retriever, and its ``legs`` may be such, too.
+
+    One of this package over the same index is its strategy, see ``SpanRetriever``; any other has to return leaves.
+    """
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class EnsembleRetriever(SpanRetriever):
 
     def _strategy(self, bundle: QueryBundle | None = None) -> Ensemble:
         return Ensemble(
-            legs=[as_strategy(leg, bundle, name=f"leg {number}") for number, leg in enumerate(self.legs, start=1)],
+            legs=[self._used(f"leg {number}", leg, bundle) for number, leg in enumerate(self.legs, start=1)],
             weights=self.weights,
             fusion=self.fusion,
             constant=self.constant,

@@ -16,7 +16,7 @@ from llamaindex_ext.retriever import BasedRetriever
 
 
 class MultiQueryRetriever(BasedRetriever):
-    """Like the core's ``MultiQuery``, but a LlamaIndex retriever, and its ``base`` may be one too, that returns leaves.
+    """Like the core's ``MultiQuery``, but a LlamaIndex retriever, and its ``base`` may be one too.
 
     In place of ``generate`` and ``agenerate`` it has an ``llm`` of LlamaIndex's, by default none. ``prompt`` can also be
     read by ``get_prompts`` and changed by ``update_prompts``.

@@ -87,7 +87,8 @@ def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
         (["nowhere"], "there is no file 'nowhere'"),
         (["texts/photo.jpg"], r"files must be text or Markdown .*photo\.jpg"),
         (["empty"], r"there are no text or Markdown files \(.*\) in empty"),
-        (["texts", "--leaf-words", "0"], "leaf_words and parent_words must be positive and ascending"),
+        (["texts", "--leaf-words", "0"], "--leaf-words must be from 1 to 149, as parents have 150, got 0"),
+        (["texts", "--leaf-words", "200"], "--leaf-words must be from 1 to 149, as parents have 150, got 200"),
         (["texts", "--context-sentences", "-1"], "context_sentences must be a whole number >= 0, got -1"),
     ],
 )

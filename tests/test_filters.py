@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, F, Where, apply_policy, implied, to_filter
+from leafspan.filters.constants import constant
 from leafspan.filters.instants import instant
 
 BOOKS = [
@@ -228,6 +229,26 @@ def test_values_become_plain_ones():
 def test_a_filter_has_no_truth_value(mistake):
     with pytest.raises(TypeError, match=r"combine filters with &, \| and ~ instead of and, or and not"):
         mistake()
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda: F("a") == 1 & F("b") == 2,
+        lambda: F("a") == 1 | F("b") == 2,
+        lambda: F("a") & F("b"),
+        lambda: (F("a") == 1) & F("b"),
+        lambda: F("b") | (F("a") == 1),
+    ],
+)
+def test_a_key_beside_an_operator_gets_a_hint_at_parentheses(mistake):
+    with pytest.raises(TypeError, match=r"F\('[ab]'\) .* \(F\(\"a\"\) == 1\) & \(F\(\"b\"\) == 2\) with each comparison"):
+        mistake()
+
+
+def test_the_negation_of_a_key_gets_a_hint_at_what_asks_for_one():
+    with pytest.raises(TypeError, match=r"F\('a'\) is no filter yet: ~F\('a'\).exists\(\)"):
+        ~F("a")
 
 
 def test_a_filter_combines_with_filters_only():
@@ -500,6 +521,35 @@ def test_the_laws_of_logic_hold(one, other, documents):
     assert decide(one | ~one) == everything
     assert decide(~(one & ~one)) == everything
     assert decide(one & (one | other)) == decide(one)
+
+
+@settings(max_examples=300, deadline=None)
+@given(FILTERS, DOCUMENTS)
+def test_what_is_told_of_every_document_holds_of_each(filter, documents):
+    told = constant(filter)
+    assert told is None or Columns(documents).matching(filter).tolist() == [told] * len(documents)
+    assert constant(~filter) is (None if told is None else not told)
+    assert constant(filter | F("x").not_in([])) is True
+    assert constant(filter & F("x").in_([])) is False
+    assert constant(filter & F("x").not_in([])) is told
+    assert constant(filter | F("x").in_([])) is told
+
+
+@pytest.mark.parametrize(
+    ("filter", "told"),
+    [
+        (F("x").in_([]), False),
+        (F("x").not_in([]), True),
+        (F("x").contains_any([]), False),
+        (F("x").contains_all([]), True),
+        (F("doc_id").exists(), True),
+        (F("x").exists(), None),
+        (F("x").in_([1]), None),
+        ((F("x") == 1) | (F("x") != 1), None),  # which only a comparison of the two could tell
+    ],
+)
+def test_a_filter_of_no_values_says_the_same_of_every_document(filter, told):
+    assert constant(filter) is told
 
 
 @settings(max_examples=200, deadline=None)

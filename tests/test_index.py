@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import enum
 import os
+import pickle
 import re
 import threading
 from pathlib import Path
@@ -14,11 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leafspan import (
+    BM25,
     AutoMerging,
     Cut,
     Document,
     DocumentNotFound,
     Embedder,
+    F,
+    Filter,
     HierarchicalSplitter,
     Index,
     IndexMismatch,
@@ -26,6 +31,7 @@ from leafspan import (
     InvalidArgument,
     InvalidDocument,
     LeafspanError,
+    MultiQuery,
     Query,
     SentenceWindow,
     Vector,
@@ -210,6 +216,8 @@ def test_an_id_that_occurs_twice_is_refused(index: Index):
         ({"where": "topic"}, "where must be a filter made with F, a mapping .*, got 'topic'"),
         ({"where": {"topic": {"$like": "x"}}}, "unknown operator .\\$like. in "),
         ({"strategy": "vector"}, r"strategy must be a strategy such as AutoMerging\(\), got 'vector'"),
+        ({"strategy": MultiQuery(phrasings=[[1.0]])}, "a query's vector must have 256 dimensions, got 1"),
+        ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
     ],
 )
 def test_bad_options_of_a_retrieval_are_refused(index: Index, options, message):
@@ -221,6 +229,20 @@ def test_bad_options_of_a_retrieval_are_refused(index: Index, options, message):
 def test_blank_or_strange_queries_are_refused(index: Index, query):
     with pytest.raises(InvalidArgument, match="a query must be"):
         index.retrieve(query)
+
+
+def test_a_strategy_that_needs_no_query_takes_blank_ones_in_a_list_too(index: Index):
+    expected = index.retrieve("", Filter())
+    assert expected
+    assert index.retrieve(["", None, " \n", "tea"], Filter()) == [expected] * 4
+    assert index.retrieve([], Filter()) == []
+
+
+def test_phrasings_have_as_many_dimensions_as_a_query_that_is_a_vector(index: Index):
+    vector = _embed(QUESTIONS[0])
+    assert index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector * 2]), k=1)
+    with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 255"):
+        index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector[1:]]))
 
 
 def test_a_query_may_come_as_its_vector(index: Index):
@@ -381,7 +403,7 @@ def test_a_client_that_is_asynchronous_is_refused_by_blocking_methods():
         pass
 
     Client.__abstractmethods__ = frozenset()
-    with pytest.raises(LeafspanError, match="use the methods that start with 'a'"):
+    with pytest.raises(InvalidArgument, match=r"client must not be asynchronous here, .*: use `await Index.aopen\("):
         Index.open(client=Client())
 
 
@@ -470,6 +492,22 @@ def test_a_filter_may_be_longer_than_chroma_takes(index: Index):
     assert {passage.document_id for passage in found} == {"bees", "harbour"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (BM25, {"min_score": float("nan")}, "min_score must be a number, got nan"),
+        (BM25, {"min_score": True}, "min_score must be a number, got True"),
+        (BM25, {"scale": "x"}, "scale must be True or False, got 'x'"),
+        (BM25, {"engine": "lucene"}, "engine must be one of 'postings', 'rank-bm25', got 'lucene'"),
+        (Vector, {"min_score": float("nan")}, r"min_score must be in \[-1, 1\], got nan"),
+        (Vector, {"min_score": 1.5}, r"min_score must be in \[-1, 1\], got 1.5"),
+    ],
+)
+def test_bad_options_of_a_search_are_refused(kind, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        kind(**options)
+
+
 def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves, got AutoMerging"):
         SentenceWindow(base=AutoMerging())
@@ -517,6 +555,24 @@ def test_metadata_keeps_one_order_from_call_to_call(index: Index):
     index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
     orders = {tuple(index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
     assert orders == {("draft", "lang", "tags", "year")}
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy])
+def test_an_index_is_neither_pickled_nor_copied_and_says_what_to_do(index: Index, duplicate):
+    for view, name in ((index, "Index"), (index.scoped(F("year").exists()), "View"), ({"kb": [index]}, "Index")):
+        with pytest.raises(TypeError, match=f"{name} cannot be pickled or copied, .*: open the index again where"):
+            duplicate(view)
+
+
+def test_views_are_equal_where_they_show_the_same_of_the_same_index(index: Index, tmp_path: Path):
+    old = F("year") < 1900
+    assert index.scoped(old) == index.scoped({"year": {"$lt": 1900}})
+    assert len({index.scoped(old), index.scoped(old), index, index}) == 2
+    others = [index.scoped(F("year") < 1901), index.scoped(old, share_statistics=True), index.scoped(old).scoped(old), "kb"]
+    assert not any(index.scoped(old) == other for other in [index, *others])
+    with Index.open(tmp_path / "another") as another:
+        assert index != another
+        assert index.scoped(old) != another.scoped(old)
 
 
 def test_a_forked_process_is_told_to_open_the_index_anew(index: Index, monkeypatch: pytest.MonkeyPatch):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 import threading
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from langchain_chroma import Chroma
@@ -39,7 +42,21 @@ from langchain_ext import (
     leaf_documents,
     splitter_from,
 )
-from leafspan import BM25, AutoMerging, F, Index, InvalidArgument, NotALeaf, SentenceWindow, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Ensemble,
+    F,
+    Index,
+    InvalidArgument,
+    MultiQuery,
+    NotALeaf,
+    Outside,
+    ParentDocument,
+    SentenceWindow,
+    Vector,
+)
+from leafspan.strategies.narrowed import Narrowed
 from leafspan.wordllama import default_embedder
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 
@@ -277,6 +294,14 @@ def test_bad_options_are_refused_when_the_retriever_is_made(shared_index: Index,
         AutoMergingRetriever(**{"index": shared_index, **options})
 
 
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy, lambda each: each.model_copy(deep=True)])
+def test_a_retriever_is_neither_pickled_nor_copied_and_says_what_to_do(shared_index: Index, duplicate):
+    retriever = HybridRetriever(index=shared_index)
+    with pytest.raises(TypeError, match=r"Index cannot be pickled or copied, .*: open the index again where it is needed"):
+        duplicate(retriever)
+    assert retriever.model_copy(update={"k": 2}).invoke(QUESTIONS[0]) == retriever.invoke(QUESTIONS[0], k=2)
+
+
 def leaf_vectorstore(index: Index) -> Chroma:
     return Chroma(client=index.client, collection_name="kb.leaves", embedding_function=WordLlama())
 
@@ -286,7 +311,7 @@ def leaf_vectorstore(index: Index) -> Chroma:
     [
         ({"legs": [BM25()]}, "legs must be two or more strategies"),
         ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LangChain retriever, got 'vector'"),
-        ({"legs": LEGS, "weights": [1]}, "weights must be one for each of the 2 legs"),
+        ({"legs": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
         ({}, "legs\n  Field required"),
     ],
 )
@@ -315,6 +340,66 @@ def test_our_own_retriever_can_be_the_base_with_its_scores(shared_index: Index):
     assert outside.invoke(QUESTIONS[0]) == AutoMergingRetriever(index=shared_index, candidates=8).invoke(QUESTIONS[0])
 
 
+WITHIN = F("topic") != "food"
+
+
+def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
+    legs = [BM25Retriever(index=shared_index, k=1), VectorRetriever(index=shared_index, where=WITHIN)]
+    ensemble = EnsembleRetriever(index=shared_index, legs=legs)
+    assert ensemble._strategy() == Ensemble(legs=[BM25(), Narrowed(Vector(), WITHIN)])
+    window = SentenceWindowRetriever(
+        index=shared_index, base=HybridRetriever(index=shared_index, k=1, candidates=1, budget=9)
+    )
+    assert window._strategy() == SentenceWindow()
+    multi = MultiQueryRetriever(index=shared_index, base=ParentDocumentRetriever(index=shared_index))
+    assert multi._strategy() == MultiQuery(base=ParentDocument())
+
+
+def test_the_filter_and_the_limits_of_a_call_reach_our_own_retrievers(shared_index: Index):
+    legs = [BM25Retriever(index=shared_index, k=1), VectorRetriever(index=shared_index, k=1)]
+    outside = EnsembleRetriever(index=shared_index, legs=legs)
+    inside = EnsembleRetriever(index=shared_index, legs=LEGS)
+    limits = {"where": {"doc_id": "tea"}, "k": 4, "candidates": 9}
+    found = outside.invoke(QUESTIONS[0], **limits)
+    assert found == inside.invoke(QUESTIONS[0], **limits)
+    assert [document.metadata["doc_id"] for document in found] == ["tea"] * 4
+
+
+def test_the_filter_of_our_own_retriever_holds_beside_that_of_the_call(shared_index: Index):
+    base = VectorRetriever(index=shared_index, where={"topic": {"$ne": "food"}})
+    window = SentenceWindowRetriever(index=shared_index, base=base)
+    assert {document.metadata["doc_id"] for document in window.invoke(QUESTIONS[2], k=50)} == {"bees", "harbour"}
+    assert window.invoke(QUESTIONS[2], where=F("doc_id") == "tea") == []
+
+
+@pytest.mark.parametrize("adapter", [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever])
+def test_our_own_retriever_that_finds_spans_can_be_a_leg_and_is_refused_as_a_base(shared_index: Index, adapter):
+    spans = adapter(index=shared_index, where=WITHIN)
+    with pytest.raises(ValidationError, match="base must be a strategy that finds single leaves"):
+        SentenceWindowRetriever(index=shared_index, base=spans)
+    found = EnsembleRetriever(index=shared_index, legs=[spans, BM25Retriever(index=shared_index)]).invoke(QUESTIONS[0])
+    assert found[0].metadata["doc_id"] == "bees"
+
+
+def test_our_own_retriever_over_an_equal_view_is_its_strategy_and_over_another_is_asked(shared_index: Index, tmp_path):
+    view = shared_index.scoped(WITHIN)
+    ours = AutoMergingRetriever(index=view, base=VectorRetriever(index=shared_index.scoped(F("topic") != "food")))
+    assert ours._strategy() == AutoMerging(base=Vector())
+    with Index.open(tmp_path / "other") as another:
+        for other in (shared_index, shared_index.scoped(F("topic") != "animals"), another):
+            theirs = AutoMergingRetriever(index=view, base=VectorRetriever(index=other))
+            assert isinstance(theirs._strategy().base, Outside)
+
+
+def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
+    class Backwards(VectorRetriever):
+        def _get_relevant_documents(self, query, *, run_manager, **options):
+            return super()._get_relevant_documents(query, run_manager=run_manager, **options)[::-1]
+
+    found = SentenceWindowRetriever(index=shared_index, base=Backwards(index=shared_index), before=0, after=0)
+    assert isinstance(found._strategy().base, Outside)
+
+
 def test_an_ensemble_can_be_the_base_and_counts_by_rank(shared_index: Index):
     legs = [VectorRetriever(index=shared_index, k=6), leaf_vectorstore(shared_index).as_retriever()]
     ensemble = LangChainsEnsembleRetriever(retrievers=legs, weights=[0.5, 0.5])
@@ -336,9 +421,9 @@ def test_a_base_that_returns_anything_else_is_refused_by_name(shared_index: Inde
         NotALeaf, match="the results of Stub must be leaves of this index, but 'bees#00000000#0' is not in it"
     ):
         AutoMergingRetriever(index=shared_index, base=gone).invoke(QUESTIONS[0])
-    merged = ParentDocumentRetriever(index=shared_index)
+    elsewhere = ParentDocumentRetriever(index=shared_index.scoped(F("year").exists()))
     with pytest.raises(NotALeaf, match="the results of ParentDocumentRetriever must be leaves of this index, but number 1"):
-        AutoMergingRetriever(index=shared_index, base=merged).invoke(QUESTIONS[0])
+        AutoMergingRetriever(index=shared_index, base=elsewhere).invoke(QUESTIONS[0])
 
 
 def test_of_what_a_base_finds_other_documents_are_left_out(shared_index: Index):
@@ -401,31 +486,46 @@ async def heard(retriever, *, asynchronous: bool) -> tuple[str, list[str], Liste
         await asyncio.to_thread(retriever.invoke, QUESTIONS[0], config)
     (outer, none), *inner = listening.started
     assert none is None
-    assert {parent for _, parent in inner} == {outer}
+    assert {parent for _, parent in inner} <= {outer}
     return listening.names[outer], sorted(listening.names[run] for run, _ in inner), listening
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_callbacks_reach_the_base(shared_index: Index, asynchronous):
-    retriever = AutoMergingRetriever(index=shared_index, base=VectorRetriever(index=shared_index, k=8))
-    outer, inner, listening = await heard(retriever, asynchronous=asynchronous)
-    assert (outer, inner) == ("AutoMergingRetriever", ["VectorRetriever"])
+    base = leaf_vectorstore(shared_index).as_retriever()
+    retriever = AutoMergingRetriever(index=shared_index, base=base)
+    outer, inner, _ = await heard(retriever, asynchronous=asynchronous)
+    assert (outer, inner) == ("AutoMergingRetriever", ["VectorStoreRetriever"])
+
+
+async def test_our_own_retriever_makes_no_run_of_its_own_as_a_base(shared_index: Index):
+    retriever = AutoMergingRetriever(index=shared_index, base=VectorRetriever(index=shared_index))
+    outer, inner, listening = await heard(retriever, asynchronous=True)
+    assert (outer, inner) == ("AutoMergingRetriever", [])
     assert listening.metadata["ls_vector_store_provider"] == "Chroma"
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_callbacks_reach_every_leg(shared_index: Index, asynchronous):
-    legs = [VectorRetriever(index=shared_index), leaf_vectorstore(shared_index).as_retriever(), BM25()]
+    legs = [Stub(documents=[]), leaf_vectorstore(shared_index).as_retriever(), BM25()]
     outer, inner, _ = await heard(EnsembleRetriever(index=shared_index, legs=legs), asynchronous=asynchronous)
-    assert (outer, inner) == ("EnsembleRetriever", ["VectorRetriever", "VectorStoreRetriever"])
+    assert (outer, inner) == ("EnsembleRetriever", ["Stub", "VectorStoreRetriever"])
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_callbacks_reach_the_model_and_the_base_of_every_phrasing(shared_index: Index, asynchronous):
     model = FakeListChatModel(responses=[PHRASINGS])
-    retriever = MultiQueryRetriever(index=shared_index, llm=model, base=VectorRetriever(index=shared_index))
+    base = leaf_vectorstore(shared_index).as_retriever()
+    retriever = MultiQueryRetriever(index=shared_index, llm=model, base=base)
     outer, inner, _ = await heard(retriever, asynchronous=asynchronous)
-    assert (outer, inner) == ("MultiQueryRetriever", ["FakeListChatModel", *["VectorRetriever"] * 3])
+    assert (outer, inner) == ("MultiQueryRetriever", ["FakeListChatModel", *["VectorStoreRetriever"] * 3])
+
+
+async def test_callbacks_reach_the_model_of_our_own_retriever_as_a_base(shared_index: Index):
+    model = FakeListChatModel(responses=[PHRASINGS])
+    base = MultiQueryRetriever(index=shared_index, llm=model)
+    retriever = SentenceWindowRetriever(index=shared_index, base=base)
+    assert await heard(retriever, asynchronous=True) == ("SentenceWindowRetriever", ["FakeListChatModel"], ANY)
 
 
 class Meeting(BaseRetriever):
@@ -464,10 +564,10 @@ def test_an_ensembles_trace_names_its_legs(shared_index: Index):
 
 
 def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
-    legs = [VectorRetriever(index=shared_index), BM25Retriever(index=shared_index)]
+    legs = [leaf_vectorstore(shared_index).as_retriever(), BM25Retriever(index=shared_index.scoped(F("year") > 0), k=9)]
     retriever = EnsembleRetriever(index=shared_index, legs=legs, explain=True)
     trace = retriever.invoke(QUESTIONS[0])[0].metadata["trace"]
-    assert any("from VectorRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
+    assert any("from VectorStoreRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
 
 
 def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 from typing import Any
 
@@ -28,7 +30,21 @@ from llama_index.core.tools import RetrieverTool
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from leafspan import BM25, AutoMerging, F, Index, InvalidArgument, NotALeaf, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Ensemble,
+    F,
+    Index,
+    InvalidArgument,
+    MultiQuery,
+    NotALeaf,
+    Outside,
+    ParentDocument,
+    SentenceWindow,
+    Vector,
+)
+from leafspan.strategies.narrowed import Narrowed
 from leafspan.wordllama import default_embedder
 from llamaindex_ext import (
     AutoMergingRetriever,
@@ -235,12 +251,27 @@ def test_bad_options_are_refused_when_the_retriever_is_made(shared_index: Index,
     [
         ({"legs": [BM25()]}, "legs must be two or more strategies"),
         ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LlamaIndex retriever, got 'vector'"),
-        ({"legs": LEGS, "weights": [1]}, "weights must be one for each of the 2 legs"),
+        ({"legs": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
     ],
 )
 def test_bad_legs_are_refused_when_the_ensemble_is_made(shared_index: Index, options, message):
     with pytest.raises(InvalidArgument, match=message):
         EnsembleRetriever(shared_index, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("k", "similarity_top_k"), ("top_k", "similarity_top_k"), ("filters", "where")]
+)
+def test_what_has_another_name_here_is_named(shared_index: Index, name, meant):
+    message = f"HybridRetriever got an unexpected keyword argument '{name}': here it is '{meant}'"
+    with pytest.raises(TypeError, match=message):
+        HybridRetriever(shared_index, **{name: 3})
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy])
+def test_a_retriever_is_neither_pickled_nor_copied_and_says_what_to_do(shared_index: Index, duplicate):
+    with pytest.raises(TypeError, match=r"Index cannot be pickled or copied, .*: open the index again where it is needed"):
+        duplicate(HybridRetriever(shared_index))
 
 
 def leaf_retriever(index: Index, k: int) -> BaseRetriever:
@@ -273,6 +304,62 @@ def test_our_own_retriever_can_be_the_base_with_its_scores(shared_index: Index):
     assert outside.retrieve(QUESTIONS[0]) == inside.retrieve(QUESTIONS[0])
 
 
+WITHIN = F("topic") != "food"
+
+
+def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
+    legs = [BM25Retriever(shared_index, similarity_top_k=1), VectorRetriever(shared_index, where=WITHIN)]
+    ensemble = EnsembleRetriever(shared_index, legs=legs)
+    assert ensemble._strategy() == Ensemble(legs=[BM25(), Narrowed(Vector(), WITHIN)])
+    hybrid = HybridRetriever(shared_index, similarity_top_k=1, candidates=1, budget=9)
+    assert SentenceWindowRetriever(shared_index, base=hybrid)._strategy() == SentenceWindow()
+    multi = MultiQueryRetriever(shared_index, base=ParentDocumentRetriever(shared_index))
+    assert multi._strategy() == MultiQuery(base=ParentDocument())
+
+
+def test_the_filter_and_the_limits_reach_our_own_retrievers(shared_index: Index):
+    limits = {"where": {"doc_id": "tea"}, "similarity_top_k": 4, "candidates": 9}
+    legs = [BM25Retriever(shared_index, similarity_top_k=1), VectorRetriever(shared_index, similarity_top_k=1)]
+    found = EnsembleRetriever(shared_index, legs=legs, **limits).retrieve(QUESTIONS[0])
+    assert found == EnsembleRetriever(shared_index, legs=LEGS, **limits).retrieve(QUESTIONS[0])
+    assert [each.node.metadata["doc_id"] for each in found] == ["tea"] * 4
+
+
+def test_the_filter_of_our_own_retriever_holds_beside_the_others(shared_index: Index):
+    base = VectorRetriever(shared_index, where={"topic": {"$ne": "food"}})
+    found = SentenceWindowRetriever(shared_index, base=base, similarity_top_k=50).retrieve(QUESTIONS[2])
+    assert {each.node.metadata["doc_id"] for each in found} == {"bees", "harbour"}
+    assert SentenceWindowRetriever(shared_index, base=base, where=F("doc_id") == "tea").retrieve(QUESTIONS[2]) == []
+
+
+@pytest.mark.parametrize("adapter", [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever])
+def test_our_own_retriever_that_finds_spans_can_be_a_leg_and_is_refused_as_a_base(shared_index: Index, adapter):
+    spans = adapter(shared_index, where=WITHIN)
+    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
+        SentenceWindowRetriever(shared_index, base=spans)
+    found = EnsembleRetriever(shared_index, legs=[spans, BM25Retriever(shared_index)]).retrieve(QUESTIONS[0])
+    assert found[0].node.metadata["doc_id"] == "bees"
+
+
+def test_our_own_retriever_over_an_equal_view_is_its_strategy_and_over_another_is_asked(shared_index: Index, tmp_path):
+    view = shared_index.scoped(WITHIN)
+    ours = AutoMergingRetriever(view, base=VectorRetriever(shared_index.scoped(F("topic") != "food")))
+    assert ours._strategy() == AutoMerging(base=Vector())
+    with Index.open(tmp_path / "other") as another:
+        for other in (shared_index, shared_index.scoped(F("topic") != "animals"), another):
+            theirs = AutoMergingRetriever(view, base=VectorRetriever(other))
+            assert isinstance(theirs._strategy().base, Outside)
+
+
+def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
+    class Backwards(VectorRetriever):
+        def _retrieve(self, query_bundle):
+            return super()._retrieve(query_bundle)[::-1]
+
+    found = SentenceWindowRetriever(shared_index, base=Backwards(shared_index), before=0, after=0)
+    assert isinstance(found._strategy().base, Outside)
+
+
 class Meeting(Stub):
     """Comes back when another is asked too."""
 
@@ -299,10 +386,10 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
 
 
 def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
-    legs = [VectorRetriever(shared_index), BM25Retriever(shared_index)]
+    legs = [leaf_retriever(shared_index, 9), BM25Retriever(shared_index.scoped(F("year") > 0), similarity_top_k=9)]
     retriever = EnsembleRetriever(shared_index, legs=legs, explain=True)
     trace = retriever.retrieve(QUESTIONS[0])[0].trace
-    assert any("from VectorRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
+    assert any("from VectorIndexRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
 
 
 def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
@@ -379,7 +466,7 @@ async def test_instrumentation_shows_the_model_and_the_legs_within_the_retriever
     seen, heard = spans
     for retriever in (
         MultiQueryRetriever(shared_index, llm=Rephrasing(), base=Stub([])),
-        EnsembleRetriever(shared_index, legs=[VectorRetriever(shared_index), Stub([])]),
+        EnsembleRetriever(shared_index, legs=[leaf_retriever(shared_index, 4), Stub([])]),
     ):
         if asynchronous:
             await retriever.aretrieve(QUESTIONS[0])
@@ -396,7 +483,7 @@ async def test_instrumentation_shows_the_model_and_the_legs_within_the_retriever
 
     paths = [tuple(path(span)) for span in above]
     assert ("MultiQueryRetriever", "Stub") in paths
-    assert ("EnsembleRetriever", "VectorRetriever") in paths
+    assert ("EnsembleRetriever", "VectorIndexRetriever") in paths
     assert ("EnsembleRetriever", "Stub") in paths
     assert path(heard.spans[0])[:2] == ["MultiQueryRetriever", "Rephrasing"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan import AutoMerging, InvalidArgument, ParentDocument, SentenceWindow, Vector
+from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Vector
 from leafspan.requests import Embed, Generate
 from leafspan.strategies.multi_query import MultiQuery
 from leafspan.strategies.strategy import Reach
@@ -104,13 +104,37 @@ def test_the_trace_tells_which_phrasing_found_it_and_where():
     strategy = MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", (1.0, 0.0)])
     results, _ = found(["fire?"], strategy)
     trace = results[0][0].trace
-    assert trace.hits == (TracedHit(1, 0.8), TracedHit(1, 0.7))
+    assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
     parts = (Part("the query", 2, 0.8, 1 / 3 / 62), Part('"blaze?"', 1, 0.7, 1 / 3 / 61))
     assert trace.fused == (Fused(1, 1, "reciprocal rank", parts, 1 / 3 / 62 + 1 / 3 / 61),)
     assert trace.explain()[-1] == (
         'leaf 1: reciprocal rank gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
     )
+    assert trace.explain()[:2] == [
+        "vector found leaf 1 for the query (score 0.800)",
+        'vector found leaf 1 for "blaze?" (score 0.700)',
+    ]
     assert results[0][2].trace.fused[0].parts[0].source == "phrasing 2"
+    assert results[0][2].trace.hits[0].query == "phrasing 2"
+
+
+def test_each_step_of_the_base_tells_its_phrasing(index: Index):
+    merging = AutoMerging(base=Hybrid(neighbour_bonus=0), threshold=0.2, fill_gaps=2)
+    strategy = MultiQuery(base=merging, phrasings=["goods trains"])
+    traces = [passage.trace for passage in index.retrieve("old pier", strategy, k=50, candidates=7)]
+    for kind in ("hits", "calibrated", "filled", "merges"):
+        assert {step.query for trace in traces for step in getattr(trace, kind)} == {"the query", '"goods trains"'}
+    fused = {(step.method, step.query) for trace in traces for step in trace.fused}
+    assert fused == {*(("relative score", query) for query in ("the query", '"goods trains"')), ("reciprocal rank", None)}
+    lines = [line for trace in traces for line in trace.explain()]
+    for start in ("bm25 found", "leaf", "the score of leaf", "filled the gap between two hits", "merged into their parent"):
+        assert any(start in line and ' for "goods trains"' in line for line in lines)
+
+
+def test_what_a_multi_query_within_another_told_stays():
+    inner = MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"])
+    results, _ = found(["fire?"], MultiQuery(base=inner, phrasings=["burnt?"]))
+    assert {hit.query for hit in results[0][0].trace.hits} == {"the query", '"blaze?"'}
 
 
 @pytest.mark.parametrize(
@@ -181,6 +205,8 @@ def test_no_queries_have_no_results():
         ({"base": "vector"}, r"base must be a strategy such as Vector\(\), got 'vector'"),
         ({"base": Vector}, "base must be a strategy"),
         ({"phrasings": ["a", " "]}, "a query must be a text that is not blank, or a vector of numbers, got ' '"),
+        ({"phrasings": [5]}, r"phrasings must be a list of texts, vectors or Query values, got \[5\]"),
+        ({"phrasings": [[float("nan")]]}, "a query's vector must be of finite 32-bit numbers"),
         ({"generate": "gpt"}, "generate must be a function from a prompt to a text, got 'gpt'"),
         ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it"),

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import Hybrid, Index, InvalidArgument, RelevantSegments, Vector
 from leafspan.budgeting import best_runs
+from leafspan.examples import example_documents
 from leafspan.trace import Trace
 from leafspan.values import Found, Span
 from tests.corpus import QUESTIONS
 
 V = "00000000"
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    with Index.open(tmp_path_factory.mktemp("examples") / "kb") as opened:
+        opened.add(example_documents())
+        yield opened
 
 
 def leaf(name: str, score: float, words: int = 10) -> Found:
@@ -49,6 +59,25 @@ def test_a_run_is_no_longer_than_it_may_be():
     assert shown(runs)[0] == ("a", 0, 1)
 
 
+def test_runs_that_touch_are_not_united_to_one_that_is_longer_than_it_may_be():
+    hits = [leaf(f"a{n}", 0.5 - n / 100) for n in range(6)]
+    runs, others = best_runs(hits, 1000, max_words=25, run_words=0.0)  # six leaves of ten words each
+    assert (shown(runs), others) == ([("a", 0, 1), ("a", 2, 3), ("a", 4, 5)], [])
+    assert [(run.score, run.words) for run in runs] == [(0.5, 20), (0.48, 20), (0.46, 20)]
+
+
+def test_what_fills_the_budget_joins_a_run_where_both_are_no_longer_than_it_may_be():
+    hits = [leaf("a0", 0.5), leaf("a1", 0.01), leaf("a2", 0.4), leaf("a3", 0.3), leaf("b0", 0.001, words=50)]
+    assert shown(best_runs(hits, 40, max_words=20, run_words=0.0)[0]) == [("a", 0, 1), ("a", 2, 3)]
+    assert shown(best_runs(hits, 40, max_words=30, run_words=0.0)[0]) == [("a", 0, 2), ("a", 3, 3)]
+    assert shown(best_runs(hits, 40, max_words=40, run_words=0.0)[0]) == [("a", 0, 3)]
+
+
+def test_a_leaf_that_is_longer_than_a_run_may_be_stands_alone():
+    hits = [leaf("a0", 0.5, words=3), leaf("a1", 0.9, words=30), leaf("a2", 0.5, words=3)]
+    assert shown(runs_of(hits, 100, max_words=20)) == [("a", 1, 1), ("a", 0, 0), ("a", 2, 2)]
+
+
 def test_at_least_the_best_leaf_comes_back():
     assert shown(runs_of([leaf("a0", 0.2, words=90), leaf("b0", 0.5, words=80)], 10)) == [("b", 0, 0), ("a", 0, 0)]
 
@@ -77,6 +106,10 @@ def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_word
     assert sorted(leaves) == sorted((hit.span.document_id, hit.span.first) for hit in hits)
     joined = [run.words or 0 for run in runs if run.span.first < run.span.last]
     assert sum(joined) <= budget
+    assert all(words <= (max_words or budget) for words in joined)
+    length = {(hit.span.document_id, hit.span.first): hit.words for hit in hits}
+    for run in runs:
+        assert run.words == sum(length[run.span.document_id, n] for n in range(run.span.first, run.span.last + 1))
 
 
 @settings(max_examples=200, deadline=None)
@@ -90,6 +123,23 @@ def test_it_keeps_to_the_budget_of_the_call(index: Index):
     for budget in (20, 60, 120):
         passages = index.retrieve(QUESTIONS[0], RelevantSegments(), budget=budget)
         assert len(passages) == 1 or sum(len(passage.text.split()) for passage in passages) <= budget
+
+
+@pytest.mark.parametrize(("max_words", "limits"), [(300, {"budget": 3000}), (50, {"budget": 600}), (100, {"k": 5})])
+def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(examples: Index, max_words, limits):
+    passages = examples.retrieve("steam engine", RelevantSegments(max_words=max_words), **limits)
+    lengths = [len(passage.text.split()) for passage in passages]
+    assert max(lengths) <= max_words
+    assert sum(lengths) > 0.8 * limits.get("budget", 0)
+    starts = {(passage.document_id, passage.start) for passage in passages}
+    assert any((passage.document_id, passage.end) in starts for passage in passages)  # some touch, and are apart
+
+
+def test_fewer_candidates_than_the_base_is_asked_for_anyway_have_no_effect(examples: Index):
+    default = examples.retrieve("steam engine")
+    asked = 24 + 5 * 75 // 15
+    assert all(examples.retrieve("steam engine", candidates=candidates) == default for candidates in (1, asked))
+    assert examples.retrieve("steam engine", candidates=4 * asked) != default
 
 
 def test_without_a_budget_so_many_passages_as_asked_for(index: Index):

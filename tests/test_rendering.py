@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
 from leafspan.retrieval import Limits, _Retrieval
+from leafspan.tree.reading import SummaryReader
 from tests.trees import trees_with_hits
 
 
@@ -31,6 +32,7 @@ class NoEmbedder:
 
 
 SOURCES = SimpleNamespace(embedder=NoEmbedder())
+NO_TREES = SimpleNamespace()
 
 
 class Shelf:
@@ -79,7 +81,8 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     shelf = Shelf(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    (passages,) = run(_Retrieval(SOURCES, shelf).run(strategy, [Query("?")], chosen))
+    retrieval = _Retrieval(SOURCES, shelf, SummaryReader(NO_TREES, shelf, set()))
+    (passages,) = run(retrieval.run(strategy, [Query("?")], chosen))
     assert bool(passages) == bool(found)
     assert shelf.fetches <= 1
     for passage in passages:

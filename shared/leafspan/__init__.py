@@ -33,10 +33,21 @@ from leafspan.strategies import (
     RelevantSegments,
     SentenceWindow,
     Strategy,
+    Tree,
     Vector,
 )
 from leafspan.trace import Filled, Merge, Trace, TracedHit
-from leafspan.values import Document, Passage, Query
+from leafspan.tree import (
+    Abstractive,
+    Bisecting,
+    Clusterer,
+    Extractive,
+    FailedSummary,
+    RaptorClusters,
+    Summarizer,
+    TreesBuilt,
+)
+from leafspan.values import Covered, Document, Passage, Query, Summary
 from leafspan.view import View
 
 __all__ = [
@@ -44,6 +55,8 @@ __all__ = [
     "View",
     "Document",
     "Passage",
+    "Summary",
+    "Covered",
     "Query",
     "Budget",
     "F",
@@ -59,6 +72,7 @@ __all__ = [
     "Ensemble",
     "MultiQuery",
     "Filter",
+    "Tree",
     "Outside",
     "Splitter",
     "HierarchicalSplitter",
@@ -67,7 +81,15 @@ __all__ = [
     "Embedder",
     "Analyzer",
     "BM25Settings",
+    "Summarizer",
+    "Extractive",
+    "Abstractive",
+    "Clusterer",
+    "Bisecting",
+    "RaptorClusters",
     "Added",
+    "TreesBuilt",
+    "FailedSummary",
     "DocumentInfo",
     "Stats",
     "Finding",

@@ -140,8 +140,8 @@ def adding(
     return Added(new, tuple(shown[id_] for id_, was_there in done.items() if was_there), unchanged)
 
 
-def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scope | None = None) -> Flow[list[str]]:
-    """Delete documents; the ids of those that were there."""
+def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scope | None = None) -> Flow[dict[str, str]]:
+    """Delete documents; the ids of those that were there, and what they were stored under."""
     if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         raise InvalidArgument(f"ids must be a list of strings, got {wanted!r}")
     ids = list(wanted)
@@ -160,7 +160,7 @@ def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scop
         found = {id_: row for id_ in ids if (row := find(id_)) is not None}
         if found:
             yield from writer.delete(list(found.values()))
-        return list(found)
+        return {id_: row.document_id for id_, row in found.items()}
     finally:
         writer.stop()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from leafspan.packing import within
 from leafspan.segments import best_segments
@@ -18,30 +19,45 @@ def best_runs(
 
     The runs are those that ``best_segments`` chooses at the lowest price a word at which they fit; a run costs as much as
     ``run_words`` words more. What is left of the budget is filled with the best other leaves, up to the first that does not
-    fit. Best first, by the best leaf in each run, whose score it has.
+    fit; one that touches a run joins it, as long as they have ``max_words`` (None: any) together. Best first, by the best
+    leaf in each run, whose score it has.
     """
     chains = list(_chains(hits))
     prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
-    chosen: list[Found] = []
+    chosen: list[list[Found]] = []
     low, high = 0, len(prices)
     while low < high:  # the first prices are too high to take much, the last too low to fit
         middle = (low + high) // 2
         runs = _runs(chains, prices[middle], max_words, run_words)
-        if sum(hit.words or 0 for hit in runs) <= budget:
+        if _words(chain.from_iterable(runs)) <= budget:
             chosen, low = runs, middle + 1
         else:
             high = middle
-    left = budget - sum(hit.words or 0 for hit in chosen)
-    taken = {hit.span.id for hit in chosen}
+    left = budget - _words(chain.from_iterable(chosen))
+    taken = {hit.span.id for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span.id not in taken), key=lambda hit: hit.order)
     filling = within(others, (hit.words or 0 for hit in others), left, least=0 if chosen else 1)
-    chosen += filling
-    words = {(hit.span.document_id, hit.span.first): hit.words or 0 for hit in chosen}
-    runs = [
-        replace(run, words=sum(words[run.span.document_id, n] for n in range(run.span.first, run.span.last + 1)))
-        for run in unite(chosen, touching=True)
-    ]
-    return runs, others[len(filling) :]
+    united = []
+    for run in _joined([*chosen, *([leaf] for leaf in filling)], max_words):
+        (one,) = unite(run, touching=True)
+        united.append(replace(one, words=_words(run)))
+    return sorted(united, key=lambda run: run.order), others[len(filling) :]
+
+
+def _words(hits: Iterable[Found]) -> int:
+    return sum(hit.words or 0 for hit in hits)
+
+
+def _joined(runs: Iterable[list[Found]], max_words: int | None) -> list[list[Found]]:
+    """The runs, those that touch made one from the start of the text on, as long as they are no longer than that."""
+    joined: list[list[Found]] = []
+    for run in sorted(runs, key=lambda run: _place(run[0])):
+        fits = max_words is None or not joined or _words(joined[-1]) + _words(run) <= max_words
+        if joined and fits and _follows(joined[-1][-1], run[0]):
+            joined[-1] += run
+        else:
+            joined.append(list(run))
+    return joined
 
 
 def _chains(hits: Sequence[Found]) -> Iterator[list[Found]]:
@@ -49,14 +65,18 @@ def _chains(hits: Sequence[Found]) -> Iterator[list[Found]]:
 
     What lies between them is not known, and as it has no score, it is hardly ever worth its words.
     """
-    chain: list[Found] = []
-    for hit in sorted(hits, key=lambda hit: (hit.span.document_id, hit.span.version, hit.span.first)):
-        if chain and not _follows(chain[-1], hit):
-            yield chain
-            chain = []
-        chain.append(hit)
-    if chain:
-        yield chain
+    gapless: list[Found] = []
+    for hit in sorted(hits, key=_place):
+        if gapless and not _follows(gapless[-1], hit):
+            yield gapless
+            gapless = []
+        gapless.append(hit)
+    if gapless:
+        yield gapless
+
+
+def _place(hit: Found) -> tuple[str, str, int]:
+    return hit.span.document_id, hit.span.version, hit.span.first
 
 
 def _follows(one: Found, other: Found) -> bool:
@@ -64,12 +84,12 @@ def _follows(one: Found, other: Found) -> bool:
     return (before.document_id, before.version, before.last + 1) == (after.document_id, after.version, after.first)
 
 
-def _runs(chains: Sequence[Sequence[Found]], price: float, max_words: int | None, run_words: float) -> list[Found]:
-    """The hits in the runs that are worth this price a word."""
-    taken: list[Found] = []
-    for chain in chains:
-        values = [max(hit.score, 0.0) for hit in chain]
-        words = [hit.words or 0 for hit in chain]
+def _runs(chains: Sequence[Sequence[Found]], price: float, max_words: int | None, run_words: float) -> list[list[Found]]:
+    """The runs that are worth this price a word."""
+    taken: list[list[Found]] = []
+    for hits in chains:
+        values = [max(hit.score, 0.0) for hit in hits]
+        words = [hit.words or 0 for hit in hits]
         for run in best_segments(values, words, cost=price, max_words=max_words, run_cost=run_words * price):
-            taken += chain[run.first : run.last + 1]
+            taken.append(list(hits[run.first : run.last + 1]))
     return taken

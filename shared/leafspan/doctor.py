@@ -21,8 +21,13 @@ class Finding:
     mended: bool
 
 
-def examining(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]]:
-    """Compare the manifest with the leaves that are there, under the writer's lock, and mend what can be."""
+def examining(
+    store: Store, *, mend: bool, timeout: float, remedy: str = "add the document again to restore it"
+) -> Flow[list[Finding]]:
+    """Compare the manifest with the leaves that are there, under the writer's lock, and mend what can be.
+
+    ``remedy``: what brings missing leaves back.
+    """
     writer = yield from store.start_writing(timeout, None)
     try:
         findings = [Finding(row.document_id, _describe(row), mend) for row in writer.rows.values() if _half_done(row)]
@@ -43,7 +48,7 @@ def examining(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]
         if mend and strange:
             yield from writer.delete_leaves(strange)
         findings += yield from _orphans(writer, there, mend=mend)
-        findings += yield from _incomplete(writer, there, mend=mend)
+        findings += yield from _incomplete(writer, there, remedy, mend=mend)
         return findings
     finally:
         writer.stop()
@@ -77,13 +82,13 @@ def _orphans(writer: Writer, there: dict[tuple[str, str], set[int]], *, mend: bo
     return findings
 
 
-def _incomplete(writer: Writer, there: dict[tuple[str, str], set[int]], *, mend: bool) -> Flow[list[Finding]]:
-    """Documents that have lost leaves: nothing here holds their text, so the next ``add`` must write them anew."""
+def _incomplete(writer: Writer, there: dict[tuple[str, str], set[int]], remedy: str, *, mend: bool) -> Flow[list[Finding]]:
+    """Documents that have lost leaves: nothing here holds their text, so they must be written anew."""
     findings, rows = [], []
     for row in writer.rows.values():
         missing = set(range(row.leaves)) - there.get((row.document_id, row.version or ""), set())
         if row.version is not None and missing:
-            problem = f"{len(missing)} of {row.leaves} leaves are missing; add the document again to restore it"
+            problem = f"{len(missing)} of {row.leaves} leaves are missing; {remedy}"
             findings.append(Finding(row.document_id, problem, False))
             rows.append(replace(row, hash=""))
     if mend and rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Self
@@ -57,17 +58,15 @@ class Index(View):
         it where there is none. ``timeout``: seconds to wait for another writer.
 
         Raises:
-            InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or an option
-                is out of its range.
+            InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
+                option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
             IndexMismatch: if it was made with another splitter, weight or format. Another embedder is noticed, and raises
                 the same, at the first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
-            raise InvalidArgument(
-                f"client must not be asynchronous here, got {client!r}: use await Index.aopen(client=...)"
-            )
+            raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
         wanted = Wanted(splitter, context_sentences, title_weight, analyzer, bm25)
         return run(cls._opening(path, client, name, embedder, wanted, cache, create, timeout))
 
@@ -118,17 +117,27 @@ class Index(View):
     def doctor(self, *, mend: bool = True) -> list[Finding]:
         """Look for what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
 
+        Of the documents' trees, too, whose leaves are summaries; what is missing of these the next ``build_tree`` restores.
+
         Nothing is wrong where the list is empty. A document with missing leaves cannot be mended from within: its finding
         says so, and the next ``add`` of it restores it. Run it while nobody else writes to a server.
 
         Raises:
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(examining(self._store, mend=mend, timeout=self._timeout))
+        return run(self._examining(mend))
 
     async def adoctor(self, *, mend: bool = True) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(examining(self._store, mend=mend, timeout=self._timeout))
+        return await arun(self._examining(mend))
+
+    def _examining(self, mend: bool) -> Flow[list[Finding]]:
+        findings = yield from examining(self._store, mend=mend, timeout=self._timeout)
+        if (trees := (yield from self._sources.trees.existing())) is not None:
+            remedy = "build_tree() makes its tree again"
+            found = yield from examining(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
+            findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
+        return findings
 
     @property
     def client(self) -> Any:

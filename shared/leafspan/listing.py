@@ -28,7 +28,10 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """An index in numbers, and what it was made with; ``embedder`` is None before the first document."""
+    """An index in numbers, and what it was made with; ``embedder`` is None before the first document.
+
+    ``trees``: how many documents have a tree that is up to date; ``summaries``: how many there are, in ``layers`` at most.
+    """
 
     documents: int
     leaves: int
@@ -40,6 +43,9 @@ class Stats:
     context_sentences: int
     title_weight: float
     analyzer: str
+    trees: int
+    summaries: int
+    layers: int
 
 
 def listing(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:

@@ -58,6 +58,45 @@ def nearest(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where
     return (yield Call(_rank, (ids, stored, vectors, count)))  # type: ignore[no-any-return]
 
 
+def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
+    """The cosines of these leaves, in the order of their ids, with each vector: shape (vectors, ids).
+
+    Raises:
+        Gone: if one of them has been replaced.
+    """
+    if copy is None:
+        stored = yield from reader.fetch_vectors(ids)
+        return (yield Call(_cosines_of, ([stored[id_] for id_ in ids], vectors)))  # type: ignore[no-any-return]
+    view = yield from reader.catalogue()
+    mirrored = yield from copy.current(reader)
+    return (yield Call(_cosines_in, (mirrored, view, vectors, ids)))  # type: ignore[no-any-return]
+
+
+def _cosines_in(mirrored: Mirrored, view: Catalogue, vectors: Any, ids: Sequence[str]) -> NDArray[np.float64]:
+    import numpy as np
+
+    places = []
+    for id_ in ids:
+        document_id, _, ordinal = id_.rsplit("#", 2)
+        places.append((view.stored_id(document_id) or "", int(ordinal)))
+    rows = np.asarray(mirrored.rows(places), dtype=np.intp)
+    order = np.argsort(rows, kind="stable")
+    stored = np.empty((len(rows), np.shape(vectors)[-1]), dtype=np.float32)
+    if len(rows):
+        stored[order] = np.concatenate(list(_matrices(mirrored, rows[order])))
+    return _cosines_of(stored, vectors)
+
+
+def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
+    import numpy as np
+
+    wanted = unit(np.asarray(vectors, dtype=np.float32))
+    matrix = unit(np.asarray(stored, dtype=np.float32).reshape(-1, wanted.shape[1])).astype(np.float64)
+    # Not as one product, of which what it makes of a vector depends on where it stands: equal ones are to tie.
+    cosines = np.array([(matrix * vector).sum(axis=1) for vector in wanted]).reshape(len(wanted), len(matrix))
+    return cosines.clip(-1.0, 1.0)
+
+
 def _overfetch(
     reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float, most: int
 ) -> Flow[list[list[Hit]]]:

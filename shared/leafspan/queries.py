@@ -10,22 +10,23 @@ from leafspan.errors import InvalidArgument
 from leafspan.values import Query
 
 _LARGEST = 3.4e38  # of a 32-bit float
+_BLANK = Query(text="")
 
 
 def to_queries(thing: Any, *, needed: bool = True) -> tuple[list[Query], bool]:
     """The queries in ``thing``, and whether it is a single one: a text, a vector of numbers, a Query, or a list of them.
 
-    Where none is ``needed``, None and a blank text are one, too.
+    Where none is ``needed``, None and a blank text are one, too, by themselves and in a list.
 
     Raises:
         InvalidArgument: if it is anything else, a blank text, one that is not valid Unicode, or a vector that is not
             finite.
     """
-    if not needed and (thing is None or (isinstance(thing, str) and not thing.strip())):
-        return [Query(text="")], True
+    if not needed and _is_blank(thing):
+        return [_BLANK], True
     if isinstance(thing, str | Query) or not _is_sequence(thing) or (len(thing) and _is_number(thing[0])):
         return [_to_query(thing)], True
-    return [_to_query(item) for item in thing], False
+    return [_BLANK if not needed and _is_blank(item) else _to_query(item) for item in thing], False
 
 
 def _to_query(thing: Any) -> Query:
@@ -61,6 +62,10 @@ def _vector(numbers: Any) -> tuple[float, ...]:
 
 def _refusal(thing: Any) -> InvalidArgument:
     return InvalidArgument(f"a query must be a text that is not blank, or a vector of numbers, got {thing!r}")
+
+
+def _is_blank(thing: Any) -> bool:
+    return thing is None or (isinstance(thing, str) and not thing.strip())
 
 
 def _is_sequence(thing: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
@@ -34,18 +34,22 @@ class Search:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearest:
-    """Like Search, but the answer is a list of Hits, of which nothing else has been read."""
+    """Like Search, but the answer is a list of Hits, of which nothing else has been read.
+
+    ``summaries``: look among the summaries of the trees instead.
+    """
 
     vectors: Any
     count: int
     where: Where | None
+    summaries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """The ``count`` leaves that match the words of each question best; the answer is a Matched for each.
 
-    ``settings``: None for those of the index.
+    ``settings``: None for those of the index. ``summaries``: look among the summaries of the trees instead.
     """
 
     texts: tuple[str, ...]
@@ -53,6 +57,7 @@ class Match:
     where: Where | None
     settings: BM25Settings | None = None
     engine: str = "postings"
+    summaries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +79,39 @@ class Browse:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is stored of these leaves; the answer maps each id to a Found of score 0 that has no trace yet.
+    """What is stored of these leaves and summaries; the answer maps each id to a Found of score 0 that has no trace yet.
 
     ``perhaps``: more leaves, of which those that are there are in the answer.
     """
 
     ids: tuple[str, ...]
     perhaps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The highest summaries that can be seen, and the leaves of documents without a tree; the answer is a list of Root.
+
+    ``layer``: those of this layer, and what is highest below it.
+    """
+
+    where: Where | None
+    layer: int | None = None
+
+
+class Root(NamedTuple):
+    """The top of a tree, or of a part of it: a summary or leaf by its id, and its layer."""
+
+    id: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare:
+    """How similar these leaves and summaries are to each vector; the answer is a matrix of cosines, a row a vector."""
+
+    vectors: Any
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +167,6 @@ class Legs:
 
 
 LegResults = list[list[Found]] | Exception
-Request = Embed | Search | Nearest | Match | Browse | Load | Ask | Generate | Legs
+Request = Embed | Search | Nearest | Match | Browse | Load | Roots | Compare | Ask | Generate | Legs
 Asking = Generator[Request | tuple[Request, ...], Any, T]
 """A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""

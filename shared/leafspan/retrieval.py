@@ -14,12 +14,13 @@ from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where, to_filter
 from leafspan.generating import generating
 from leafspan.legs import side_by_side, together
-from leafspan.nearness import nearest
+from leafspan.nearness import nearest, similarities
 from leafspan.packing import Budget, pack, shortlist
 from leafspan.reading import reading
 from leafspan.requests import (
     Ask,
     Browse,
+    Compare,
     Embed,
     Generate,
     Leg,
@@ -30,6 +31,7 @@ from leafspan.requests import (
     Nearest,
     OutsideResult,
     Request,
+    Roots,
     Search,
 )
 from leafspan.scope import Scope
@@ -38,6 +40,9 @@ from leafspan.store import Gone, Reader, StoredLeaf
 from leafspan.store.collection import MOST_RESULTS
 from leafspan.strategies.strategy import Reach, Strategy, whole
 from leafspan.trace import Trace
+from leafspan.tree.node import is_summary
+from leafspan.tree.reading import SummaryReader
+from leafspan.tree.rendering import summary_passage
 from leafspan.values import Found, Passage, Query, Span, scored
 
 DEFAULT_K = 5
@@ -45,7 +50,7 @@ DEFAULT_K = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much to look at and to return: see ``Index.retrieve``."""
+    """How much to look at and to return: see ``Index.retrieve``. ``k`` is None where it was not said."""
 
     k: int | None
     candidates: int
@@ -65,8 +70,6 @@ class Limits:
         Raises:
             InvalidArgument: if one is out of its range.
         """
-        if k is None and budget is None:
-            k = DEFAULT_K
         if k is not None:
             whole("k", k, 1)
         if candidates is None:
@@ -85,25 +88,36 @@ def retrieving(
     """The passages for each query."""
     if not queries:
         return []
-    return (
-        yield from reading(sources.store, lambda reader: _Retrieval(sources, reader).run(strategy, queries, limits), scope)
-    )
+    stale: set[tuple[str, str]] = set()
+
+    def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
+        retrieval = _Retrieval(sources, reader, SummaryReader(sources.trees, reader, stale))
+        try:
+            return (yield from retrieval.run(strategy, queries, limits))
+        finally:
+            retrieval.summaries.leave()
+
+    return (yield from reading(sources.store, attempt, scope))
 
 
 class _Retrieval:
     """One attempt: what it has seen of leaves is kept, so that rendering fetches only what is missing."""
 
-    def __init__(self, sources: Sources, reader: Reader) -> None:
+    def __init__(self, sources: Sources, reader: Reader, summaries: SummaryReader) -> None:
         self._sources = sources
         self._reader = reader
+        self.summaries = summaries
         self._texts: dict[str, str] = {}
 
     def run(self, strategy: Strategy, queries: Sequence[Query], limits: Limits) -> Flow[list[list[Passage]]]:
         identity = yield from self._sources.embedder.identity()
         words = limits.budget.words if limits.budget else None
-        reach = Reach(limits.candidates, limits.where, limits.k, words, identity.name if identity else None)
+        k = limits.k
+        if k is None and limits.budget is None and not getattr(strategy, "all_by_default", False):
+            k = DEFAULT_K
+        reach = Reach(limits.candidates, limits.where, k, words, identity.name if identity else None)
         results = yield from self._results(strategy, queries, reach)
-        chosen = [shortlist(found, limits.k, limits.budget) for found in results]
+        chosen = [shortlist(found, k, limits.budget) for found in results]
         missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in self._texts]
         if missing:
             self._texts.update((yield from self._reader.fetch(missing)))
@@ -128,6 +142,14 @@ class _Retrieval:
                 return (yield from self._sources.embedder.queries(request.texts))
             case Search():
                 return (yield from self._search(request))
+            case Nearest(summaries=True):
+                return (yield from self.summaries.nearest(request))
+            case Match(summaries=True):
+                return (yield from self.summaries.match(request))
+            case Roots():
+                return (yield from self.summaries.roots(request))
+            case Compare():
+                return (yield from self._compare(request))
             case Nearest():
                 return (yield from nearest(self._reader, self._sources.copy, request.vectors, request.count, request.where))
             case Match():
@@ -158,6 +180,8 @@ class _Retrieval:
 
     def _answer_together(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         """Answers that come at the same time: Chroma searches on one processor while words are looked up on another."""
+        if any(getattr(request, "summaries", False) for request in requests):
+            yield from self.summaries.enter()  # once, before several do
         answers = yield side_by_side([self._answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
@@ -174,12 +198,31 @@ class _Retrieval:
 
     def _load(self, ids: Sequence[str], perhaps: Sequence[str] = ()) -> Flow[dict[str, Found]]:
         wanted = list(dict.fromkeys([*ids, *perhaps]))
-        if not wanted:
-            return {}
-        stored = yield from self._reader.fetch_leaves(wanted)
-        if any(id_ not in stored for id_ in ids):
+        leaves = [id_ for id_ in wanted if not is_summary(id_)]
+        stored = (yield from self._reader.fetch_leaves(leaves)) if leaves else {}
+        loaded = {id_: self._found(leaf) for id_, leaf in stored.items()}
+        if len(leaves) < len(wanted):
+            for found, text in (yield from self.summaries.load([id_ for id_ in wanted if is_summary(id_)])):
+                id_ = found.span.leaf_ids[0]
+                self._texts[id_] = text
+                loaded[id_] = found
+        if any(id_ not in loaded for id_ in ids):
             raise Gone
-        return {id_: self._found(leaf) for id_, leaf in stored.items()}
+        return loaded
+
+    def _compare(self, request: Compare) -> Flow[Any]:
+        """Leaves are compared where they are, and summaries where those are."""
+        import numpy as np
+
+        places = np.array([is_summary(id_) for id_ in request.ids], bool)
+        cosines = np.empty((len(request.vectors), len(request.ids)))
+        if not places.all():
+            leaves = [id_ for id_ in request.ids if not is_summary(id_)]
+            cosines[:, ~places] = yield from similarities(self._reader, self._sources.copy, request.vectors, leaves)
+        if places.any():
+            chosen = [id_ for id_ in request.ids if is_summary(id_)]
+            cosines[:, places] = yield from self.summaries.similarities(request.vectors, chosen)
+        return cosines
 
     def _run_legs(self, request: Legs) -> Flow[list[LegResults]]:
         """Run strategies side by side, each holding the reader for as long as it goes on."""
@@ -241,6 +284,8 @@ class _Retrieval:
     def _passage(self, found: Found) -> Passage:
         """The span with its text; leaves partition the text, so the anchor's place gives that of every other."""
         span = found.span
+        if found.summary is not None:
+            return summary_passage(found, self._texts[span.leaf_ids[0]])
         texts = [self._texts[id_] for id_ in span.leaf_ids]
         ordinal, place = span.anchor
         start = place - sum(len(text) for text in texts[: ordinal - span.first])

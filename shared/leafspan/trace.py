@@ -1,8 +1,11 @@
-"""Why a passage was returned: the hits in it, what was added to them, and what they were merged into."""
+"""Why a passage was returned: the hits in it, what was added to them, and what they were merged into.
+
+A step's ``query`` is the phrasing of the question that it was done for, None where there is only one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,6 +19,7 @@ class TracedHit:
     score: float
     source: str = "vector"
     rank: int | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Fused:
     parts: tuple[Part, ...]
     score: float
     neighbour: float = 0.0
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Calibrated:
     ordinal: int
     probability: float
     trusted: bool
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,7 @@ class Filled:
     first: int
     last: int
     score: float
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,7 @@ class Merge:
     present: int
     children: int
     score: float
+    query: str | None = None
 
     @property
     def ratio(self) -> float:
@@ -84,9 +92,15 @@ class Merge:
         return self.present / self.children
 
 
+Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge)
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a passage came about. ``hits``: the leaves in it that were found. ``notes``: what did not go as planned."""
+    """How a passage came about. ``hits``: the leaves in it that were found. ``notes``: what did not go as planned.
+
+    ``layer``: 0, or that of a summary in its tree, whose number there is then meant where a leaf's is spoken of.
+    """
 
     hits: tuple[TracedHit, ...] = ()
     fused: tuple[Fused, ...] = ()
@@ -96,6 +110,7 @@ class Trace:
     window: tuple[int, int] | None = None
     parent_level: int | None = None
     notes: tuple[str, ...] = ()
+    layer: int = 0
 
     def __add__(self, other: Trace) -> Trace:
         """The trace of a passage made of two; a step that both went through is there once."""
@@ -108,23 +123,40 @@ class Trace:
             self.window or other.window,
             self.parent_level or other.parent_level,
             _once(self.notes + other.notes),
+            self.layer or other.layer,
+        )
+
+    def done_for(self, query: str) -> Trace:
+        """The same, of which each step was done for this phrasing of the question, unless for another one already."""
+        return replace(
+            self,
+            hits=_done_for(query, self.hits),
+            fused=_done_for(query, self.fused),
+            calibrated=_done_for(query, self.calibrated),
+            filled=_done_for(query, self.filled),
+            merges=_done_for(query, self.merges),
         )
 
     def explain(self) -> list[str]:
         """One sentence for each step, in the order in which they happened."""
-        lines = [f"{hit.source} found leaf {hit.ordinal} ({_rank(hit.rank)}score {hit.score:.3f})" for hit in self.hits]
-        lines += [_fusion(fused) for fused in self.fused]
+        kind = f"layer {self.layer}, summary" if self.layer else "leaf"
+        lines = [
+            f"{hit.source} found {kind} {hit.ordinal}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"
+            for hit in self.hits
+        ]
+        lines += [_fusion(fused, kind) for fused in self.fused]
         lines += [
-            f"the score of leaf {each.ordinal} stands for a probability of {each.probability:.2f}"
+            f"the score of {kind} {each.ordinal}{_query(each)} stands for a probability of {each.probability:.2f}"
             + ("" if each.trusted else ", not calibrated for this embedder")
             for each in self.calibrated
         ]
         lines += [
-            f"{_leaves(gap.first, gap.last)} filled the gap between two hits (score {gap.score:.3f})" for gap in self.filled
+            f"{_leaves(gap.first, gap.last)} filled the gap between two hits{_query(gap)} (score {gap.score:.3f})"
+            for gap in self.filled
         ]
         lines += [
             f"{merge.present} of {merge.children} children ({merge.ratio:.0%}) merged into their parent at level "
-            f"{merge.level}: {_leaves(merge.first, merge.last)} (score {merge.score:.3f})"
+            f"{merge.level}{_query(merge)}: {_leaves(merge.first, merge.last)} (score {merge.score:.3f})"
             for merge in self.merges
         ]
         if self.parent_level is not None:
@@ -138,16 +170,25 @@ def _once(steps: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(steps)) if len(steps) > 1 else steps
 
 
-def _leaves(first: int, last: int) -> str:
-    return f"leaf {first}" if first == last else f"leaves {first} to {last}"
+def _done_for(query: str, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(replace(step, query=query) if step.query is None else step for step in steps)
+
+
+def _leaves(first: int, last: int, kind: str = "leaf") -> str:
+    return f"{kind} {first}" if first == last else f"leaves {first} to {last}"
 
 
 def _rank(rank: int | None) -> str:
     return "" if rank is None else f"rank {rank}, "
 
 
-def _fusion(fused: Fused) -> str:
+def _query(step: TracedHit | Fused | Calibrated | Filled | Merge) -> str:
+    return "" if step.query is None else f" for {step.query}"
+
+
+def _fusion(fused: Fused, kind: str) -> str:
     shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.parts]
     if fused.neighbour:
         shares.append(f"{fused.neighbour:.3f} from a neighbour")
-    return f"{_leaves(fused.first, fused.last)}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"
+    leaves = f"{_leaves(fused.first, fused.last, kind)}{_query(fused)}"
+    return f"{leaves}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

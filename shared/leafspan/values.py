@@ -158,7 +158,7 @@ class Found:
 def scored(found: Found, score: float, source: str, rank: int | None = None) -> Found:
     """The leaf as ``source`` found it."""
     hit = TracedHit(found.span.first, score, source, rank)
-    return replace(found, score=score, trace=Trace(hits=(hit,)))
+    return replace(found, score=score, trace=Trace(hits=(hit,), layer=found.summary.layer if found.summary else 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ class Passage:
     """A retrieved piece of a document: ``document.text[start:end] == text``; or a summary, where ``summary`` is set.
 
     A summary's ``start`` and ``end`` are those of all that it covers; where that is in several documents, ``document_id``
-    is empty, and both are 0. ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's own. ``trace`` says how
-    the passage came about; ``trace.explain()`` says it in words.
+    is empty, and both are 0. ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's
+    own. ``trace`` says how the passage came about; ``trace.explain()`` says it in words.
     """
 
     id: str

@@ -23,6 +23,9 @@ from leafspan.strategies import DEFAULT, Strategy
 from leafspan.tree.bisecting import Bisecting
 from leafspan.tree.building import Plan, TreesBuilt, building
 from leafspan.tree.clusters import Clusterer
+from leafspan.tree.forgetting import forgetting
+from leafspan.tree.listing import counting, listing_summaries
+from leafspan.tree.rendering import summary_passage
 from leafspan.tree.summarizing import to_summarizer
 from leafspan.values import Document, Passage, Query
 
@@ -102,17 +105,17 @@ class View:
         return await arun(self._adding(documents, progress))
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete documents by id; the ids of those that were there. Unknown ids do not matter.
+        """Delete documents by id, and all summaries of them; the ids of those that were there. Unknown ids do not matter.
 
         Raises:
             InvalidArgument: if ``ids`` is anything but a list (or other iterable) of strings.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(deleting(self._store, ids, timeout=self._timeout, scope=self._scope))
+        return run(self._deleting(ids))
 
     async def adelete(self, ids: Iterable[str]) -> list[str]:
         """Like ``delete``."""
-        return await arun(deleting(self._store, ids, timeout=self._timeout, scope=self._scope))
+        return await arun(self._deleting(ids))
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, without their texts, in the order of their ids."""
@@ -303,6 +306,30 @@ class View:
         """Like ``build_tree``."""
         return await arun(self._building(summarizer, clusterer, max_layers, across, partition_by, dry_run, progress))
 
+    def summaries(self, document_id: str | None = None) -> list[Passage]:
+        """The summaries of a document's tree, or all that can be seen, each as a passage with score 0.
+
+        They come by document, and of each the top layer first. Those of a document that has been changed since its tree
+        was built are not seen, nor are those above them.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id.
+        """
+        return run(self._listing_summaries(document_id))
+
+    async def asummaries(self, document_id: str | None = None) -> list[Passage]:
+        """Like ``summaries``."""
+        return await arun(self._listing_summaries(document_id))
+
+    def _listing_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
+        found = yield from listing_summaries(self._store, self._sources.trees, document_id, self._scope)
+        return [summary_passage(each, text) for each, text in found]
+
+    def _deleting(self, ids: Iterable[str]) -> Flow[list[str]]:
+        deleted = yield from deleting(self._store, ids, timeout=self._timeout, scope=self._scope)
+        yield from forgetting(self._sources.trees, deleted.values(), self._timeout)
+        return list(deleted)
+
     def _building(
         self,
         summarizer: object,
@@ -371,6 +398,7 @@ class View:
     def _summing_up(self) -> Flow[Stats]:
         documents = yield from listing(self._store, self._scope)
         identity = yield from self._embedder.identity()
+        trees = yield from counting(self._store, self._sources.trees, self._scope)
         return Stats(
             documents=len(documents),
             leaves=sum(document.leaves for document in documents),
@@ -382,4 +410,7 @@ class View:
             context_sentences=self._indexing.context_sentences,
             title_weight=self._indexing.title_weight,
             analyzer=self._store.settings["analyzer"],
+            trees=trees.trees,
+            summaries=trees.summaries,
+            layers=trees.layers,
         )

@@ -10,7 +10,7 @@ import typer
 from leafspan.cli.console import console, plain
 from leafspan.cli.options import DEFAULT_FOLDER
 from leafspan.documents import SUFFIXES, read_documents
-from leafspan.errors import InvalidDocument
+from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.index import Index
 from leafspan.splitting import HierarchicalSplitter
 
@@ -33,7 +33,7 @@ def index(
         raise InvalidDocument(
             f"there are no text or Markdown files ({', '.join(SUFFIXES)}) in {', '.join(map(str, paths))}"
         )
-    splitter = None if leaf_words is None else HierarchicalSplitter(leaf_words)
+    splitter = None if leaf_words is None else _splitter(leaf_words)
     with Index.open(into, splitter=splitter, context_sentences=context_sentences) as opened:
         done = opened.add(documents)
         stats = opened.stats()
@@ -42,3 +42,11 @@ def index(
         plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
         sep="",
     )
+
+
+def _splitter(leaf_words: int) -> HierarchicalSplitter:
+    parent_words = HierarchicalSplitter().parent_words[0]
+    if not 0 < leaf_words < parent_words:
+        rule = f"--leaf-words must be from 1 to {parent_words - 1}, as parents have {parent_words}"
+        raise InvalidArgument(f"{rule}, got {leaf_words}")
+    return HierarchicalSplitter(leaf_words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Never
 
 from leafspan.errors import InvalidArgument
 from leafspan.filters.conditions import Contains, Equal, Exists, OneOf, Ordered, TextMatch
@@ -83,6 +84,18 @@ class F:
     def exists(self) -> Where:
         """The document has the key."""
         return Exists(self.key)
+
+    def __invert__(self) -> Never:
+        raise TypeError(f"{self!r} is no filter yet: ~{self!r}.exists() is for documents without this key")
+
+    def __and__(self, other: object) -> Never:
+        raise TypeError(
+            f"{self!r} is no filter yet, or stands beside & or | without parentheses: write "
+            '(F("a") == 1) & (F("b") == 2) with each comparison in its own, or '
+            f"{self!r}.exists() for documents with this key"
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
 
     def _ordered(self, operator: str, bound: object) -> Where:
         return self._made(lambda: Ordered(self.key, operator, bound))  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leafspan.mirror.segment import Segment
-from leafspan.store import Catalogue, Row, Selection
+from leafspan.store import Catalogue, Gone, Row, Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +106,23 @@ class Mirrored:
         place = bisect_right(held.starts, row) - 1
         document_id, version, _ = held.documents[place]
         return document_id, version, row - held.starts[place]
+
+    def rows(self, places: Iterable[tuple[str, int]]) -> list[int]:
+        """The rows of leaves, by document and ordinal.
+
+        Raises:
+            Gone: if one of them does not count.
+        """
+        found = []
+        known: dict[str, slice | None] = {}
+        for document_id, ordinal in places:
+            if document_id not in known:
+                known[document_id] = self._find(document_id)
+            rows = known[document_id]
+            if rows is None or rows.start + ordinal >= rows.stop:
+                raise Gone
+            found.append(rows.start + ordinal)
+        return found
 
     def mask(self, selection: Selection) -> Mask:
         """Which leaves are those of the selection."""

@@ -11,6 +11,7 @@ from leafspan.strategies.parent_document import ParentDocument
 from leafspan.strategies.relevant_segments import RelevantSegments
 from leafspan.strategies.sentence_window import SentenceWindow
 from leafspan.strategies.strategy import Reach, Strategy
+from leafspan.strategies.tree import Tree
 from leafspan.strategies.vector import Vector
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "RelevantSegments",
     "SentenceWindow",
     "Strategy",
+    "Tree",
     "Vector",
 ]
 

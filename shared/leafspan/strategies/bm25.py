@@ -8,8 +8,9 @@ from typing import Literal
 
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
-from leafspan.requests import Asking, Load, Match, Matched
-from leafspan.strategies.strategy import Reach, check_choice, whole
+from leafspan.requests import Asking, Load, Match
+from leafspan.strategies.searching import searching
+from leafspan.strategies.strategy import Reach, check_choice, flag, is_number, whole
 from leafspan.values import Found, Query, scored
 
 
@@ -21,7 +22,7 @@ class BM25:
     asked for. ``settings``: k1, b and variant (``BM25Settings``); by default those of the index. ``scale``: scores are
     shares of the most that a leaf could score for the query, in [0, 1] (below 0 counts as 0). ``engine``: ``"postings"``,
     or the library ``"rank-bm25"`` for its Okapi, with the same scores. ``min_score``: leaves of a lower score, scaled where
-    that is asked for, are left out.
+    that is asked for, are left out. ``summaries``: search those of the index's trees, too, whose words are counted apart.
 
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), section 3.
 
@@ -34,6 +35,7 @@ class BM25:
     scale: bool = False
     engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
+    summaries: bool = False
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -41,15 +43,23 @@ class BM25:
         if self.settings is not None and not isinstance(self.settings, BM25Settings):
             raise InvalidArgument(f"settings must be BM25Settings, got {self.settings!r}")
         check_choice("engine", self.engine, ("postings", "rank-bm25"))
-        if self.min_score is not None and not isinstance(self.min_score, int | float):
+        flag("scale", self.scale)
+        flag("summaries", self.summaries)
+        if self.min_score is not None and not is_number(self.min_score):
             raise InvalidArgument(f"min_score must be a number, got {self.min_score!r}")
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether what it finds may be no single leaves."""
+        return self.summaries
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy: one pass over the postings for all queries, and one fetch."""
         count = reach.results if self.k is None else self.k
-        matched: list[Matched] = yield Match(words_of("BM25", queries), count, reach.where, self.settings, self.engine)
+        match = Match(words_of("BM25", queries), count, reach.where, self.settings, self.engine)
+        _, matched = yield from searching(None, match, summaries=self.summaries)
         rows = [
-            [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits, start=1)]
+            [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits[:count], start=1)]
             for row in matched
         ]
         if self.min_score is not None:

@@ -11,6 +11,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.fusion import reciprocal_rank_fusion
 from leafspan.requests import Asking, Leg, LegResults, Legs
 from leafspan.strategies.fusing import FUSIONS, Fusion, Ranked, fuse
+from leafspan.strategies.narrowed import Narrowed
 from leafspan.strategies.outside import Outside
 from leafspan.strategies.strategy import Reach, Strategy, check_choice, check_strategy, is_number, whole
 from leafspan.values import Found, Query
@@ -118,18 +119,26 @@ class Ensemble:
         return [self.timeout] * len(self.legs)
 
 
+_WANTED = {
+    "weights": "a list of numbers",
+    "timeout": "a number of seconds, or a list of such",
+    "names": "a list of texts",
+}
+
+
 def _one_a_leg(name: str, value: Any, legs: int) -> Any:
     """A list of options as a tuple, of which there must be one a leg."""
     if value is None or (name == "timeout" and not isinstance(value, Sequence)):
         return value
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != legs:
-        raise InvalidArgument(f"{name} must be one for each of the {legs} legs, got {value!r}")
+        raise InvalidArgument(f"{name} must be {_WANTED[name]}, one for each of the {legs} legs, got {value!r}")
     return tuple(value)
 
 
 def _readable_names(legs: Sequence[Strategy]) -> list[str]:
     """``sentence window``, ``BM25``, a host's retriever by its class; numbered where two are the same."""
-    names = [leg.name if isinstance(leg, Outside) else _readable(type(leg).__name__) for leg in legs]
+    bare = [leg.base if isinstance(leg, Narrowed) else leg for leg in legs]
+    names = [leg.name if isinstance(leg, Outside) else _readable(type(leg).__name__) for leg in bare]
     return [
         f"{name} {names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]

@@ -14,8 +14,10 @@ from leafspan.neighbours import Place, neighbour_bonuses
 from leafspan.requests import Asking, Load, Match, Matched, Nearest
 from leafspan.strategies.fusing import FUSIONS, Fusion, shares_of
 from leafspan.strategies.query_vectors import query_vectors
-from leafspan.strategies.strategy import Reach, check_choice, is_number, whole
+from leafspan.strategies.searching import searching
+from leafspan.strategies.strategy import Reach, check_choice, flag, is_number, whole
 from leafspan.trace import Calibrated, Fused, Part, Trace, TracedHit
+from leafspan.tree.node import is_tree
 from leafspan.values import Found, Hit, Query, leaf_id
 
 
@@ -35,7 +37,8 @@ class Hybrid:
     is the sum. ``min_score``: leaves of a lower score are left out. ``min_answerable``: a query finds nothing where all
     probabilities together, that the index holds an answer at all, are less: 0.5 keeps about nine of ten questions that have
     one, and drops about as many that belong to another field. ``settings``: of BM25, by default those of the index.
-    ``instruction``: put before the query's text for the embedder.
+    ``instruction``: put before the query's text for the embedder. ``summaries``: search those of the index's trees, too,
+    as if they were leaves; they have no neighbours.
 
     A query that is a vector only is searched by vectors only.
 
@@ -53,6 +56,7 @@ class Hybrid:
     min_answerable: float | None = None
     settings: BM25Settings | None = None
     instruction: str = ""
+    summaries: bool = False
 
     def __post_init__(self) -> None:
         weights = self.weights
@@ -80,6 +84,12 @@ class Hybrid:
             raise InvalidArgument(f"settings must be BM25Settings, got {self.settings!r}")
         if not isinstance(self.instruction, str):
             raise InvalidArgument(f"instruction must be a string, got {self.instruction!r}")
+        flag("summaries", self.summaries)
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether what it finds may be no single leaves."""
+        return self.summaries
 
     @property
     def _calibrates(self) -> bool:
@@ -91,11 +101,10 @@ class Hybrid:
         assert isinstance(self.depth, tuple)
         of_words, of_vectors = (max(depth, reach.candidates) for depth in self.depth)
         texts = tuple(query.text for query in queries if query.text)
-        near: list[list[Hit]]
-        matched: list[Matched]
-        near, matched = yield (
+        near, matched = yield from searching(
             Nearest(vectors, of_vectors, reach.where),
             Match(texts, of_words, reach.where, self.settings),
+            summaries=self.summaries,
         )
         words = iter(matched)
         trusted = reach.embedder == EMBEDDER
@@ -130,8 +139,9 @@ class Hybrid:
                 fused[place] = (
                     share if before is None else max(before, share) if self.fusion == "maximum" else before + share
                 )
-        bonuses = neighbour_bonuses(fused, self.neighbour_bonus)
-        scores = {place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}
+        leaves = {place: score for place, score in fused.items() if not self.summaries or not is_tree(place[1])}
+        bonuses = neighbour_bonuses(leaves, self.neighbour_bonus)
+        scores = {**fused, **{place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}}
         share = matched.hits[0].score / matched.ideal if matched and matched.hits and matched.ideal > 0 else 0.0
         total = total_weight(scores.values(), share) if self._calibrates else 1.0
         if self.min_answerable is not None and answerable(share, total) < self.min_answerable:
@@ -149,7 +159,7 @@ class Hybrid:
             # A leaf before one that was found is there, too; one behind it need not be.
             left -= place in fused or (place[0], place[1], place[2] + 1) in fused
             parts = tuple(Part(source, *leg[place]) for source, leg in given if place in leg)
-            best.append(_Scored(place, score, scores[place], bonuses[place], parts))
+            best.append(_Scored(place, score, scores[place], bonuses.get(place, 0.0), parts))
         return best
 
     def _found(self, found: Found, scored: _Scored, trusted: bool) -> Found:
@@ -158,8 +168,9 @@ class Hybrid:
             hits=tuple(TracedHit(ordinal, part.score, part.source, part.rank) for part in scored.parts),
             fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus),),
             calibrated=(Calibrated(ordinal, scored.score, trusted),) if self._calibrates else (),
+            layer=found.summary.layer if found.summary else 0,
         )
-        return Found(found.span, scored.score, trace, found.metadata, found.words, found.leaf)
+        return Found(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)
 
 
 class _Scored(NamedTuple):

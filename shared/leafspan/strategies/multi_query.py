@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from leafspan.errors import InvalidArgument
@@ -29,7 +29,7 @@ class MultiQuery:
     passage's trace says so. At most ``candidates`` results a query.
 
     ``fusion`` decides what the score means: ``"reciprocal rank"``, the mean of 1 / (60 + rank) over all phrasings, in
-    (0, 1 / 61]; ``"maximum"``, the best of the base's own scores. The trace says which phrasing found a passage, and where.
+    (0, 1 / 61]; ``"maximum"``, the best of the base's own scores. The trace says for which phrasing each step was done.
     Where ``base`` finds longer runs than leaves, those that overlap become one passage, with the best score among them.
 
     Raises:
@@ -48,7 +48,10 @@ class MultiQuery:
 
     def __post_init__(self) -> None:
         check_strategy("base", self.base)
-        object.__setattr__(self, "phrasings", tuple(to_queries(self.phrasings)[0]))
+        phrasings, single = to_queries(self.phrasings)
+        if single and not isinstance(self.phrasings, str | Query):
+            raise InvalidArgument(f"phrasings must be a list of texts, vectors or Query values, got {self.phrasings!r}")
+        object.__setattr__(self, "phrasings", tuple(phrasings))
         for name in ("generate", "agenerate"):
             function = getattr(self, name)
             if function is not None and not callable(function):
@@ -74,7 +77,7 @@ class MultiQuery:
         rows = iter((yield from self.base.retrieve([query for own in variants for query in own], reach.below)))
         results = []
         for own, note in zip(variants, notes, strict=True):
-            lists = [Ranked(_name(number, query), next(rows)) for number, query in enumerate(own)]
+            lists = [_ranked(_name(number, query), next(rows)) for number, query in enumerate(own)]
             results.append(fuse(lists, fusion=self.fusion, notes=note)[: reach.candidates])
         return results
 
@@ -102,6 +105,11 @@ class MultiQuery:
             if not texts[number]:
                 notes[number] = [f"no phrasings were generated: {reason}"]
         return texts, notes
+
+
+def _ranked(name: str, found: Sequence[Found]) -> Ranked:
+    """What was found for a phrasing, whose name its traces tell."""
+    return Ranked(name, [replace(each, trace=each.trace.done_for(name)) for each in found])
 
 
 def _name(number: int, query: Query) -> str:

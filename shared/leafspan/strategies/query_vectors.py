@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from leafspan.errors import InvalidArgument
 from leafspan.requests import Asking, Embed
 from leafspan.values import Query
 
@@ -14,16 +15,24 @@ if TYPE_CHECKING:
 
 
 def query_vectors(queries: Sequence[Query], instruction: str) -> Asking[NDArray[np.float32]]:
-    """A row for each query: its own vector where it brings one along, else that of its text, or the mean of several."""
+    """A row for each query: its own vector where it brings one along, else that of its text, or the mean of several.
+
+    Raises:
+        InvalidArgument: if a vector has another length than those of the texts, or than the first one where there are none.
+    """
     import numpy as np
 
     texts = tuple(instruction + text for query in queries for text in _to_embed(query))
-    embedded: Iterable[Any] = (yield Embed(texts)) if texts else ()
+    embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     rows = iter(embedded)
     vectors = [
         query.vector if query.vector is not None else np.mean([next(rows) for _ in _to_embed(query)], axis=0)
         for query in queries
     ]
+    lengths = [len(vector) for vector in (*embedded, *vectors)]
+    for length in lengths:
+        if length != lengths[0]:
+            raise InvalidArgument(f"a query's vector must have {lengths[0]} dimensions, got {length}")
     return np.asarray(vectors, dtype=np.float32)
 
 

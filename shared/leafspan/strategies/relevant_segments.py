@@ -25,11 +25,16 @@ class RelevantSegments:
     of ``Hybrid``. A run is worth the relevance of its leaves less a price for each word, and for ``run_words`` more words
     for each run, so that small gaps are bridged. Of all ways to choose runs that do not overlap, of at most ``max_words``
     words each, the best one is found, exactly; and of all prices the lowest at which the runs fit the budget. What is left
-    of the budget is filled with the best of the other leaves. Best first, by the best leaf in each run, whose score it has.
+    of the budget is filled with the best of the other leaves, which join a run that they touch where both together are no
+    longer than that; so no passage has more than ``max_words`` (None: any), unless it is a single leaf. Best first, by the
+    best leaf in each run, whose score it has.
 
     The budget decides how long the runs are: it is that of the call, or so many ``words`` where they are set, or else
     ``passage_words`` for each of the ``k`` passages asked for. Without a budget of the call, the leaves that did not fit
     are in the list as well, one by one.
+
+    The base is asked for at least 24 leaves and one more for every 15 words of the budget: fewer ``candidates`` than that
+    have no effect.
 
     Known from dsRAG as relevant segment extraction, there greedy and with a fixed cost.
 

@@ -72,6 +72,16 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
+def flag(name: str, value: object) -> None:
+    """See that an option is a bool.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name} must be True or False, got {value!r}")
+
+
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """See that an option is one of the choices.
 

@@ -50,9 +50,14 @@ class Node:
         return cls(layer, words, tuple(children), runs, key)
 
 
-def is_summary(version: str) -> bool:
-    """Whether this is a version of a tree, and not of a document."""
+def is_tree(version: str) -> bool:
+    """Whether this is the version of a tree, and not of a document."""
     return version.startswith(VERSION_MARK)
+
+
+def is_summary(id_: str) -> bool:
+    """Whether this is the id of a summary, and not of a leaf."""
+    return is_tree(id_.rsplit("#", 2)[1])
 
 
 def united(covers: Iterable[Covered]) -> tuple[Covered, ...]:

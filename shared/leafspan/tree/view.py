@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from leafspan.filters import Where
+from leafspan.requests import Root
 from leafspan.store import Catalogue, Row, Selection, shown_rows
 from leafspan.tree.node import is_summary
 from leafspan.values import leaf_id
@@ -28,13 +28,6 @@ class TreeViewpoint:
     def view(self, everything: Catalogue) -> TreeView:
         """What is seen of these trees."""
         return TreeView(everything.rows, self.documents)
-
-
-class Root(NamedTuple):
-    """The top of a tree, or of a part of it: a summary or leaf by its id, and its layer."""
-
-    id: str
-    layer: int
 
 
 class TreeView(Catalogue):
@@ -97,6 +90,16 @@ class TreeView(Catalogue):
         ]
         return [root.id for root in sorted(found, key=_place)]
 
+    def summaries(self, document_id: str | None) -> list[str]:
+        """The ids of all summaries, or of the tree of the document shown under this id: by document, top layer first."""
+        rows = self.rows if document_id is None else {id_: row for id_, row in self.rows.items() if id_ == document_id}
+        found = [
+            (id_, -layer, place, row.version or "")
+            for id_, row in rows.items()
+            for place, layer in enumerate(row.more["layers"])
+        ]
+        return [leaf_id(id_, version, place) for id_, _, place, version in sorted(found)]
+
     def _tops(self, id_: str) -> Iterator[tuple[int, int]]:
         """Place and layer of the summaries of a tree that no other one of it was made of."""
         more = self._trees[id_].more
@@ -121,7 +124,7 @@ class TreeView(Catalogue):
         documents: set[str] = set()
         for child in children:
             id_, version, _ = child.rsplit("#", 2)
-            if is_summary(version):
+            if is_summary(child):
                 row = self._trees.get(id_)
                 covered = self._covers(id_) if row is not None and row.version == version else None
                 if covered is None:
