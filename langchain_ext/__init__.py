@@ -18,6 +18,7 @@ from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "FilterRetriever",
+    "TreeRetriever",
     "leaf_documents",
     "splitter_from",
 ]

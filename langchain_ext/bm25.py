@@ -15,6 +15,13 @@ class BM25Retriever(SpanRetriever):
     scale: bool = False
     engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
+    summaries: bool = False
 
     def _strategy(self, child: Any = None) -> BM25:
-        return BM25(settings=self.settings, scale=self.scale, engine=self.engine, min_score=self.min_score)
+        return BM25(
+            settings=self.settings,
+            scale=self.scale,
+            engine=self.engine,
+            min_score=self.min_score,
+            summaries=self.summaries,
+        )

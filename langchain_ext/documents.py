@@ -5,16 +5,19 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from leafspan import Passage, View
+from leafspan.placing import place
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
     """The passage as a Document: the user's own metadata, plus ``doc_id``, ``start``, ``end`` and ``score``.
 
-    With ``explain`` also ``trace``, a list of sentences that say how the passage came about.
+    A summary has a ``layer`` and ``covers``, too, and the first three only where it is of one document. With ``explain``
+    there is also ``trace``, a list of sentences that say how the passage came about.
     """
-    place = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end, "score": passage.score}
-    trace = {"trace": passage.trace.explain()} if explain else {}
-    return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **place, **trace})
+    ours: dict[str, object] = {**place(passage), "score": passage.score}
+    if explain:
+        ours["trace"] = passage.trace.explain()
+    return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **ours})
 
 
 def leaf_documents(index: View) -> list[Document]:

@@ -21,6 +21,8 @@ class HybridRetriever(SpanRetriever):
     min_answerable: float | None = None
     settings: BM25Settings | None = None
     instruction: str = ""
+    summaries: bool = False
+    summary_bonus: float = 0.0
 
     def _strategy(self, child: Any = None) -> Hybrid:
         return Hybrid(
@@ -33,4 +35,6 @@ class HybridRetriever(SpanRetriever):
             min_answerable=self.min_answerable,
             settings=self.settings,
             instruction=self.instruction,
+            summaries=self.summaries,
+            summary_bonus=self.summary_bonus,
         )

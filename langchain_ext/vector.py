@@ -13,6 +13,7 @@ class VectorRetriever(SpanRetriever):
 
     instruction: str = ""
     min_score: float | None = None
+    summaries: bool = False
 
     def _strategy(self, child: Any = None) -> Vector:
-        return Vector(instruction=self.instruction, min_score=self.min_score)
+        return Vector(instruction=self.instruction, min_score=self.min_score, summaries=self.summaries)

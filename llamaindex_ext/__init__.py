@@ -19,6 +19,7 @@ from llamaindex_ext.parent_document import ParentDocumentRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "FilterRetriever",
+    "TreeRetriever",
     "NodeWithTrace",
     "SpanNodeParser",
     "leaf_nodes",

@@ -21,13 +21,21 @@ class BM25Retriever(SpanRetriever):
         scale: bool = False,
         engine: Literal["postings", "rank-bm25"] = "postings",
         min_score: float | None = None,
+        summaries: bool = False,
         **options: Any,
     ) -> None:
         self.settings = settings
         self.scale = scale
         self.engine = engine
         self.min_score = min_score
+        self.summaries = summaries
         super().__init__(index, **options)
 
     def _strategy(self, bundle: QueryBundle | None = None) -> BM25:
-        return BM25(settings=self.settings, scale=self.scale, engine=self.engine, min_score=self.min_score)
+        return BM25(
+            settings=self.settings,
+            scale=self.scale,
+            engine=self.engine,
+            min_score=self.min_score,
+            summaries=self.summaries,
+        )

@@ -5,30 +5,29 @@ from __future__ import annotations
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-
-PLACE = ["doc_id", "start", "end"]
+from leafspan.placing import place
 
 
 def to_node(passage: Passage) -> TextNode:
     """The passage as a node: the user's own metadata, plus ``doc_id``, ``start`` and ``end``.
 
-    These three are for citing, and kept out of what a language model or an embedder is shown. The score is not among
-    them: LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
+    A summary has a ``layer`` and ``covers``, too, and the first three only where it is of one document; since its text is
+    none of a document's, it has no character indexes.
+
+    These are for citing, and kept out of what a language model or an embedder is shown. The score is not among them:
+    LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
     """
+    ours = place(passage)
+    of = passage.document_id
     return TextNode(
         id_=passage.id,
         text=passage.text,
-        metadata={
-            **passage.metadata,
-            "doc_id": passage.document_id,
-            "start": passage.start,
-            "end": passage.end,
-        },
-        excluded_llm_metadata_keys=PLACE,
-        excluded_embed_metadata_keys=PLACE,
-        start_char_idx=passage.start,
-        end_char_idx=passage.end,
-        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.document_id)},
+        metadata={**passage.metadata, **ours},
+        excluded_llm_metadata_keys=list(ours),
+        excluded_embed_metadata_keys=list(ours),
+        start_char_idx=None if passage.summary else passage.start,
+        end_char_idx=None if passage.summary else passage.end,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=of)} if of else {},
     )
 
 

@@ -27,6 +27,8 @@ class HybridRetriever(SpanRetriever):
         min_answerable: float | None = None,
         settings: BM25Settings | None = None,
         instruction: str = "",
+        summaries: bool = False,
+        summary_bonus: float = 0.0,
         **options: Any,
     ) -> None:
         self.weights = weights
@@ -38,6 +40,8 @@ class HybridRetriever(SpanRetriever):
         self.min_answerable = min_answerable
         self.settings = settings
         self.instruction = instruction
+        self.summaries = summaries
+        self.summary_bonus = summary_bonus
         super().__init__(index, **options)
 
     def _strategy(self, bundle: QueryBundle | None = None) -> Hybrid:
@@ -51,4 +55,6 @@ class HybridRetriever(SpanRetriever):
             min_answerable=self.min_answerable,
             settings=self.settings,
             instruction=self.instruction,
+            summaries=self.summaries,
+            summary_bonus=self.summary_bonus,
         )

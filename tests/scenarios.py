@@ -24,9 +24,11 @@ from leafspan import (
     RelevantSegments,
     SentenceWindow,
     Strategy,
+    Tree,
     Vector,
     View,
 )
+from leafspan.strategies.narrowed import Narrowed
 
 KINDS: dict[str, Any] = {
     "VectorRetriever": Vector,
@@ -39,6 +41,7 @@ KINDS: dict[str, Any] = {
     "EnsembleRetriever": Ensemble,
     "MultiQueryRetriever": MultiQuery,
     "FilterRetriever": Filter,
+    "TreeRetriever": Tree,
 }
 
 
@@ -77,6 +80,26 @@ class Scenario:
     def strategy(self) -> Strategy:
         model = {} if self.answer is None else {"generate": lambda _: self.answer}
         return KINDS[self.adapter](**self.options, **model)
+
+    @property
+    def tree(self) -> bool:
+        """Whether it looks among summaries."""
+        return self.adapter == "TreeRetriever" or self.options.get("summaries", False)
+
+    @property
+    def finds_summaries(self) -> bool:
+        """Whether it looks among summaries and leaves them as they are."""
+        return self.tree and not self.options.get("expand") and self.options.get("start_layer") != 0
+
+    @property
+    def all_by_default(self) -> bool:
+        """Whether all that is found comes back where neither ``k`` nor a budget is given."""
+        return self.adapter == "TreeRetriever" and not {"mode", "top_k", "threshold"}.isdisjoint(self.options)
+
+    @property
+    def best_first(self) -> bool:
+        """Whether results are ordered by score, and not by layer or by the summaries that they come from."""
+        return self.options.get("mode") != "traversal" and not self.options.get("expand")
 
     def view(self, index: View) -> View:
         return index if self.scope is None else index.scoped(self.scope)
@@ -221,6 +244,39 @@ SCENARIOS = [
     Scenario("all", "FilterRetriever", {}, {"k": 50, "candidates": 50}),
     Scenario("filtered", "FilterRetriever", {}, {"where": F("topic") == "food"}),
     Scenario("the third page, filtered", "FilterRetriever", {"offset": 4}, {"k": 2, "where": {"year": {"$gt": 1800}}}),
+    Scenario("vector with summaries", "VectorRetriever", {"summaries": True}, {"k": 8}),
+    Scenario("words with summaries", "BM25Retriever", {"summaries": True}, {"k": 8}),
+    Scenario("hybrid with summaries", "HybridRetriever", {"summaries": True}, {"k": 8}),
+    Scenario("tree", "TreeRetriever", {}, {"k": 8}),
+    Scenario("tree, twenty", "TreeRetriever", {}, {"k": 20}),
+    Scenario("tree in a budget", "TreeRetriever", {}, {"budget": 200}),
+    Scenario("tree of vectors", "TreeRetriever", {"base": Vector()}),
+    Scenario("tree of words", "TreeRetriever", {"base": BM25(scale=True)}, {"budget": 200}),
+    Scenario("tree of some vectors", "TreeRetriever", {"base": Narrowed(Vector(), F("topic") != "animals")}),
+    Scenario("tree, the best six", "TreeRetriever", {"top_k": 6}),
+    Scenario("tree above a score", "TreeRetriever", {"base": Vector(), "threshold": 0.3}),
+    Scenario("tree with repeats", "TreeRetriever", {"overlap": True}, {"k": 50, "candidates": 50}),
+    Scenario("tree, expanded", "TreeRetriever", {"expand": True}, {"k": 8}),
+    Scenario("tree, expanded to one", "TreeRetriever", {"base": Vector(), "expand": 1, "top_k": 9}, {"budget": 80}),
+    Scenario("tree filtered", "TreeRetriever", {}, {"where": F("year") < 1900, "k": 8}),
+    Scenario(
+        "tree of vectors filtered", "TreeRetriever", {"base": Vector()}, {"where": {"topic": {"$ne": "food"}}, "k": 8}
+    ),
+    Scenario("traversal", "TreeRetriever", {"mode": "traversal"}),
+    Scenario("traversal of few", "TreeRetriever", {"mode": "traversal", "top_k": 2}),
+    Scenario("traversal above a score", "TreeRetriever", {"mode": "traversal", "threshold": 0.2}),
+    Scenario("traversal, the best above a score", "TreeRetriever", {"mode": "traversal", "threshold": 0.2, "top_k": 3}),
+    Scenario("traversal from a layer", "TreeRetriever", {"mode": "traversal", "start_layer": 1}),
+    Scenario("traversal to a layer", "TreeRetriever", {"mode": "traversal", "end_layer": 1}),
+    Scenario("traversal of a layer", "TreeRetriever", {"mode": "traversal", "start_layer": 2, "end_layer": 2}),
+    Scenario("traversal of leaves", "TreeRetriever", {"mode": "traversal", "start_layer": 0}),
+    Scenario("traversal, the first four", "TreeRetriever", {"mode": "traversal"}, {"k": 4}),
+    Scenario("traversal in a budget", "TreeRetriever", {"mode": "traversal"}, {"budget": 200}),
+    Scenario("traversal with repeats", "TreeRetriever", {"mode": "traversal", "overlap": True}),
+    Scenario("traversal, expanded", "TreeRetriever", {"mode": "traversal", "end_layer": 1, "expand": 2}),
+    Scenario("traversal filtered", "TreeRetriever", {"mode": "traversal"}, {"where": F("topic") != "animals"}),
+    Scenario("a tree in a view", "TreeRetriever", {}, {"k": 8}, scope=F("topic") == "places"),
+    Scenario("a traversal in a view", "TreeRetriever", {"mode": "traversal"}, scope={"topic": {"$ne": "places"}}),
     Scenario("a view", "HybridRetriever", scope={"topic": {"$ne": "animals"}}),
     Scenario("a view, merged", "AutoMergingRetriever", {"base": Vector()}, {"candidates": 8}, scope=F("topic") == "places"),
     Scenario(

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from leafspan import Index
+from leafspan import Abstractive, Bisecting, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt
 from leafspan.cli import app
 from leafspan.cli.demo import COMPARED
 from leafspan.cli.frameworks import FRAMEWORKS
+from leafspan.cli.showing_trees import tree_lines
 from leafspan.cli.strategies import STRATEGIES
+from leafspan.cli.theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, told
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
@@ -100,6 +102,208 @@ def test_what_cannot_be_indexed_is_said_and_leaves_no_index_behind(texts, argume
 
 def test_another_leaf_size_than_the_indexs_is_refused(texts, kb):
     assert "was made with splitter=" in fails(leafspan("index", texts, "--into", kb, "--leaf-words", 5))
+
+
+# tree
+
+
+PLACES = ["Lake", "Fell", "River", "Moor", "Wood", "Bay", "Cove", "Hill"]
+VALLEYS = " ".join(f"The {place.lower()} lies in valley {n} of the north." for n, place in enumerate(PLACES))
+
+
+@pytest.fixture
+def forest(texts):
+    """An index of a document of eight leaves, a sentence each, and of a shorter one."""
+    (texts / "rocks.txt").unlink()
+    (texts / "valleys.txt").write_text(VALLEYS)
+    assert leafspan("index", texts, "--into", "forest", "--leaf-words", 9).exit_code == 0
+    return Path("forest")
+
+
+def built(*options):
+    result = leafspan("tree", "build", "--kb", "forest", *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(forest):
+    with Index.open(forest, create=False) as index:
+        model = Abstractive(generate="".join)
+        asked = index.build_tree(summarizer=model, dry_run=True)
+    summaries = asked.summaries
+    sent, received = round(asked.words_sent * 4 / 3), round(summaries * 75 * 4 / 3)
+    assert built("--dry-run").splitlines() == [
+        f"forest: trees: 2 to build, 0 unchanged; summaries: {summaries}, extracted, so no call and no tokens",
+        f"all {summaries} by a language model instead: {summaries} calls, "
+        f"about {sent:,} tokens sent and {received:,} received",
+    ]
+    assert "forest: trees: 2 built, 0 unchanged" in built()
+
+
+def test_building_says_what_was_built_and_leaves_alone_what_is_there(forest, texts):
+    with Index.open(forest, create=False) as index:
+        planned = index.build_tree(dry_run=True).summaries
+    first = built()
+    assert re.match(
+        f"forest: trees: 2 built, 0 unchanged; summaries: {planned} written, 100% made anew, 0 failed; now 2 trees", first
+    )
+    assert "trees: 0 built, 2 unchanged; summaries: 0 written, 0% made anew, 0 failed" in built()
+    (texts / "bees.md").write_text(BEES + "Drones do not work.\n")
+    leafspan("index", texts, "--into", forest)
+    assert "trees: 1 built, 1 unchanged" in built()
+
+
+def test_summaries_are_as_long_as_is_asked_for(forest):
+    built("--max-words", 9)
+    with Index.open(forest, create=False) as index:
+        assert max(len(passage.text.split()) for passage in index.summaries()) == 9
+    assert "trees: 0 built, 2 unchanged" in built("--max-words", 9)
+    assert "summarizer Extractive(1, max_words=9" in fails(leafspan("tree", "build", "--kb", forest))
+    assert "trees: 2 built" in built("--max-words", 18)
+
+
+def test_layers_above_the_documents_are_over_all_of_them_or_by_a_key(forest):
+    built("--across")
+    with Index.open(forest, create=False) as index:
+        top = next(passage for passage in index.summaries() if not passage.document_id)
+        assert {run.document_id for run in top.summary.covers} == {"texts/bees.md", "texts/valleys.txt"}
+    built("--partition-by", "source")
+    with Index.open(forest, create=False) as index:
+        assert all(passage.document_id for passage in index.summaries())
+
+
+@pytest.mark.parametrize(
+    ("options", "clusterer"),
+    [((), Bisecting()), (("--clusterer", "raptor"), RaptorClusters()), (("--max-layers", 1), None)],
+)
+def test_clusterer_and_height_reach_the_index(forest, monkeypatch, options, clusterer):
+    given = {}
+    nothing = TreesBuilt((), 0, 0, 0, 0, 0, 0, ())
+    monkeypatch.setattr(Index, "build_tree", lambda index, **options: given.update(options) or nothing)
+    built(*options)
+    assert given["max_layers"] == (5 if clusterer else 1)
+    assert given["clusterer"] == (clusterer or Bisecting())
+
+
+def test_summaries_that_failed_are_told_and_end_with_code_1(forest, monkeypatch):
+    failed = FailedSummary("texts/bees.md", 2, ValueError("too [hot]"))
+    monkeypatch.setattr(Index, "build_tree", lambda index, **options: TreesBuilt(("a",), 1, 3, 1, 3, 0, 0, (failed,)))
+    result = leafspan("tree", "build", "--kb", forest)
+    assert result.exit_code == 1
+    assert "trees: 1 built, 1 unchanged; summaries: 3 written, 25% made anew, 1 failed" in result.stdout
+    assert result.stderr == "failed: texts/bees.md, layer 2: too [hot]\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--clusterer", "magic"], "clusterer must be one of bisecting, raptor, got 'magic'"),
+        (["--max-layers", "0"], "max_layers must be a whole number >= 1, got 0"),
+        (["--max-words", "0"], "max_words must be a whole number >= 1, got 0"),
+        (["--partition-by", ""], "partition_by must be a metadata key, got ''"),
+    ],
+)
+def test_bad_options_of_a_build_are_named_in_one_line(forest, options, message):
+    assert fails(leafspan("tree", "build", "--kb", forest, *options)) == message
+
+
+def shown(*options):
+    result = leafspan("tree", "show", "--kb", "forest", *options)
+    assert result.exit_code == 0
+    return result.stdout.splitlines(), result.stderr
+
+
+def test_showing_indents_each_node_below_those_that_were_made_of_it(forest):
+    built("--across")
+    with Index.open(forest, create=False) as index:
+        (valleys,) = index.summaries("texts/valleys.txt")
+        bees = len(index.leaves("texts/bees.md"))
+    leaves = [f"    leaf {n}  {len(leaf)} characters" for n, leaf in enumerate(re.findall(r"The .*?\. ?", VALLEYS))]
+    lines, error = shown("--leaves")
+    assert error == ""
+    everything = len(BEES) + len(VALLEYS)
+    assert lines[0].startswith(f"layer 2  2 documents, {8 + bees} leaves, {everything} characters  ")
+    head = f"  layer 1  texts/valleys.txt, 8 leaves, {len(VALLEYS)} characters  "
+    place = next(n for n, line in enumerate(lines) if line.startswith(head))
+    assert [line.partition("  The")[0] for line in lines[place + 1 : place + 9]] == leaves
+    assert len(lines) == 1 + 1 + 8 + 1 + bees
+    without, _ = shown()
+    assert without == [line for line in lines if "leaf " not in line]
+    alone, _ = shown("texts/valleys.txt")
+    assert alone == [f"layer 1{head.removeprefix('  layer 1')}{valleys.text}"[:99] + "…"]
+
+
+def test_every_line_fits_the_width_and_shows_what_a_text_begins_with(forest):
+    built()
+    lines, _ = shown("--leaves")
+    assert max(map(len, lines)) == 100
+    assert sum(line.endswith("…") for line in lines) == 2
+
+
+def test_what_is_below_several_summaries_is_printed_below_each(forest):
+    def clusters(vectors, sizes, max_words):
+        return [[0, 1, 2, 3, 4], [4, 5, 6, 7]] if len(sizes) == 8 else [list(range(len(sizes)))]
+
+    with Index.open(forest, create=False) as index:
+        index.build_tree(clusterer=clusters)
+        lines = [(line.depth, line.place.split("  ")[0]) for line in tree_lines(index, "texts/valleys.txt", leaves=True)]
+    below = [[(2, f"leaf {n}") for n in part] for part in ((0, 1, 2, 3, 4), (4, 5, 6, 7))]
+    assert lines == [(0, "layer 2"), (1, "layer 1"), *below[0], (1, "layer 1"), *below[1]]
+
+
+def test_leaves_that_no_summary_was_made_of_stand_by_themselves(forest):
+    with Index.open(forest, create=False) as index:
+        index.build_tree(
+            clusterer=lambda vectors, sizes, max_words: [list(range(len(sizes) - 1)), [len(sizes) - 1]], max_layers=1
+        )
+        lines = [(line.depth, line.place) for line in tree_lines(index, "texts/valleys.txt", leaves=True)]
+    last = len("The hill lies in valley 7 of the north.")
+    assert lines[-1] == (0, f"leaf 7  texts/valleys.txt, {last} characters")
+    assert [depth for depth, _ in lines] == [0, *[1] * 7, 0]
+
+
+def test_what_has_no_tree_is_told(forest, texts):
+    assert shown() == ([], "2 of 2 documents have no tree that is up to date: run `leafspan tree build`\n")
+    assert shown("texts/valleys.txt") == ([], "there are no summaries\n")
+    built()
+    (texts / "valleys.txt").write_text(VALLEYS + " And so on.")
+    leafspan("index", texts, "--into", forest)
+    lines, error = shown()
+    assert "1 of 2 documents have no tree" in error
+    assert not [line for line in lines if "valleys" in line]
+
+
+def test_the_tree_of_an_unknown_document_is_an_error(forest):
+    assert fails(leafspan("tree", "show", "nobody", "--kb", forest)) == "there is no document 'nobody' in the index"
+
+
+def test_show_tells_of_the_trees(forest):
+    assert "trees              none" in leafspan("show", "--kb", forest).stdout
+    built()
+    with Index.open(forest, create=False) as index:
+        stats = index.stats()
+    told = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
+    assert told in leafspan("show", "--kb", forest).stdout
+
+
+def test_a_summary_that_is_found_says_what_it_is_of(forest):
+    built("--across")
+    query = ("query", "Which valleys lie in the north?", "--kb", forest, "--strategy", "tree-traversal")
+    result = leafspan(*query).stdout
+    assert re.search(r"^1\. summary in layer 2, of 2 documents  score -?\d\.\d{3}$", result, re.MULTILINE)
+    own = rf"^2\. texts/valleys\.txt  summary in layer 1, of characters 0 to {len(VALLEYS)}  score \d\.\d{{3}}$"
+    assert re.search(own, result, re.MULTILINE)
+    top, below, *_ = json.loads(leafspan(*query, "--json").stdout)
+    assert (top["document_id"], top["summary"]["layer"], below["summary"]["layer"]) == ("", 2, 1)
+    assert below["id"] in top["summary"]["children"]
+    [run] = below["summary"]["covers"]
+    assert (run["document_id"], run["first"], run["last"], run["start"], run["end"]) == (
+        "texts/valleys.txt",
+        0,
+        7,
+        0,
+        len(VALLEYS),
+    )
 
 
 # query
@@ -209,7 +413,9 @@ def test_a_blank_question_is_refused(kb):
     assert "not blank" in fails(leafspan("query", "--kb", kb))
 
 
-@pytest.mark.parametrize("command", [("query", "honey"), ("doctor",), ("doctor", "--dry-run"), ("show",)])
+@pytest.mark.parametrize(
+    "command", [("query", "honey"), ("doctor",), ("doctor", "--dry-run"), ("show",), ("tree", "show"), ("tree", "build")]
+)
 def test_a_missing_index_is_an_error_and_is_not_made(tmp_path, command):
     missing = tmp_path / "missing"
     assert fails(leafspan(*command, "--kb", missing)) == f"there is no index in {str(missing)!r}"
@@ -268,21 +474,45 @@ def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
     assert result.stderr == ""
     for question in EXAMPLE_QUESTIONS:
         assert question in result.stdout
-    asked = len(EXAMPLE_QUESTIONS) * len(COMPARED)
-    assert result.stdout.count("LangChain, LlamaIndex and the index agree on") == asked
+    questions = [(question, name) for question in EXAMPLE_QUESTIONS for name in COMPARED] + [(THEME, "tree")]
+    assert result.stdout.count("LangChain, LlamaIndex and the index agree on") == len(questions)
     _, *blocks = re.split(r"^  (?=LangChain$)", result.stdout, flags=re.MULTILINE)
-    assert len(blocks) == asked
     with Index.open(tmp_path / "kb", create=False) as index:
-        for number, block in enumerate(blocks):
-            question = EXAMPLE_QUESTIONS[number // len(COMPARED)]
-            strategy = STRATEGIES[COMPARED[number % len(COMPARED)]].strategy
-            first, second = index.retrieve(question, strategy)[:2]
+        for block, (question, name) in zip(blocks, questions, strict=True):
+            first, second = index.retrieve(question, STRATEGIES[name].strategy)[:2]
             words = " ".join(first.text.split()[:5])
             langchain, llamaindex = block.split("  why passage 1")[0].split("  LlamaIndex\n")
             assert langchain.removeprefix("LangChain\n") == llamaindex
-            assert f"1. {first.document_id} [{first.start}:{first.end}]  score {first.score:.3f}" in llamaindex
-            assert f"2. {second.document_id} [{second.start}:{second.end}]  score {second.score:.3f}" in llamaindex
+            for number, found in enumerate((first, second), start=1):
+                summary = f"  summary in layer {found.layer}" if found.layer else ""
+                place = f"{number}. {found.document_id} [{found.start}:{found.end}]{summary}"
+                assert f"{place}  score {found.score:.3f}" in llamaindex
             assert words in " ".join(llamaindex.split())
+
+
+def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(tmp_path):
+    output = leafspan("demo", "--into", tmp_path / "kb").stdout
+    with Index.open(tmp_path / "kb", create=False) as index:
+        root, *_ = index.summaries(THEME_DOCUMENT)
+        characters = len(index.get(THEME_DOCUMENT).text)
+        shares = {each.strategy: each.share for each in told(index)}
+        best = index.retrieve(THEME, Tree(), k=1)[0]
+    (run,) = root.summary.covers
+    assert f"\n  layer 2  {THEME_DOCUMENT}, {run.last + 1} leaves, {characters:,} characters  {root.text[:10]}" in output
+    for strategy, share in shares.items():
+        assert re.search(rf"^  {strategy} +{share:.0%} of what {THEME_DOCUMENT} tells of it", output, re.MULTILINE)
+    # A summary comes first, and the leaves below it tell clearly more than the same number of words found without it.
+    assert best.layer == 1
+    assert shares.pop("tree, expand=10") > 1.3 * max(shares.values())
+
+
+def test_the_theme_is_told_in_whole_paragraphs():
+    text = {document.id: document.text for document in example_documents()}[THEME_DOCUMENT]
+    pieces = [text[first:last] for first, last in THEME_PLACES]
+    starts = ("In the late 17th century, Robert Boyle", "Highly combustible materials", "In one experiment, Lavoisier")
+    assert [piece.startswith(start) for piece, start in zip(pieces, starts, strict=True)] == [True] * 3
+    assert all(piece.endswith("\n") for piece in pieces)
+    assert sum(len(piece.split()) for piece in pieces) > THEME_BUDGET
 
 
 def test_a_disagreement_of_the_frameworks_is_shown_and_ends_with_code_1(monkeypatch):
@@ -328,4 +558,4 @@ def test_python_m_leafspan_is_the_command_and_loads_no_framework_and_no_chroma()
 
 def test_without_arguments_the_commands_are_listed():
     result = leafspan()
-    assert [name for name in ("index", "query", "show", "doctor", "demo") if name not in result.output] == []
+    assert [name for name in ("index", "query", "show", "tree", "doctor", "demo") if name not in result.output] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from leafspan.requests import Embed, Load, Match, Matched, Nearest
 from leafspan.strategies import Reach
 from leafspan.trace import Trace
 from leafspan.values import Found, Hit, Span
-from tests.corpus import QUESTIONS
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
 V = "00000000"
 
@@ -164,3 +166,14 @@ def test_a_filter_holds_in_both_legs(index: Index):
 def test_settings_of_a_call_stand_before_those_of_the_index(index: Index):
     flat = index.retrieve(QUESTIONS[0], Hybrid(settings=BM25Settings(k1=0)), k=1)[0]
     assert flat.trace.hits[0].score != index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0].trace.hits[0].score
+
+
+def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree()
+        for hybrid in (Hybrid(), Hybrid(fusion="distribution based"), Hybrid(fusion="reciprocal rank")):
+            alone = {p.id: p.score for p in index.retrieve(QUESTIONS[0], hybrid, k=100, candidates=100)}
+            both = index.retrieve(QUESTIONS[0], replace(hybrid, summaries=True), k=200, candidates=200)
+            assert {p.id: p.score for p in both if not p.layer} == alone
+            assert any(p.layer for p in both)

@@ -163,6 +163,8 @@ def test_metadata_comes_back_with_its_types(index: Index):
     [
         ({"doc_id": "x"}, "metadata key 'doc_id' of document 'd' is reserved"),
         ({"score": 1}, "metadata key 'score' of document 'd' is reserved"),
+        ({"layer": 1}, "metadata key 'layer' of document 'd' is reserved"),
+        ({"covers": "x"}, "metadata key 'covers' of document 'd' is reserved"),
         ({"leafspan": 1}, "metadata key 'leafspan' of document 'd' is reserved"),
         ({"a": {"b": 1}}, r"metadata 'a' of document 'd' must be .*, got \{'b': 1\} of type dict"),
         ({"a": [1, "x"]}, "metadata 'a' of document 'd' must be .*, got a list that mixes int and str"),
@@ -580,3 +582,12 @@ def test_a_forked_process_is_told_to_open_the_index_anew(index: Index, monkeypat
     monkeypatch.setattr("leafspan.store.folder_store.os.getpid", lambda: child)
     with pytest.raises(LeafspanError, match="cannot be used in a forked process: open it there"):
         index.count()
+
+
+def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add([Document(str(n), f"The number {n} is told by leaf {n}.") for n in range(90)])
+        queries = [f"number {n % 90}" for n in range(420)]
+        rows = index.retrieve(queries, Vector(), k=80, candidates=80)
+        assert sum(map(len, rows)) == 420 * 80 > 32_766
+        assert rows[:90] == rows[90:180] == index.retrieve(queries[:90], Vector(), k=80, candidates=80)

@@ -38,6 +38,7 @@ from langchain_ext import (
     ParentDocumentRetriever,
     RelevantSegmentsRetriever,
     SentenceWindowRetriever,
+    TreeRetriever,
     VectorRetriever,
     leaf_documents,
     splitter_from,
@@ -47,6 +48,7 @@ from leafspan import (
     AutoMerging,
     Ensemble,
     F,
+    Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
@@ -54,14 +56,15 @@ from leafspan import (
     Outside,
     ParentDocument,
     SentenceWindow,
+    Tree,
     Vector,
 )
 from leafspan.strategies.narrowed import Narrowed
 from leafspan.wordllama import default_embedder
-from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
 BASED = [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever, MultiQueryRetriever]
-EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever]
+EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever, TreeRetriever]
 LEGS = [BM25(), Vector()]
 PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
 
@@ -121,6 +124,16 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Many small documents, so that whatever is merged, enough passages are left."""
     with Index.open(tmp_path_factory.mktemp("notes") / "kb") as index:
         index.add(Document(id=animal, page_content=f"The {animal} eats little. It sleeps at noon.") for animal in ANIMALS)
+        index.build_tree(across=True)
+        yield index
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """The small corpus with trees, and layers above them."""
+    with Index.open(tmp_path_factory.mktemp("forest") / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree(across=True)
         yield index
 
 
@@ -184,6 +197,18 @@ class TestFilterRetriever(_StandardTests):
     retriever_constructor = FilterRetriever
 
 
+class TestTreeRetriever(_StandardTests):
+    retriever_constructor = TreeRetriever
+
+
+class TestTreeRetrieverFromTheTop(_StandardTests):
+    retriever_constructor = TreeRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"index": self.index, "mode": "traversal"}
+
+
 @pytest.mark.parametrize("adapter", [AutoMergingRetriever, HybridRetriever])
 def test_a_chain_answers_with_citations_to_character_ranges(shared_index: Index, adapter):
     retriever = adapter(index=shared_index, k=3)
@@ -217,6 +242,56 @@ def test_documents_carry_the_users_metadata_and_their_place(shared_index: Index)
 def test_documents_explain_themselves_when_asked(shared_index: Index):
     document = SentenceWindowRetriever(index=shared_index, k=1, explain=True).invoke(QUESTIONS[1])[0]
     assert document.metadata["trace"][-1] == "widened to the neighbours: 0 before and 1 after"
+
+
+def test_a_summary_says_what_it_covers_and_a_leaf_what_it_always_did(forest: Index):
+    found = TreeRetriever(index=forest, mode="traversal", top_k=9).invoke(QUESTIONS[1])
+    top, *others = found
+    assert set(top.metadata) == {"layer", "covers", "score"}
+    whole = [[document.id, 0, len(document.text)] for document in sorted(DOCUMENTS, key=lambda each: each.id)]
+    assert (top.metadata["layer"], top.metadata["covers"]) == (max(d.metadata.get("layer", 0) for d in found), whole)
+    harbour = next(d for d in others if d.metadata["doc_id"] == "harbour" and "layer" in d.metadata)
+    assert set(harbour.metadata) == {"topic", "year", "tags", "doc_id", "start", "end", "layer", "covers", "score"}
+    assert harbour.metadata["covers"][0][:2] == ["harbour", harbour.metadata["start"]]
+    assert harbour.metadata["covers"][-1][2] == harbour.metadata["end"]
+    leaf = next(d for d in others if d.metadata["doc_id"] == "harbour" and "layer" not in d.metadata)
+    assert set(leaf.metadata) == {"topic", "year", "tags", "doc_id", "start", "end", "score"}
+
+
+def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
+    base = VectorRetriever(index=forest, k=1, where={"topic": {"$ne": "food"}})
+    retriever = TreeRetriever(index=forest, base=base, overlap=True, k=50)
+    assert retriever._strategy() == Tree(base=Narrowed(Vector(), WITHIN), overlap=True)
+    found = retriever.invoke(QUESTIONS[2])
+    assert {place[0] for d in found for place in d.metadata.get("covers", [])} == {"bees", "harbour"}
+    assert {d.metadata["doc_id"] for d in found} == {"bees", "harbour"}
+    assert TreeRetriever(index=forest, base=HybridRetriever(index=forest))._strategy() == Tree() == Tree(base=Hybrid())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base": "vector"}, "base must be a strategy or a LangChain retriever, got 'vector'"),
+        (
+            {"base": AutoMerging()},
+            r"base must be a strategy that can search summaries, such as Hybrid\(\), got AutoMerging",
+        ),
+        (
+            {"base": Stub(documents=[])},
+            r"base must be a strategy that can search summaries, such as Hybrid\(\), got Outside",
+        ),
+        ({"mode": "up"}, "Input should be 'collapsed' or 'traversal'"),
+        ({"start_layer": 1}, "start_layer and end_layer are for mode='traversal'"),
+        ({"expand": 0}, "expand must be a whole number >= 1, got 0"),
+        (
+            {"mode": "traversal", "base": Narrowed(Vector(), F("topic") == "food")},
+            "base is not used for mode='traversal', and so its filter would not hold",
+        ),
+    ],
+)
+def test_bad_options_of_trees_are_refused(shared_index: Index, options, message):
+    with pytest.raises(ValidationError, match=message):
+        TreeRetriever(index=shared_index, **options)
 
 
 def test_a_call_may_bring_its_own_limits(shared_index: Index):

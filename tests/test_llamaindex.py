@@ -6,6 +6,7 @@ import asyncio
 import copy
 import pickle
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from leafspan import (
     AutoMerging,
     Ensemble,
     F,
+    Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
@@ -42,6 +44,7 @@ from leafspan import (
     Outside,
     ParentDocument,
     SentenceWindow,
+    Tree,
     Vector,
 )
 from leafspan.strategies.narrowed import Narrowed
@@ -57,6 +60,7 @@ from llamaindex_ext import (
     ParentDocumentRetriever,
     SentenceWindowRetriever,
     SpanNodeParser,
+    TreeRetriever,
     VectorRetriever,
     leaf_nodes,
     splitter_from,
@@ -64,7 +68,7 @@ from llamaindex_ext import (
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
 BASED = [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever, MultiQueryRetriever]
-EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever]
+EVERY = [VectorRetriever, BM25Retriever, HybridRetriever, *BASED, EnsembleRetriever, FilterRetriever, TreeRetriever]
 LEGS = [BM25(), Vector()]
 PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
 
@@ -144,6 +148,15 @@ def no_default_model(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(type(Settings), "embed_model", property(refuse))
 
 
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """The small corpus with trees, and layers above them."""
+    with Index.open(tmp_path_factory.mktemp("forest") / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree(across=True)
+        yield index
+
+
 @pytest.mark.parametrize("adapter", [AutoMergingRetriever, HybridRetriever])
 def test_a_query_engine_answers_with_citations_to_character_ranges(shared_index: Index, adapter):
     retriever = adapter(shared_index, similarity_top_k=3)
@@ -169,6 +182,66 @@ def test_nodes_carry_the_users_metadata_and_their_place(shared_index: Index):
     assert set(node.metadata) == {"topic", "year", "tags", "doc_id", "start", "end"}
     assert TEXTS["harbour"][node.start_char_idx : node.end_char_idx] == node.text
     assert node.relationships[NodeRelationship.SOURCE].node_id == "harbour"
+
+
+def test_a_summary_says_what_it_covers_and_is_no_place_in_a_text(forest: Index):
+    found = [n.node for n in TreeRetriever(forest, mode="traversal", top_k=9).retrieve(QUESTIONS[1])]
+    top, *others = found
+    assert set(top.metadata) == {"layer", "covers"}
+    whole = [[document.id, 0, len(document.text)] for document in sorted(DOCUMENTS, key=lambda each: each.id)]
+    assert (top.metadata["layer"], top.metadata["covers"]) == (max(n.metadata.get("layer", 0) for n in found), whole)
+    assert (top.ref_doc_id, top.relationships, top.start_char_idx, top.end_char_idx) == (None, {}, None, None)
+    harbour = next(n for n in others if n.metadata["doc_id"] == "harbour" and "layer" in n.metadata)
+    assert set(harbour.metadata) == {"topic", "year", "tags", "doc_id", "start", "end", "layer", "covers"}
+    assert (harbour.ref_doc_id, harbour.start_char_idx, harbour.end_char_idx) == ("harbour", None, None)
+    for mode in ("llm", "embed"):
+        assert top.get_content(mode) == top.text
+        assert "topic: places" in harbour.get_content(mode)
+        assert "covers" not in harbour.get_content(mode)
+    leaf = next(n for n in others if n.metadata["doc_id"] == "harbour" and "layer" not in n.metadata)
+    assert set(leaf.metadata) == {"topic", "year", "tags", "doc_id", "start", "end"}
+    assert leaf.start_char_idx == leaf.metadata["start"]
+    restored = TextNode.from_dict(top.to_dict())
+    assert (restored.metadata, restored.hash) == (top.metadata, top.hash)
+
+
+def test_summaries_can_be_cited_and_synthesised_from(forest: Index):
+    retriever = TreeRetriever(forest, mode="traversal", top_k=2)
+    engine = CitationQueryEngine.from_args(None, llm=MockLLM(), retriever=retriever, citation_chunk_size=2_000)
+    assert len(engine.query(QUESTIONS[0]).source_nodes) == len(retriever.retrieve(QUESTIONS[0])) > 2
+
+
+def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
+    base = VectorRetriever(forest, similarity_top_k=1, where={"topic": {"$ne": "food"}})
+    retriever = TreeRetriever(forest, base=base, overlap=True, similarity_top_k=50)
+    assert retriever._strategy() == Tree(base=Narrowed(Vector(), WITHIN), overlap=True)
+    found = retriever.retrieve(QUESTIONS[2])
+    assert {place[0] for n in found for place in n.node.metadata.get("covers", [])} == {"bees", "harbour"}
+    assert {n.node.ref_doc_id for n in found} == {"bees", "harbour"}
+    assert TreeRetriever(forest, base=HybridRetriever(forest))._strategy() == Tree() == Tree(base=Hybrid())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base": "vector"}, "base must be a strategy or a LlamaIndex retriever, got 'vector'"),
+        (
+            {"base": AutoMerging()},
+            r"base must be a strategy that can search summaries, such as Hybrid\(\), got AutoMerging",
+        ),
+        ({"base": Stub([])}, r"base must be a strategy that can search summaries, such as Hybrid\(\), got Outside"),
+        ({"mode": "up"}, "mode must be one of 'collapsed', 'traversal', got 'up'"),
+        ({"start_layer": 1}, "start_layer and end_layer are for mode='traversal'"),
+        ({"expand": 0}, "expand must be a whole number >= 1, got 0"),
+        (
+            {"mode": "traversal", "base": Narrowed(Vector(), F("topic") == "food")},
+            "base is not used for mode='traversal', and so its filter would not hold",
+        ),
+    ],
+)
+def test_bad_options_of_trees_are_refused(shared_index: Index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        TreeRetriever(shared_index, **options)
 
 
 def test_a_model_is_shown_the_users_metadata_only(shared_index: Index):

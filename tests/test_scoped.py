@@ -17,10 +17,13 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 import leafspan.strategies
 from leafspan import (
     AutoMerging,
+    Bisecting,
     Document,
     DocumentNotFound,
+    Extractive,
     HierarchicalSplitter,
     Index,
+    IndexMismatch,
     InvalidArgument,
     InvalidDocument,
     LeafspanError,
@@ -37,7 +40,7 @@ from leafspan.lexical import BM25Settings
 from leafspan.requests import OutsideResult
 from leafspan.scope import Scope
 from leafspan.store import Catalogue, Row
-from leafspan.strategies import BM25, Ensemble, Filter, Hybrid, MultiQuery, RelevantSegments
+from leafspan.strategies import BM25, Ensemble, Filter, Hybrid, MultiQuery, RelevantSegments, Tree
 from leafspan.strategies.narrowed import Narrowed
 
 A, B = F("tenant") == "a", F("tenant") == "b"
@@ -249,7 +252,10 @@ def test_everything_shows_the_documents_that_match_and_no_other(anywhere):
     assert a.count() == 2
     assert (a.stats().documents, a.stats().words, a.stats().characters) == (2, 2 + 4, 10 + 23)
     assert [passage.document_id for passage in a.leaves()] == ["a1", "a2"]
-    for strategy in (Vector(), BM25(), Filter(), Hybrid(), AutoMerging(), ParentDocument(base=BM25())):
+    a.build_tree()
+    anywhere.build_tree(across=True)
+    trees = (Tree(), Tree(base=BM25()), Tree(mode="traversal"), Vector(summaries=True), BM25(summaries=True))
+    for strategy in (Vector(), BM25(), Filter(), Hybrid(), AutoMerging(), ParentDocument(base=BM25()), *trees):
         assert set(ids(a.retrieve("The budget", strategy, k=10))) <= {"a1", "a2"}
         assert a.retrieve("The budget", strategy, where=B) == []
         assert a.retrieve("The budget", strategy, where=~A) == []
@@ -272,7 +278,9 @@ async def test_each_method_has_an_asynchronous_twin(anywhere):
     assert (await a.aget("plan")).text == "The budget."
     assert [passage.text for passage in await a.aleaves()] == ["The budget."]
     assert (await a.acount(), (await a.astats()).documents) == (1, 1)
-    for strategy in (Vector(), BM25(), Filter(), Hybrid()):
+    assert (await a.abuild_tree()).built == ("plan",)
+    assert await a.asummaries() == []  # of a single leaf there is nothing to summarise
+    for strategy in (Vector(), BM25(), Filter(), Hybrid(), Tree(), Tree(mode="traversal")):
         assert [passage.text for passage in await a.aretrieve("merger budget", strategy)] == ["The budget."]
     assert await a.adelete(["plan"]) == ["plan"]
     assert await a.aretrieve("merger", Vector()) == []
@@ -411,9 +419,13 @@ def test_a_document_that_two_views_show_can_be_taken_from_one_by_the_other_and_b
 def test_what_is_done_to_a_result_changes_nothing_for_others(tmp_path, client, kind):
     path = tmp_path / "kb"
     index = Index.open(path, embedder=embed, splitter=SPLITTER) if kind == "folder" else in_memory(client)
-    index.add(Document("plan", "The budget.", None, {"tenant": "a", "readers": ["a", "b"]}))
+    index.add(Document("plan", "The budget tea. The honey dance. " * 3, None, {"tenant": "a", "readers": ["a", "b"]}))
     a = index.scoped(A)
-    for metadata in (a.documents()[0].metadata, a.get("plan").metadata, a.retrieve("budget", Vector())[0].metadata):
+    a.build_tree()
+    summaries = [a.summaries()[0], *a.retrieve("budget", Tree(mode="traversal", end_layer=1), k=1)]
+    assert all(summary.layer for summary in summaries)
+    results = [a.documents()[0], a.get("plan"), a.retrieve("budget", Vector())[0], *summaries]
+    for metadata in [result.metadata for result in results]:
         metadata["readers"].remove("b")
         metadata["tenant"] = "c"
     assert shown(index.scoped(F("readers").contains("b"))) == ["plan"]
@@ -503,6 +515,136 @@ def _going_on(flow, answer):
         except StopIteration as stop:
             return stop.value
         answer = yield request
+
+
+# Trees.
+
+LONG_A = "The budget tea. The honey dance. The harbour tea. The salary."
+LONG_B = "The merger. The lawsuit. The merger salary. The harbour lawsuit. The budget."
+
+
+def covered(passage) -> set[str]:
+    """The documents that a summary is of."""
+    return {run.document_id for run in passage.summary.covers}
+
+
+@pytest.fixture
+def planted(anywhere) -> Index:
+    """Two documents each of two tenants, with trees and with layers above all of them."""
+    for view, text in ((anywhere.scoped(A), LONG_A), (anywhere.scoped(B), LONG_B)):
+        view.add([Document("plan", text), Document("note", text + " The dance.")])
+    anywhere.build_tree(across=True, clusterer=Bisecting(size=3))
+    return anywhere
+
+
+def test_a_summary_is_seen_only_where_every_document_that_it_covers_is(planted):
+    everything = planted.summaries()
+    assert {f"plan{AT_A}", f"plan{AT_B}"} <= set.union(*map(covered, everything))
+    assert any(f"plan{AT_A}" in covered(each) and f"plan{AT_B}" in covered(each) for each in everything)
+    own = {f"plan{AT_A}", f"note{AT_A}"}
+    texts = {each.text for each in everything if covered(each) <= own}
+    traversal = Tree(mode="traversal", top_k=9, end_layer=1)
+    for view, options, names in (
+        (planted, {"where": A}, own),
+        (planted.scoped(A), {}, {"plan", "note"}),
+        (planted.scoped(A), {"where": ~B}, {"plan", "note"}),
+        (planted.scoped(A, share_statistics=True), {}, {"plan", "note"}),
+    ):
+        for query, strategy in (("merger", traversal), ("tea", Tree(overlap=True)), ("lawsuit", Vector(summaries=True))):
+            found = [each for each in view.retrieve(query, strategy, k=50, **options) if each.summary]
+            assert found
+            assert set.union(*map(covered, found)) <= names
+            assert {each.text for each in found} <= texts
+            assert not {"merger", "lawsuit"} & set(" ".join(each.text for each in found).split())
+    hidden = planted.scoped(A & (F("doc_id") == f"plan{AT_A}"))
+    assert {name for each in hidden.summaries() for name in covered(each)} == {"plan" + AT_A}
+
+
+def test_summaries_and_their_numbers_are_those_of_the_view(planted):
+    a, everything = planted.scoped(A), planted.summaries()
+    seen = a.summaries()
+    assert [each.text for each in a.summaries("plan")] == [each.text for each in planted.summaries(f"plan{AT_A}")]
+    assert {each.document_id for each in seen} == {"plan", "note"}
+    stats, all_stats = a.stats(), planted.stats()
+    assert (stats.trees, all_stats.trees) == (2, 4)
+    assert (stats.summaries, all_stats.summaries) == (len(seen), len(everything))
+    assert stats.layers == max(each.layer for each in seen) < all_stats.layers == max(each.layer for each in everything)
+    for hidden in ("nothing", f"plan{AT_A}", f"plan{AT_B}"):
+        with pytest.raises(DocumentNotFound, match="there is no document"):
+            a.summaries(hidden)
+
+
+def test_of_the_layers_above_trees_a_view_sees_those_that_it_built(planted):
+    a = planted.scoped(A)
+    assert all(len(covered(each)) == 1 for each in a.summaries())
+    a.build_tree(across=True, clusterer=Bisecting(size=3))
+    (top,) = (each for each in a.summaries() if len(covered(each)) > 1)
+    assert (covered(top), top.document_id, top.metadata) == ({"plan", "note"}, "", {})
+    narrower = a.scoped(F("doc_id").exists() & F("tenant").exists())
+    assert all(len(covered(each)) == 1 for each in narrower.summaries())
+    shared = planted.scoped(A, share_statistics=True)  # tells a little of what else there is
+    assert top in shared.summaries()
+
+
+def test_building_in_a_view_touches_nobody_else_s_trees(planted):
+    a, b = planted.scoped(A), planted.scoped(B)
+    b.build_tree(across=True, clusterer=Bisecting(size=3))
+
+    def others() -> object:
+        theirs = [each for each in planted.summaries() if covered(each) & {f"plan{AT_B}", f"note{AT_B}"} == covered(each)]
+        return b.summaries(), b.stats(), theirs
+
+    before = others()
+    for options in ({"across": True}, {"partition_by": "tenant"}, {"max_layers": 1}, {"summarizer": first_words}, {}):
+        built = observed(lambda options=options: a.build_tree(clusterer=SMALL, **options))
+        assert others() == before
+        if options:
+            assert set(built.built) <= {"plan", "note"}
+            assert built.failed == ()
+    a.delete(["plan"])
+    assert others() == before
+
+
+def test_a_second_tenant_s_equal_texts_are_summarised_anew(anywhere):
+    asked = []
+
+    def summarize(texts: list[str]) -> str:
+        asked.append(texts)
+        return first_words(texts)
+
+    a, b = anywhere.scoped(A), anywhere.scoped(B)
+    for view in (a, b):
+        view.add([Document("plan", LONG_A), Document("note", LONG_B)])
+    built = a.build_tree(summarizer=summarize, clusterer=SMALL, across=True)
+    first = sorted(asked)
+    assert built.asked == len(first) == 3  # of each document, and of both
+    again = a.build_tree(summarizer=summarize, clusterer=SMALL, across=True)
+    assert (again.asked, sorted(asked)) == (0, first)
+    assert b.build_tree(summarizer=summarize, clusterer=SMALL, across=True) == built
+    assert sorted(asked) == sorted(first * 2)
+    assert [each.text for each in b.summaries()] == [each.text for each in a.summaries()]
+
+
+def test_what_others_have_built_with_is_not_told(index):
+    a, b = index.scoped(A), index.scoped(B)
+    a.add(Document("plan", LONG_A))
+    b.add(Document("plan", LONG_B))
+    b.build_tree(summarizer=first_words)
+    assert a.build_tree().built == ("plan",)
+    with pytest.raises(IndexMismatch, match=r"the trees were built with the summarizer .*first_words"):
+        b.build_tree()
+
+
+def test_the_summaries_of_a_document_that_becomes_another_s_are_gone(index):
+    a = index.scoped(A)
+    a.add([Document("plan", LONG_A), Document("note", LONG_A)])
+    a.build_tree(across=True)
+    assert {name for each in a.summaries() for name in covered(each)} == {"plan", "note"}
+    index.add(Document(f"plan{AT_A}", LONG_A, None, {"tenant": "b"}))
+    assert {name for each in a.summaries() for name in covered(each)} == {"note"}
+    assert index.scoped(B).summaries() == []
+    a.delete(["note"])
+    assert (a.summaries(), a.stats().summaries) == ([], 0)
 
 
 # Statistics.
@@ -617,6 +759,11 @@ EXACT = [
     Ensemble(legs=[BM25(), Filter()], fusion="relative score"),
     Ensemble(legs=[Narrowed(BM25(), B | F("year").exists()), Narrowed(Filter(), ~B)], fusion="maximum"),
     Ensemble(legs=[ParentDocument(base=BM25()), Filter()], fusion="distribution based"),
+    BM25(summaries=True),
+    Tree(base=BM25()),
+    Tree(base=BM25(scale=True), overlap=True, top_k=6),
+    Tree(base=Narrowed(BM25(settings=BM25_SETTINGS[1]), B | F("year").exists()), threshold=0.1),
+    Ensemble(legs=[Tree(base=BM25()), Filter()], fusion="maximum"),
 ]
 NEAR = [
     Vector(),
@@ -632,17 +779,58 @@ NEAR = [
     Hybrid(fusion="reciprocal rank"),
     AutoMerging(base=Hybrid(fusion="reciprocal rank", depth=3)),
     RelevantSegments(base=BM25(scale=True), passage_words=10),
+    Tree(mode="traversal"),
+    Tree(mode="traversal", top_k=2, overlap=True),
+    Tree(mode="traversal", start_layer=1, end_layer=1, threshold=0.0),
+    Tree(mode="traversal", start_layer=2, top_k=3, expand=2),
+]
+# Leaves and summaries are searched apart, and equal ones of both may change places where one search is exact and the other
+# is Chroma's. So here is compared what is found where nothing is cut off,
+MERGED = [Vector(summaries=True), Tree(base=Vector(), overlap=True), Tree(base=Narrowed(Vector(), ~B), overlap=True)]
+# or only looked whether anything is found that is not the view's.
+WITHIN = [
+    Hybrid(summaries=True),
+    Tree(),
+    Tree(expand=True),
+    Tree(base=Vector(), top_k=5, expand=1),
+    Tree(base=Hybrid(fusion="reciprocal rank"), overlap=True),
+    MultiQuery(phrasings=["merger", "lawsuit"], base=Tree(base=Vector())),
+    Ensemble(legs=[Tree(mode="traversal"), Tree(base=Vector()), BM25()]),
 ]
 
 
 def test_every_strategy_is_put_to_the_test():
     there = {getattr(leafspan.strategies, name) for name in leafspan.strategies.__all__}
     strategies = {kind for kind in there if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
-    tested = {type(strategy) for strategy in (*EXACT, *NEAR)} | {Outside, leafspan.strategies.Reach}
+    tested = {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | {Outside, leafspan.strategies.Reach}
     assert strategies <= tested
 
 
+def first_words(texts: list[str]) -> str:
+    """In the place of a language model."""
+    return " ".join(text.split(". ")[0].rstrip(".") + "." for text in texts)
+
+
+def last_words(texts: list[str]) -> str:
+    """In the place of another one."""
+    return " ".join(text.rstrip(".").split(". ")[-1] + "." for text in texts)
+
+
+SMALL = Bisecting(size=2)
+builds = st.fixed_dictionaries(
+    {"clusterer": st.sampled_from([SMALL, Bisecting()])},
+    optional={
+        "summarizer": st.sampled_from([first_words, last_words]),
+        "max_layers": st.sampled_from([1, 2]),
+        "across": st.booleans(),
+        "partition_by": st.sampled_from(["year", "tags", "tenant"]),
+        "dry_run": st.booleans(),
+    },
+)
 operations = st.one_of(
+    st.tuples(st.just("build"), builds),
+    st.tuples(st.just("build all"), builds),
+    st.tuples(st.just("build theirs"), builds),
     st.tuples(st.just("add"), st.lists(documents, max_size=2)),
     st.tuples(st.just("add foreign"), documents, foreign),
     st.tuples(st.just("delete"), st.lists(st.sampled_from(NAMES), max_size=3)),
@@ -664,20 +852,25 @@ def perform(view, operation) -> object:
     if kind == "delete":
         return observed(lambda: view.delete(what[0]))
     if kind == "get":
-        return observed(lambda: (view.get(what[0]), view.leaves(what[0])))
+        return observed(lambda: (view.get(what[0]), view.leaves(what[0]), view.summaries(what[0])))
+    if kind == "build":
+        return observed(lambda: view.build_tree(**what[0]))
     narrow = observed(lambda: view.scoped(what[0]))
     if isinstance(narrow, tuple):
         return narrow
     return (
         observed(lambda: narrow.add(what[1])),
         narrow.documents(),
+        observed(lambda: narrow.build_tree(across=True, clusterer=SMALL)),
+        narrow.summaries(),
         narrow.retrieve("merger budget", BM25(), k=9),
+        narrow.retrieve("merger budget", Tree(base=BM25()), k=9),
         narrow.delete([what[1].id]),
     )
 
 
 def surroundings(view) -> object:
-    return view.documents(), view.leaves(), view.count(), view.stats()
+    return view.documents(), view.leaves(), view.count(), view.stats(), view.summaries()
 
 
 def nearly(one: object, other: object) -> bool:
@@ -707,15 +900,18 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
     a, lone = mixed.scoped(A), alone.scoped(A)
     b = mixed.scoped(B)
     # A view within a view shows the stored ids of the outer one's documents, so there it can be seen that one had to make way
-    # for a document which others have put in its place.
-    narrows = any(kind == "narrow" for kind, *_ in work)
+    # for a document which others have put in its place. So do the ids of summaries of several documents, and the order in which
+    # these are clustered. And of a document that was deleted the summaries of a language model are forgotten at once, and not
+    # only when its owner builds the next time, as where it has become somebody else's.
+    tells = any(
+        kind == "narrow" or (kind == "build" and {"across", "partition_by", "summarizer"} & what[0].keys())
+        for kind, *what in work
+    )
 
     def add_others():
         b.add(others)
         # A whole index can overwrite everybody's documents; those of a are left alone.
-        spared = [
-            (each, values) for each, values in raw if each.id not in shown(mixed) and not (narrows and AT_A in each.id)
-        ]
+        spared = [(each, values) for each, values in raw if each.id not in shown(mixed) and not (tells and AT_A in each.id)]
         mixed.add([dataclasses.replace(each, metadata={**each.metadata, **values}) for each, values in spared])
 
     if others_first:
@@ -723,21 +919,33 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
     assert perform(a, ("add", own)) == perform(lone, ("add", own))
     if not others_first:
         add_others()
+    makes_way = any(kind == "move" for kind, *_ in work) or any(AT_A in each.id for each, _ in raw)
+    for view in (a, lone):
+        view.build_tree(across=tells or not makes_way, clusterer=SMALL)
+    b.build_tree(across=True, clusterer=SMALL, summarizer=first_words)
+    for index in (mixed, alone):
+        index.build_tree(across=True, clusterer=SMALL, summarizer=Extractive())
     for operation in work:
         before = {id_: mixed.get(id_) for id_ in shown(mixed) if mixed.get(id_).metadata.get("tenant") != "a"}
         if operation[0] == "move":
             stored = operation[1] + AT_A
             theirs = {document.id for document in mixed.documents() if document.metadata.get("tenant") == "a"}
-            if stored in theirs and not narrows:
+            if stored in theirs and not tells:
                 mixed.add(Document(stored, moved_to, None, {"tenant": "b"}))
                 alone.delete([stored])
+        elif operation[0] == "build all":
+            # The summarizer is named, since somebody else's trees may have another one.
+            for index in (mixed, alone):
+                index.build_tree(**{"summarizer": Extractive(), **operation[1]})
+        elif operation[0] == "build theirs":
+            b.build_tree(**{"summarizer": Extractive(), **operation[1]})
         else:
             assert perform(a, operation) == perform(lone, operation)
             after = {id_: mixed.get(id_) for id_ in shown(mixed) if mixed.get(id_).metadata.get("tenant") != "a"}
             assert before == after
         assert surroundings(a) == surroundings(lone)
     compared = 0
-    guesses = [passage.id for passage in mixed.leaves()] + [f"{name}#00000000#0" for name in NAMES]
+    guesses = [passage.id for passage in (*mixed.leaves(), *mixed.summaries())] + [f"{name}#00000000#0" for name in NAMES]
     own_leaves = [passage.id for passage in lone.leaves()]
     mine = outside(*(guess for pair in zip(guesses, [*own_leaves, *guesses], strict=False) for guess in pair))
     for query, where, k, candidates in asked:
@@ -752,7 +960,20 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
         for strategy in NEAR:
             one, other = both(strategy, **options)
             assert nearly(one, other), (strategy, where, one, other)
-        compared += len(EXACT) + 2 + len(NEAR)
+        for strategy in MERGED:
+            one, other = both(strategy, k=500, candidates=500, where=where)
+            if isinstance(one, list):
+                one, other = (sorted(found, key=lambda passage: passage.id) for found in (one, other))
+            assert nearly(one, other), (strategy, where, one, other)
+        own_texts = {(passage.id, passage.text) for passage in lone.summaries()}
+        own_texts |= {(f"{passage.id}-{passage.id.rsplit('#', 1)[1]}", passage.text) for passage in lone.leaves()}
+        for strategy in WITHIN:
+            one, other = both(strategy, **options)
+            if isinstance(one, list):
+                assert {(passage.id, passage.text) for passage in one} <= own_texts, (strategy, where)
+            else:
+                assert one == other
+        compared += len(EXACT) + 2 + len(NEAR) + len(MERGED) + len(WITHIN)
     return compared
 
 

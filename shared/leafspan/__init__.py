@@ -19,7 +19,7 @@ from leafspan.filters import F, Where
 from leafspan.index import Index
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.listing import DocumentInfo, Stats
-from leafspan.packing import Budget
+from leafspan.packing import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.strategies import (
     BM25,
@@ -59,6 +59,7 @@ __all__ = [
     "Covered",
     "Query",
     "Budget",
+    "joined",
     "F",
     "Where",
     "Strategy",

@@ -140,8 +140,19 @@ def adding(
     return Added(new, tuple(shown[id_] for id_, was_there in done.items() if was_there), unchanged)
 
 
-def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scope | None = None) -> Flow[dict[str, str]]:
-    """Delete documents; the ids of those that were there, and what they were stored under."""
+def deleting(
+    store: Store,
+    wanted: Iterable[str],
+    *,
+    timeout: float,
+    scope: Scope | None = None,
+    forget: Callable[[Sequence[str]], Flow[None]] | None = None,
+) -> Flow[list[str]]:
+    """Delete documents; the ids of those that were there.
+
+    ``forget``: deletes what was made of documents, by stored ids. It is called first: where it is the last that is done,
+    the documents are still there, and can be deleted again.
+    """
     if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         raise InvalidArgument(f"ids must be a list of strings, got {wanted!r}")
     ids = list(wanted)
@@ -153,6 +164,8 @@ def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scop
         places = [stored for id_ in ids for stored in scope.stored_ids(id_)]
         rows = yield from reading(store, partial(Reader.rows, ids=places))
         touched = [id_ for id_, row in rows.items() if scope.sees(row)]
+    if forget is not None:
+        yield from forget(touched)
     writer = yield from store.start_writing(timeout, touched)
     try:
         yield from recover(writer)
@@ -160,7 +173,7 @@ def deleting(store: Store, wanted: Iterable[str], *, timeout: float, scope: Scop
         found = {id_: row for id_ in ids if (row := find(id_)) is not None}
         if found:
             yield from writer.delete(list(found.values()))
-        return {id_: row.document_id for id_, row in found.items()}
+        return list(found)
     finally:
         writer.stop()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
+from leafspan.metadata import copied
 from leafspan.reading import reading
 from leafspan.scope import Scope
 from leafspan.store import Gone, Reader, Row, Store
@@ -52,7 +53,7 @@ def listing(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]
     """All documents, in the order of their ids."""
     rows = yield from reading(store, Reader.rows, scope)
     return [
-        DocumentInfo(row.document_id, row.title, _own(row.metadata), row.leaves, row.words, row.characters)
+        DocumentInfo(row.document_id, row.title, copied(row.metadata), row.leaves, row.words, row.characters)
         for _, row in sorted(rows.items())
         if row.version is not None
     ]
@@ -69,7 +70,7 @@ def getting(store: Store, document_id: str, scope: Scope | None = None) -> Flow[
         row = yield from _counting_row(reader, document_id)
         ids = _leaf_ids(row)
         texts = (yield from reader.fetch(ids)) if ids else {}
-        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, _own(row.metadata))
+        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, copied(row.metadata))
 
     return (yield from reading(store, read, scope))
 
@@ -106,11 +107,6 @@ def _counting_row(reader: Reader, document_id: str) -> Flow[Row]:
     if row is None or row.version is None:
         raise DocumentNotFound(f"there is no document {document_id!r} in the index")
     return row
-
-
-def _own(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Metadata that the caller may change: the catalogue's is what filters go by, everybody's."""
-    return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
 
 
 def _leaf_ids(row: Row) -> list[str]:

@@ -9,13 +9,18 @@ from typing import Any
 from leafspan.errors import InvalidDocument
 from leafspan.structure import STRUCTURE_KEY
 
-RESERVED = frozenset({"doc_id", "start", "end", "score", "trace", STRUCTURE_KEY})
+RESERVED = frozenset({"doc_id", "start", "end", "layer", "covers", "score", "trace", STRUCTURE_KEY})
 """Keys that a passage carries in both frameworks, so that a document cannot use them for itself."""
 
 
 def is_reserved(key: str) -> bool:
     """Whether a document cannot have this key, which is Chroma's or ours."""
     return key in RESERVED or key.startswith(("chroma:", "#", "$"))
+
+
+def copied(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Metadata that the caller may change: the catalogue's is what filters go by, everybody's."""
+    return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
 
 
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:

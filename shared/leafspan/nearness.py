@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from leafspan.engine import Call, Flow
 from leafspan.filters import Where
@@ -30,6 +31,9 @@ _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
 _MANY = 0.05  # share of the leaves, from which on asking Chroma for more is faster than looking at all, however many
 _MORE = 2.5  # times as many as would do if those that match lay evenly among the nearest
 _BLOCK = 512  # vectors that fit into a processor's cache
+_WORTH_KEEPING = 500  # leaves whose rows are kept, to find them again
+_KEPT = 16
+_ROWS: WeakKeyDictionary[Mirrored, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
 _NOISE = 1e-5  # what rounding may add to a cosine in numbers of 32 bits, and more
 
 
@@ -75,16 +79,27 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
 def _cosines_in(mirrored: Mirrored, view: Catalogue, vectors: Any, ids: Sequence[str]) -> NDArray[np.float64]:
     import numpy as np
 
-    places = []
-    for id_ in ids:
-        document_id, _, ordinal = id_.rsplit("#", 2)
-        places.append((view.stored_id(document_id) or "", int(ordinal)))
-    rows = np.asarray(mirrored.rows(places), dtype=np.intp)
+    rows = _rows(mirrored, view, tuple(ids))
     order = np.argsort(rows, kind="stable")
     stored = np.empty((len(rows), np.shape(vectors)[-1]), dtype=np.float32)
     if len(rows):
         stored[order] = np.concatenate(list(_matrices(mirrored, rows[order])))
     return _cosines_of(stored, vectors)
+
+
+def _rows(mirrored: Mirrored, view: Catalogue, ids: tuple[str, ...]) -> NDArray[np.intp]:
+    """The rows of leaves in the copy. Where they are many, they are what a view begins with, and are asked for again."""
+    import numpy as np
+
+    known = _ROWS.setdefault(mirrored, {}) if len(ids) >= _WORTH_KEEPING else {}
+    if (rows := known.get((view, ids))) is None:
+        split = (id_.rsplit("#", 2) for id_ in ids)
+        places = [(view.stored_id(document_id) or "", int(ordinal)) for document_id, _, ordinal in split]
+        rows = np.asarray(mirrored.rows(places), dtype=np.intp)
+        if len(known) >= _KEPT:
+            known.clear()
+        known[view, ids] = rows
+    return rows
 
 
 def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:

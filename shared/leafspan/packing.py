@@ -61,3 +61,8 @@ def pack(passages: Sequence[Passage], budget: Budget | None) -> list[Passage]:
     if budget is None:
         return list(passages)
     return within(passages, (budget.count(passage.text) for passage in passages), budget.limit)
+
+
+def joined(passages: Iterable[Passage]) -> str:
+    """The passages' texts as one, in their order, set apart by a blank line; without the white space around each."""
+    return "\n\n".join(text for passage in passages if (text := passage.text.strip()))

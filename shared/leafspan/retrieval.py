@@ -214,13 +214,13 @@ class _Retrieval:
         """Leaves are compared where they are, and summaries where those are."""
         import numpy as np
 
-        places = np.array([is_summary(id_) for id_ in request.ids], bool)
+        places = np.fromiter(map(is_summary, request.ids), bool, len(request.ids))
         cosines = np.empty((len(request.vectors), len(request.ids)))
         if not places.all():
-            leaves = [id_ for id_ in request.ids if not is_summary(id_)]
+            leaves = tuple(itertools.compress(request.ids, ~places))
             cosines[:, ~places] = yield from similarities(self._reader, self._sources.copy, request.vectors, leaves)
         if places.any():
-            chosen = [id_ for id_ in request.ids if is_summary(id_)]
+            chosen = tuple(itertools.compress(request.ids, places))
             cosines[:, places] = yield from self.summaries.similarities(request.vectors, chosen)
         return cosines
 

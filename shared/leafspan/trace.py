@@ -39,7 +39,8 @@ class Part:
 class Fused:
     """The leaves ``first`` to ``last`` were found in one or more lists, whose scores became one by ``method``.
 
-    ``neighbour``: what the better neighbour's score added. ``score`` is the sum of it all.
+    ``neighbour``: what the better neighbour's score added, ``above``: that of the best summary that covers the leaf.
+    ``score`` is the sum of it all.
     """
 
     first: int
@@ -48,6 +49,7 @@ class Fused:
     parts: tuple[Part, ...]
     score: float
     neighbour: float = 0.0
+    above: float = 0.0
     query: str | None = None
 
 
@@ -190,5 +192,7 @@ def _fusion(fused: Fused, kind: str) -> str:
     shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.parts]
     if fused.neighbour:
         shares.append(f"{fused.neighbour:.3f} from a neighbour")
+    if fused.above:
+        shares.append(f"{fused.above:.3f} from a summary above")
     leaves = f"{_leaves(fused.first, fused.last, kind)}{_query(fused)}"
     return f"{leaves}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

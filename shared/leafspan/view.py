@@ -70,7 +70,8 @@ class View:
         ``tenant``), and must match it. Its documents have ids of their own: another view can have a document of the same
         id, which this one can neither overwrite nor notice. (They are stored under their id and a suffix of the view's,
         under which the whole index shows them.) ``share_statistics``: let idf and average length be those of the whole
-        index, which is faster and tells a little of what else is there; by default they are those of the view.
+        index, which is faster and tells a little of what else is there; by default they are those of the view. It also
+        shows summaries of several documents that others have built, and else only the view's own are shown.
 
         Raises:
             InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
@@ -282,7 +283,8 @@ class View:
         or an ``Abstractive`` with its options; by default ``Extractive()``, which chooses sentences and asks nobody.
         ``clusterer``: by default ``Bisecting()``; ``RaptorClusters()`` is the paper's; or a function, see ``Clusterer``.
         ``across``: add layers above the trees, over all documents of the index or view; ``partition_by``: over those with
-        the same value of a metadata key, for each of its values. ``dry_run``: only say what would be done.
+        the same value of a metadata key, for each of its values. A scoped view sees the layers that it has built itself,
+        see ``scoped``. ``dry_run``: only say what would be done.
         ``progress``: show a bar; by default where a person is watching.
 
         Raises:

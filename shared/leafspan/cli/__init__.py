@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from leafspan.cli import building_trees, showing_trees
 from leafspan.cli.demo import demo
 from leafspan.cli.doctor import doctor
 from leafspan.cli.failing import CleanGroup
@@ -43,3 +44,8 @@ def _main(
 
 for _command in (index, query, show, doctor, demo):
     app.command()(_command)
+
+_tree = typer.Typer(help="Trees of summaries over the documents (RAPTOR): build them, look at them.", no_args_is_help=True)
+_tree.command()(building_trees.build)
+_tree.command()(showing_trees.show)
+app.add_typer(_tree, name="tree")

@@ -15,7 +15,7 @@ def doctor(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, and change nothing.")] = False,
 ) -> None:
-    """Look for half-written documents and missing leaves, and mend what can be.
+    """Look for half-written documents and trees, and for missing leaves, and mend what can be.
 
     The exit code is 1 where something is still not whole, with --dry-run where anything was found.
     """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from leafspan.cli.strategies import STRATEGIES
 from leafspan.index import Index
@@ -12,12 +12,13 @@ from leafspan.index import Index
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A passage as a framework's user gets it."""
+    """A passage as a framework's user gets it; a summary has a ``layer`` above 0."""
 
     id: str
     document_id: str
     start: int
     end: int
+    layer: int
     score: float
     text: str
 
@@ -33,7 +34,7 @@ class Asking(Protocol):
 def ask_core(index: Index, strategy: str, question: str, k: int) -> list[Returned]:
     """Ask the index itself."""
     passages = index.retrieve(question, STRATEGIES[strategy].strategy, k=k)
-    return [Returned(p.id, p.document_id, p.start, p.end, p.score, p.text) for p in passages]
+    return [Returned(p.id, p.document_id, p.start, p.end, p.layer, p.score, p.text) for p in passages]
 
 
 def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Returned]:
@@ -44,16 +45,10 @@ def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Re
     """
     import langchain_ext
 
-    retriever = getattr(langchain_ext, STRATEGIES[strategy].retriever)(index=index, k=k)
+    named = STRATEGIES[strategy]
+    retriever = getattr(langchain_ext, named.retriever)(index=index, k=k, **named.options)
     return [
-        Returned(
-            document.id,
-            document.metadata["doc_id"],
-            document.metadata["start"],
-            document.metadata["end"],
-            document.metadata["score"],
-            document.page_content,
-        )
+        _returned(document.id, document.metadata, document.metadata["score"], document.page_content)
         for document in retriever.invoke(question)
     ]
 
@@ -66,18 +61,18 @@ def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[R
     """
     import llamaindex_ext
 
-    retriever = getattr(llamaindex_ext, STRATEGIES[strategy].retriever)(index, similarity_top_k=k)
+    named = STRATEGIES[strategy]
+    retriever = getattr(llamaindex_ext, named.retriever)(index, similarity_top_k=k, **named.options)
     return [
-        Returned(
-            scored.node.node_id,
-            scored.node.metadata["doc_id"],
-            scored.node.start_char_idx,
-            scored.node.end_char_idx,
-            scored.score,
-            scored.node.get_content(),
-        )
+        _returned(scored.node.node_id, scored.node.metadata, scored.score, scored.node.get_content())
         for scored in retriever.retrieve(question)
     ]
+
+
+def _returned(id_: str, metadata: Mapping[str, Any], score: float, text: str) -> Returned:
+    """What a summary of several documents has not, is as in the core."""
+    place = metadata.get("doc_id", ""), metadata.get("start", 0), metadata.get("end", 0), metadata.get("layer", 0)
+    return Returned(id_, *place, score, text)
 
 
 FRAMEWORKS: dict[str, Asking] = {"LangChain": ask_langchain, "LlamaIndex": ask_llamaindex}

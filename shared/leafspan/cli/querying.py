@@ -14,7 +14,7 @@ from leafspan.cli.options import DEFAULT_FOLDER, KnowledgeBase
 from leafspan.cli.strategies import STRATEGIES, strategy_named
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
-from leafspan.values import Passage
+from leafspan.values import Passage, Summary
 
 
 def query(
@@ -64,11 +64,19 @@ def _print(passages: Sequence[Passage], *, explain: bool) -> None:
     for number, passage in enumerate(passages, start=1):
         if number > 1:
             out.print()
-        place = f"characters {passage.start} to {passage.end}"
-        out.print(plain(f"{number}. {passage.document_id}  {place}  score {passage.score:.3f}", "bold cyan"))
+        out.print(plain(f"{number}. {_place(passage)}  score {passage.score:.3f}", "bold cyan"))
         out.print(plain(passage.text.strip()))
         for line in passage.trace.explain() if explain else []:
             out.print(plain(f"  - {line}", "dim"))
+
+
+def _place(passage: Passage) -> str:
+    if passage.summary is None:
+        return f"{passage.document_id}  characters {passage.start} to {passage.end}"
+    summary = f"summary in layer {passage.layer}"
+    if not passage.document_id:
+        return f"{summary}, of {len({run.document_id for run in passage.summary.covers})} documents"
+    return f"{passage.document_id}  {summary}, of characters {passage.start} to {passage.end}"
 
 
 def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
@@ -81,9 +89,15 @@ def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
             "score": passage.score,
             "text": passage.text,
             "metadata": dict(passage.metadata),
+            **({"summary": _summary(passage.summary)} if passage.summary else {}),
             **({"trace": passage.trace.explain()} if explain else {}),
         }
         for passage in passages
     ]
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     typer.echo(json.dumps(rows, indent=2, ensure_ascii=not unicode))
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    covers = [run._asdict() for run in summary.covers]
+    return {"layer": summary.layer, "children": list(summary.children), "covers": covers}

@@ -19,6 +19,8 @@ def show(kb: KnowledgeBase = DEFAULT_FOLDER) -> None:
     out.print(plain(f"embedder           {model}"))
     out.print(plain(f"splitter           {stats.splitter}"))
     out.print(plain(f"context sentences  {stats.context_sentences}"))
+    trees = f"{stats.trees}, with {stats.summaries} summaries in {stats.layers} layers" if stats.trees else "none"
+    out.print(plain(f"trees              {trees}"))
     table = Table()
     for name in ("document", "title"):
         table.add_column(name, overflow="fold")

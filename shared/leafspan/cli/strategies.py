@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import (
@@ -14,17 +16,22 @@ from leafspan.strategies import (
     RelevantSegments,
     SentenceWindow,
     Strategy,
+    Tree,
     Vector,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A strategy with its defaults, its idea in a few words, and the class that it is in both adapters."""
+    """A strategy with its defaults, its idea in a few words, and the class that it is in both adapters.
+
+    ``options``: what that class is given, so that it is this strategy.
+    """
 
     strategy: Strategy
     idea: str
     retriever: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 STRATEGIES = {
@@ -36,6 +43,13 @@ STRATEGIES = {
     "auto-merging": Named(AutoMerging(), "hits that stand close together become their parent", "AutoMergingRetriever"),
     "relevant-segments": Named(
         RelevantSegments(), "as much relevance as fits into the budget, in runs", "RelevantSegmentsRetriever"
+    ),
+    "tree": Named(Tree(), "leaves and summaries of all layers, ranked together", "TreeRetriever"),
+    "tree-traversal": Named(
+        Tree(mode="traversal"),
+        "the summaries that fit best, then those below them, down to the leaves",
+        "TreeRetriever",
+        {"mode": "traversal"},
     ),
     "filter": Named(
         Filter(), "what matches the filter, in the order of the texts; no question is needed", "FilterRetriever"

@@ -11,7 +11,8 @@ from leafspan.store.files import Files
 MOST_RESULTS = 10_000
 """The most results asked of one query: Chroma fails somewhere above thirty thousand."""
 
-_PAGE = 5_000  # a get of more than 32,766 rows fails
+_MOST_RECORDS = 30_000  # of one query: for more than 32,766 it fails, however many vectors they are the nearest of
+_PAGE = 5_000  # a get of as many fails too
 
 
 class Collection:
@@ -39,8 +40,15 @@ class Collection:
 
     def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
         """The ids of the ``count`` nearest records of each vector, with what is included (``distances``, ...)."""
-        options = {"query_embeddings": vectors, "n_results": min(count, MOST_RESULTS), "include": list(include)}
-        return (yield self._call("query", options))  # type: ignore[no-any-return]
+        count = min(count, MOST_RESULTS)
+        at_once = max(1, _MOST_RECORDS // count)
+        columns: dict[str, Any] = {name: [] for name in ("ids", *include)}
+        for start in range(0, len(vectors), at_once):
+            some = vectors[start : start + at_once]
+            answer = yield self._call("query", {"query_embeddings": some, "n_results": count, "include": list(include)})
+            for name, column in columns.items():
+                column += answer[name]
+        return columns
 
     def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """Records by id, as a mapping from id to what is included (``document``, ``metadata``, ``embedding``)."""

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
@@ -130,18 +132,18 @@ class FolderStore:
                     opened.leave()
                     return None
                 return Lent(collection, opened.leave)
+            # Only the lock: readers look for no texts, and what a killed writer has left half written is still so.
             lock = folder.writer_lock()
-            interrupted = folder.changes.writing
             try:
-                yield from waiting(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
-                client = folder.opened().client
-                yield Call(client.get_or_create_collection, (self._texts_name,), {"embedding_function": None}, finish=True)
-                collection = yield Call(folder.opened().collection, (self._texts_name,))
+                yield from waiting(partial(_taken, lock), timeout, repr(str(folder.path)))
+                opened = folder.opened()
+                if self._texts_name not in opened.collections:
+                    yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
+                collection = yield Call(opened.collection, (self._texts_name,))
             except BaseException:
-                folder.stop_writing(lock, whole=False)
+                lock.release()
                 raise
-            # What a killed writer has left half written is still so.
-            return Lent(collection, partial(folder.stop_writing, lock, whole=not interrupted))
+            return Lent(collection, lock.release)
 
         return Texts(lend)
 
@@ -160,6 +162,18 @@ class FolderStore:
         if os.getpid() != self._process:  # Chroma would wait for threads that a forked process has not
             raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
         return self._folder
+
+
+# Nothing is near to a text: its vector need never be written to a file, which two processes would do in place.
+_TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
+
+
+def _taken(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
 
 
 def _find(opened: Opened, name: str) -> Collection | None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from collections.abc import Collection as Collected
+from typing import Any, NamedTuple
 
 from leafspan.engine import Flow
 from leafspan.store.collection import Collection
+
+Records = dict[str, dict[str, Any]]
+
+_OWNER = "of"
+_OWNERS = 500  # looked for at a time
 
 
 class Lent(NamedTuple):
@@ -19,43 +25,50 @@ class Lent(NamedTuple):
 class Texts:
     """Texts by key, in a Chroma collection of their own. Writing one does not make readers of the index look again.
 
-    ``lend``: gives the collection for reading, None where there is none; or for writing, made where there is none.
+    Each has an owner, in whose name it is kept. ``lend``: gives the collection for reading, None where there is none; or
+    for writing, made where there is none.
     """
 
     def __init__(self, lend: Callable[[bool], Flow[Lent | None]]) -> None:
         self._lend = lend
 
-    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+    def get(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The texts of those keys that are there."""
-        if not keys:
-            return {}
-        lent = yield from self._lend(False)
-        if lent is None:
-            return {}
-        try:
-            records = yield from lent.collection.get(keys, ["documents"])
-            return {key: str(record["document"]) for key, record in records.items()}
-        finally:
-            lent.give_back()
+        records = yield from self._read(lambda collection: collection.get(list(keys), ["documents"]))
+        return {key: str(record["document"]) for key, record in records.items()}
 
-    def keys(self) -> Flow[list[str]]:
+    def keys(self) -> Flow[set[str]]:
         """All keys."""
-        lent = yield from self._lend(False)
-        if lent is None:
-            return []
-        try:
-            return list((yield from lent.collection.scan([])))
-        finally:
-            lent.give_back()
+        return set((yield from self._read(lambda collection: collection.scan([]))))
 
-    def put(self, texts: Mapping[str, str]) -> Flow[None]:
-        """Keep these texts; they are there when this is done, whatever happens next."""
-        yield from self._write(lambda collection: _put(collection, texts))
+    def owners(self, keys: Collected[str]) -> Flow[dict[str, str]]:
+        """The owners of those keys that are there."""
+        records = yield from self._read(lambda collection: collection.get(list(keys), ["metadatas"]))
+        return {key: str(record["metadata"][_OWNER]) for key, record in records.items()}
 
-    def delete(self, keys: Sequence[str]) -> Flow[None]:
+    def of(self, owners: Collected[str]) -> Flow[set[str]]:
+        """The keys of what is kept for these owners."""
+        return set((yield from self._read(lambda collection: _of(collection, list(owners)))))
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """Keep a text; it is there when this is done, whatever happens next."""
+        # Every record needs a vector, and these have nothing to be near to.
+        columns: dict[str, Any] = {"embeddings": [[0.0]], "documents": [text], "metadatas": [{_OWNER: owner}]}
+        yield from self._write(lambda collection: collection.upsert([key], **columns))
+
+    def delete(self, keys: Collected[str]) -> Flow[None]:
         """Forget these."""
         if keys:
-            yield from self._write(lambda collection: collection.delete(keys))
+            yield from self._write(lambda collection: collection.delete(sorted(keys)))
+
+    def _read(self, read: Callable[[Collection], Flow[Records]]) -> Flow[Records]:
+        lent = yield from self._lend(False)
+        if lent is None:
+            return {}
+        try:
+            return (yield from read(lent.collection))
+        finally:
+            lent.give_back()
 
     def _write(self, write: Callable[[Collection], Flow[None]]) -> Flow[None]:
         lent = yield from self._lend(True)
@@ -66,6 +79,10 @@ class Texts:
             lent.give_back()
 
 
-def _put(collection: Collection, texts: Mapping[str, str]) -> Flow[None]:
-    # Every record needs a vector, and these have nothing to be near to.
-    yield from collection.upsert(list(texts), embeddings=[[0.0]] * len(texts), documents=list(texts.values()))
+def _of(collection: Collection, owners: Sequence[str]) -> Flow[Records]:
+    found: Records = {}
+    for start in range(0, len(owners), _OWNERS):
+        where = {_OWNER: {"$in": owners[start : start + _OWNERS]}}
+        answer = yield collection._call("get", {"where": where, "include": []})
+        found.update((id_, {}) for id_ in answer["ids"])
+    return found

@@ -62,6 +62,32 @@ def shares_of(
     return [(key, score * weight) for key, score in scaled]
 
 
+def shares_beside(
+    ranking: Sequence[tuple[K, float]],
+    shares: Sequence[tuple[K, float]],
+    others: Sequence[tuple[K, float]],
+    weight: float,
+    fusion: Fusion,
+    constant: float = 60,
+) -> list[tuple[K, float]]:
+    """What others get by their scores beside a list and its shares, which they do not change: as much as one of the list
+    would with such a score, at least 0. Where the list is empty, they are one themselves.
+    """
+    if not ranking:
+        return shares_of(others, weight, fusion, constant)
+    if fusion == "maximum":
+        return [(key, score * weight) for key, score in others]
+    scores = [score for _, score in ranking]
+    if fusion == "reciprocal rank":
+        ahead = ((key, sum(each > score for each in scores)) for key, score in others)
+        return [(key, weight / (constant + 1 + rank)) for key, rank in ahead]
+    (high, most), (low, least) = (scores[0], shares[0][1]), (scores[-1], shares[-1][1])
+    if high == low:
+        return [(key, most if score >= high else 0.0) for key, score in others]
+    slope = (most - least) / (high - low)
+    return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
+
+
 def _sums(shares: Sequence[_Shares]) -> _Shares:
     return sum_fusion(shares, normalize_weights=False)
 

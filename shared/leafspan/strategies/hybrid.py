@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from heapq import heapify, heappop
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, nlargest
 from typing import NamedTuple
 
 from leafspan.calibration import EMBEDDER, answerable, probability, total_weight
@@ -12,13 +12,16 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.neighbours import Place, neighbour_bonuses
 from leafspan.requests import Asking, Load, Match, Matched, Nearest
-from leafspan.strategies.fusing import FUSIONS, Fusion, shares_of
+from leafspan.strategies.fusing import FUSIONS, Fusion, shares_beside, shares_of
 from leafspan.strategies.query_vectors import query_vectors
 from leafspan.strategies.searching import searching
 from leafspan.strategies.strategy import Reach, check_choice, flag, is_number, whole
 from leafspan.trace import Calibrated, Fused, Part, Trace, TracedHit
 from leafspan.tree.node import is_tree
 from leafspan.values import Found, Hit, Query, leaf_id
+
+_ABOVE = 50  # summaries whose leaves are looked at
+_WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,8 @@ class Hybrid:
     probabilities together, that the index holds an answer at all, are less: 0.5 keeps about nine of ten questions that have
     one, and drops about as many that belong to another field. ``settings``: of BM25, by default those of the index.
     ``instruction``: put before the query's text for the embedder. ``summaries``: search those of the index's trees, too,
-    as if they were leaves; they have no neighbours.
+    as if they were leaves; they have no neighbours. ``summary_bonus``: evidence from above, for questions about a theme:
+    each leaf gets so many times the score of the best summary that covers it, be they results or not.
 
     A query that is a vector only is searched by vectors only.
 
@@ -57,6 +61,7 @@ class Hybrid:
     settings: BM25Settings | None = None
     instruction: str = ""
     summaries: bool = False
+    summary_bonus: float = 0.0
 
     def __post_init__(self) -> None:
         weights = self.weights
@@ -85,6 +90,8 @@ class Hybrid:
         if not isinstance(self.instruction, str):
             raise InvalidArgument(f"instruction must be a string, got {self.instruction!r}")
         flag("summaries", self.summaries)
+        if not is_number(self.summary_bonus) or not 0 <= self.summary_bonus <= 1:
+            raise InvalidArgument(f"summary_bonus must be in [0, 1], got {self.summary_bonus!r}")
 
     @property
     def finds_spans(self) -> bool:
@@ -104,48 +111,72 @@ class Hybrid:
         near, matched = yield from searching(
             Nearest(vectors, of_vectors, reach.where),
             Match(texts, of_words, reach.where, self.settings),
-            summaries=self.summaries,
+            summaries=self.summaries or self.summary_bonus > 0,
         )
         words = iter(matched)
-        trusted = reach.embedder == EMBEDDER
-        rows = [
-            self._best(next(words) if query.text else None, hits, reach.results)
-            for query, hits in zip(queries, near, strict=True)
-        ]
+        trusted = reach.embedder == EMBEDDER and not self.summary_bonus
+        pools = [self._pool(next(words) if query.text else None, hits) for query, hits in zip(queries, near, strict=True)]
+        if self.summary_bonus:
+            yield from self._look_above(pools)
+        rows = [self._best(pool, reach.results) for pool in pools]
         found = tuple(leaf_id(*each.place) for row in rows for each in row if each.parts)
         beside = tuple(leaf_id(*each.place) for row in rows for each in row if not each.parts)
         loaded: dict[str, Found] = yield Load(found, beside)
         there = [[(loaded[id_], each) for each in row if (id_ := leaf_id(*each.place)) in loaded] for row in rows]
         return [[self._found(*each, trusted) for each in row[: reach.results]] for row in there]
 
-    def _best(self, matched: Matched | None, near: Sequence[Hit], count: int) -> list[_Scored]:
-        """The best leaves of both legs, by score, then document, then position.
-
-        Among them may be leaves that neither leg found, but that stand next to one, and are perhaps not there: so there are
-        ``count`` of the others.
-        """
+    def _pool(self, matched: Matched | None, near: Sequence[Hit]) -> _Pool:
+        """What the legs found, their scores made one."""
         legs = [("vector", near, self.weights[1])]
         if matched is not None:
             legs.insert(0, ("bm25", matched.hits, self.weights[0]))
         total = 1.0 if self.fusion == "maximum" else sum(weight for _, _, weight in legs)
-        fused: dict[Place, float] = {}
-        given: list[tuple[str, dict[Place, tuple[int, float, float]]]] = []  # by each leg: rank, score, share
+        pool = _Pool(_coverage(matched))
         for source, hits, weight in legs:
-            shares = shares_of([(hit[:3], hit.score) for hit in hits], weight / total, self.fusion)
+            shares = self._shares(hits, weight / total)
             ranked = zip(shares, hits, strict=True)
-            given.append((source, {place: (rank, hit[3], share) for rank, ((place, share), hit) in enumerate(ranked, 1)}))
+            parts = {place: (rank, hit[3], share) for rank, ((place, share), hit) in enumerate(ranked, 1)}
+            pool.given.append((source, parts))
             for place, share in shares:
+                fused = pool.summaries if is_tree(place[1]) else pool.leaves
                 before = fused.get(place)
                 fused[place] = (
                     share if before is None else max(before, share) if self.fusion == "maximum" else before + share
                 )
-        leaves = {place: score for place, score in fused.items() if not self.summaries or not is_tree(place[1])}
+        return pool
+
+    def _look_above(self, pools: Sequence[_Pool]) -> Asking[None]:
+        """The bonus of each leaf that is below one of the best summaries."""
+        best = [nlargest(_ABOVE, pool.summaries.items(), key=lambda item: item[1]) for pool in pools]
+        loaded: dict[str, Found] = yield Load(tuple({leaf_id(*place): None for row in best for place, _ in row}))
+        for pool, row in zip(pools, best, strict=True):
+            for place, score in row:
+                summary = loaded[leaf_id(*place)].summary
+                assert summary is not None
+                if sum(run.last + 1 - run.first for run in summary.covers) > _WIDEST:
+                    continue
+                for run in summary.covers:
+                    for ordinal in range(run.first, run.last + 1):
+                        leaf = (run.document_id, run.version, ordinal)
+                        pool.above[leaf] = max(pool.above.get(leaf, 0.0), self.summary_bonus * score)
+
+    def _best(self, pool: _Pool, count: int) -> list[_Scored]:
+        """The best of a pool by score, then document, then position.
+
+        Among them may be leaves that neither leg found, but that stand next to one, and are perhaps not there: so there are
+        ``count`` of the others.
+        """
+        leaves, above = pool.leaves, pool.above
         bonuses = neighbour_bonuses(leaves, self.neighbour_bonus)
-        scores = {**fused, **{place: fused.get(place, 0.0) + bonus for place, bonus in bonuses.items()}}
-        share = matched.hits[0].score / matched.ideal if matched and matched.hits and matched.ideal > 0 else 0.0
-        total = total_weight(scores.values(), share) if self._calibrates else 1.0
-        if self.min_answerable is not None and answerable(share, total) < self.min_answerable:
+        scores = {place: leaves.get(place, 0.0) + bonus for place, bonus in bonuses.items()}
+        for place, bonus in above.items():
+            scores[place] = scores.get(place, 0.0) + bonus
+        # The leaves alone: what summaries add must not make them less likely.
+        total = total_weight(scores.values(), pool.share) if self._calibrates else 1.0
+        if self.min_answerable is not None and answerable(pool.share, total) < self.min_answerable:
             return []
+        if self.summaries:
+            scores |= pool.summaries
         # Few of them are wanted: a heap is faster than sorting them all.
         order = [(-score, place[0], place[2], place) for place, score in scores.items()]
         heapify(order)
@@ -153,24 +184,57 @@ class Hybrid:
         left = count
         while order:
             place = heappop(order)[-1]
-            score = probability(scores[place], total) if self._calibrates else scores[place]
+            score = min(1.0, probability(scores[place], total)) if self._calibrates else scores[place]
             if left == 0 or (self.min_score is not None and score < self.min_score):
                 break
             # A leaf before one that was found is there, too; one behind it need not be.
-            left -= place in fused or (place[0], place[1], place[2] + 1) in fused
-            parts = tuple(Part(source, *leg[place]) for source, leg in given if place in leg)
-            best.append(_Scored(place, score, scores[place], bonuses.get(place, 0.0), parts))
+            beside = (place[0], place[1], place[2] + 1)
+            left -= place in leaves or beside in leaves or place in above or place in pool.summaries
+            parts = tuple(Part(source, *leg[place]) for source, leg in pool.given if place in leg)
+            best.append(_Scored(place, score, scores[place], bonuses.get(place, 0.0), above.get(place, 0.0), parts))
         return best
+
+    def _shares(self, hits: Sequence[Hit], weight: float) -> list[tuple[Place, float]]:
+        """What one leg gives, in the order of its hits: to leaves as if there were no summaries, and these beside them."""
+        ranking = [(hit[:3], hit.score) for hit in hits]
+        if not (self.summaries or self.summary_bonus):
+            return shares_of(ranking, weight, self.fusion)
+        leaves = [each for each in ranking if not is_tree(each[0][1])]
+        others = [each for each in ranking if is_tree(each[0][1])]
+        shares = shares_of(leaves, weight, self.fusion)
+        given = dict([*shares, *shares_beside(leaves, shares, others, weight, self.fusion)])
+        return [(place, given[place]) for place, _ in ranking]
 
     def _found(self, found: Found, scored: _Scored, trusted: bool) -> Found:
         ordinal = scored.place[2]
         trace = Trace(
             hits=tuple(TracedHit(ordinal, part.score, part.source, part.rank) for part in scored.parts),
-            fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus),),
+            fused=(Fused(ordinal, ordinal, self.fusion, scored.parts, scored.raw, scored.bonus, scored.above),),
             calibrated=(Calibrated(ordinal, scored.score, trusted),) if self._calibrates else (),
             layer=found.summary.layer if found.summary else 0,
         )
         return Found(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)
+
+
+def _coverage(matched: Matched | None) -> float:
+    """The best leaf's BM25 score as a share of the most that one could get."""
+    if matched is None or matched.ideal <= 0:
+        return 0.0
+    return next((hit.score for hit in matched.hits if not is_tree(hit.version)), 0.0) / matched.ideal
+
+
+@dataclass(slots=True)
+class _Pool:
+    """What the legs found for one query: fused scores, what each gave (rank, score, share), and what is added from above.
+
+    ``share``: the best leaf's BM25 score as a share of the most that one could get.
+    """
+
+    share: float
+    leaves: dict[Place, float] = field(default_factory=dict)
+    summaries: dict[Place, float] = field(default_factory=dict)
+    above: dict[Place, float] = field(default_factory=dict)
+    given: list[tuple[str, dict[Place, tuple[int, float, float]]]] = field(default_factory=list)
 
 
 class _Scored(NamedTuple):
@@ -178,4 +242,5 @@ class _Scored(NamedTuple):
     score: float
     raw: float  # before it became a probability
     bonus: float
-    parts: tuple[Part, ...]  # empty for a leaf that was only stood next to
+    above: float
+    parts: tuple[Part, ...]  # empty for a leaf that neither leg found

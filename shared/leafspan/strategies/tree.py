@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from leafspan.errors import InvalidArgument
 from leafspan.requests import Asking, Compare, Load, Root, Roots
 from leafspan.strategies.hybrid import Hybrid
+from leafspan.strategies.narrowed import Narrowed
 from leafspan.strategies.query_vectors import query_vectors
+from leafspan.strategies.searching import with_summaries
 from leafspan.strategies.strategy import Reach, Strategy, check_choice, check_strategy, flag, is_number, whole
-from leafspan.tree.node import leaf_ids
+from leafspan.tree.node import is_summary, leaf_ids
 from leafspan.tree.repeats import without_repeats
 from leafspan.values import Found, Query, scored
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Mode: TypeAlias = Literal["collapsed", "traversal"]
 
@@ -32,15 +38,17 @@ class Tree:
     ``start_layer`` (None: the highest there is) and ends with ``end_layer`` (0: the leaves). A tree that is lower than
     that begins at its own height, and so do the leaves of documents without one; where a summary cannot be seen, since it
     covers what is filtered out, what is highest below it takes its place. A child that is more than one layer below its
-    parent is chosen among its siblings. ``base`` is not used.
+    parent is chosen among its siblings, unless it is below ``end_layer``. Of ``base`` only the instruction is used.
 
-    ``top_k``: at most so many are chosen; in a traversal, of each layer, 5 by default. ``threshold``: only those that
-    score more than this. ``expand``: in place of a summary return the leaves it covers that are most similar to the query,
-    ``True`` for three of them, or so many, with their similarity as score. ``overlap``: let a summary stay where all of
-    its leaves are among the results.
+    ``top_k``: at most so many are chosen; in a traversal, of each layer, by default 5, or any number with a ``threshold``.
+    ``threshold``: only those that score more than this. ``expand``: in place of a summary return the leaves it covers that
+    are most similar to the query, ``True`` for three of them, or so many, with their similarity as score; each leaf once.
+    ``overlap``: let a summary stay where all of its leaves are among the results, which for a budget of tokens are taken to
+    be those of three quarters as many words.
 
-    With a budget or ``k`` the first are kept, so that in a traversal upper layers win. Where no tree was built, every
-    document is its leaves.
+    With a budget or ``k`` the first are kept, so that in a traversal upper layers win. Without them all that were chosen
+    come back in a traversal, or where ``top_k`` or ``threshold`` says how many. Where no tree was built, every document is
+    its leaves.
 
     Raises:
         InvalidArgument: if an option is out of its range or does not belong to the mode, or ``base`` cannot search
@@ -61,8 +69,12 @@ class Tree:
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, get_args(Mode))
         check_strategy("base", self.base)
-        if not hasattr(self.base, "summaries"):
+        if with_summaries(self.base) is None:
             raise InvalidArgument(f"base must be a strategy that can search summaries, such as Hybrid(), got {self.base!r}")
+        if self.mode == "traversal" and isinstance(self.base, Narrowed):
+            raise InvalidArgument(
+                "base is not used for mode='traversal', and so its filter would not hold: give it to the call"
+            )
         if self.top_k is not None:
             whole("top_k", self.top_k, 1)
         if self.threshold is not None and not is_number(self.threshold):
@@ -81,29 +93,56 @@ class Tree:
     @property
     def all_by_default(self) -> bool:
         """Whether all results come back where neither ``k`` nor a budget is given."""
-        return self.mode == "traversal"
+        return self.mode == "traversal" or self.top_k is not None or self.threshold is not None
+
+    @property
+    def _instruction(self) -> str:
+        """Of the base: what is put before each query for the embedder."""
+        base = self.base
+        while isinstance(base, Narrowed):
+            base = base.base
+        return getattr(base, "instruction", "")
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
-        if self.mode == "collapsed":
-            base = replace(self.base, summaries=True)  # type: ignore[type-var]
-            rows: list[list[Found]] = yield from base.retrieve(queries, reach.below)
-            rows = [[each for each in row if self._passes(each.score)][: self.top_k] for row in rows]
-        else:
+        if self.mode == "traversal" or self.expand:
+            vectors = yield from query_vectors(queries, self._instruction)
+            # So that none is embedded once more by the base.
+            queries = [replace(query, vector=tuple(v.tolist())) for query, v in zip(queries, vectors, strict=True)]
+        if self.mode == "traversal":
             rows = yield from self._traverse(queries, reach)
-        if self.expand:
-            rows = yield from self._expand(queries, rows)
-        if self.overlap:
-            return rows
-        return [without_repeats(row, results=reach.k, words=reach.words) for row in rows]
+            return (yield from self._finished(queries, rows, reach))
+        most = reach.candidates if self.top_k is None else self.top_k
+        # Few repeat others: mostly it is enough to load twice as many as are wanted.
+        few = most if reach.k is None else min(2 * reach.k, most)
+        rows = yield from self._collapse(queries, reach, few)
+        found = yield from self._finished(queries, rows, reach)
+        if few < most and any(
+            len(row) == few and len(kept) < (reach.k or 0) for row, kept in zip(rows, found, strict=True)
+        ):
+            rows = yield from self._collapse(queries, reach, most)
+            found = yield from self._finished(queries, rows, reach)
+        return found
 
-    def _passes(self, score: float) -> bool:
-        return self.threshold is None or score > self.threshold
+    def _collapse(self, queries: Sequence[Query], reach: Reach, count: int) -> Asking[list[list[Found]]]:
+        """The ``count`` best of the leaves and summaries of all layers."""
+        base = with_summaries(self.base)
+        assert base is not None
+        rows = yield from base.retrieve(queries, replace(reach, k=count, candidates=max(reach.candidates, count)))
+        return [[each for each in row if self.threshold is None or each.score > self.threshold][:count] for row in rows]
+
+    def _finished(self, queries: Sequence[Query], rows: Sequence[list[Found]], reach: Reach) -> Asking[list[list[Found]]]:
+        """What was chosen, without what it repeats."""
+        if self.expand:
+            return (yield from self._expand(queries, rows, reach.k))
+        if self.overlap:
+            return list(rows)
+        return [without_repeats(row, results=reach.k, words=reach.words) for row in rows]
 
     def _traverse(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """Layer by layer: of the children of what was chosen, and of the roots at this height, the most similar ones."""
         vectors = yield from query_vectors(queries, "")
-        roots: list[Root] = yield Roots(reach.where, self.start_layer)
+        roots: Sequence[Root] = yield Roots(reach.where, self.start_layer)
         by_layer: dict[int, list[str]] = {}
         for root in roots:
             by_layer.setdefault(root.layer, []).append(root.id)
@@ -114,9 +153,15 @@ class Tree:
             chosen = yield from self._choose(vectors, pools, rows)
             loaded: dict[str, Found] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
             for row, picked in zip(rows, chosen, strict=True):
-                row.update((id_, scored(loaded[id_], score, "tree")) for id_, score in picked)
-            below = [_children([loaded[id_] for id_, _ in picked]) for picked in chosen]
+                found = [scored(loaded[id_], score, "tree") for id_, score in picked]
+                row.update((each.span.leaf_ids[0], each) for each in found if _layer(each) >= self.end_layer)
+            below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
         return [list(row.values()) for row in rows]
+
+    def _children(self, chosen: Sequence[Found]) -> list[str]:
+        """Their children, each once, in the order in which they are met; no leaves where these are not wanted."""
+        children = dict.fromkeys(child for found in chosen if found.summary for child in found.summary.children)
+        return [child for child in children if self.end_layer == 0 or is_summary(child)]
 
     def _choose(
         self, vectors: Any, pools: Sequence[Sequence[str]], taken: Sequence[Mapping[str, Found]]
@@ -127,46 +172,52 @@ class Tree:
             return [[] for _ in pools]
         cosines = yield Compare(vectors, ids)
         place = {id_: column for column, id_ in enumerate(ids)}
+        limit = _TOP_K if self.top_k is None and self.threshold is None else self.top_k
         found = []
         for row, (pool, before) in enumerate(zip(pools, taken, strict=True)):
-            fresh = [(id_, float(cosines[row, place[id_]])) for id_ in dict.fromkeys(pool) if id_ not in before]
-            best = sorted((each for each in fresh if self._passes(each[1])), key=_order)
-            limit = self.top_k if self.top_k is not None else None if self.threshold is not None else _TOP_K
-            found.append(best[:limit])
+            fresh = [id_ for id_ in dict.fromkeys(pool) if id_ not in before]
+            found.append(_best(fresh, cosines[row, [place[id_] for id_ in fresh]], limit, self.threshold))
         return found
 
-    def _expand(self, queries: Sequence[Query], rows: Sequence[list[Found]]) -> Asking[list[list[Found]]]:
-        """Each summary replaced by the best of its leaves that are not there yet."""
+    def _expand(
+        self, queries: Sequence[Query], rows: Sequence[Sequence[Found]], most: int | None
+    ) -> Asking[list[list[Found]]]:
+        """Each summary replaced by the best of its leaves that have not come yet; the first ``most`` of each row."""
         summaries = {each.span.id: each.summary for row in rows for each in row if each.summary}
         covered = {id_: leaf_ids(summary.covers) for id_, summary in summaries.items()}
         ids = tuple({leaf: None for leaves in covered.values() for leaf in leaves})
-        if not ids:
-            return list(rows)
         vectors = yield from query_vectors(queries, "")
-        cosines = yield Compare(vectors, ids)
+        cosines: Any = (yield Compare(vectors, ids)) if ids else None
         place = {id_: column for column, id_ in enumerate(ids)}
         count = 3 if self.expand is True else int(self.expand)
-        wanted: list[list[str | Found]] = []
+        wanted: list[dict[str, tuple[Found | None, float]]] = []  # by leaf: what was found, or None for one to be loaded
         for number, row in enumerate(rows):
-            there = {leaf for each in row if each.summary is None for leaf in each.span.leaf_ids}
-            items: list[str | Found] = []
+            items: dict[str, tuple[Found | None, float]] = {}
             for each in row:
+                if most is not None and len(items) >= most:
+                    break
                 if each.summary is None:
-                    items.append(each)
+                    items.setdefault(each.span.leaf_ids[0], (each, each.score))
                     continue
-                fresh = [(leaf, float(cosines[number, place[leaf]])) for leaf in covered[each.span.id] if leaf not in there]
-                best = [leaf for leaf, _ in sorted(fresh, key=_order)[:count]]
-                there.update(best)
-                items += best
+                fresh = [leaf for leaf in covered[each.span.id] if leaf not in items]
+                best = _best(fresh, cosines[number, [place[leaf] for leaf in fresh]], count)
+                items.update((leaf, (None, score)) for leaf, score in best)
             wanted.append(items)
-        loaded: dict[str, Found] = yield Load(tuple({id_: None for row in wanted for id_ in row if isinstance(id_, str)}))
-        return [
-            [
-                scored(loaded[item], float(cosines[number, place[item]]), "tree") if isinstance(item, str) else item
-                for item in items
-            ]
-            for number, items in enumerate(wanted)
-        ]
+        missing = tuple({id_: None for items in wanted for id_, (found, _) in items.items() if found is None})
+        loaded: dict[str, Found] = yield Load(missing)
+        return [[found or scored(loaded[id_], score, "tree") for id_, (found, score) in items.items()] for items in wanted]
+
+
+def _best(
+    ids: Sequence[str], scores: NDArray[np.float64], count: int | None, threshold: float | None = None
+) -> list[tuple[str, float]]:
+    """The ``count`` best (None: all) of those that score more than the threshold, best first."""
+    import numpy as np
+
+    at = np.arange(len(ids)) if threshold is None else np.flatnonzero(scores > threshold)
+    if count is not None and len(at) > count:
+        at = at[scores[at] >= np.partition(scores[at], len(at) - count)[len(at) - count]]
+    return sorted(((ids[place], float(scores[place])) for place in at.tolist()), key=_order)[:count]
 
 
 def _order(item: tuple[str, float]) -> tuple[float, str, int]:
@@ -174,6 +225,5 @@ def _order(item: tuple[str, float]) -> tuple[float, str, int]:
     return (-item[1], document_id, int(ordinal))
 
 
-def _children(chosen: Sequence[Found]) -> list[str]:
-    """Their children, each once, in the order in which they are met."""
-    return list(dict.fromkeys(child for found in chosen if found.summary for child in found.summary.children))
+def _layer(found: Found) -> int:
+    return found.summary.layer if found.summary else 0

@@ -50,7 +50,7 @@ class Vector:
         count = reach.candidates if self.k is None else self.k
         if self.summaries:
             hits, _ = yield from searching(Nearest(vectors, count, reach.where), None, summaries=True)
-            rows = [row[:count] for row in hits]
+            rows = [row[: count if reach.k is None else min(count, reach.k)] for row in hits]
             loaded: dict[str, Found] = yield Load(tuple(hit.id for row in rows for hit in row))
             results = [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in rows]
         else:

@@ -40,7 +40,7 @@ class Bisecting:
 
     size: int = 8
     margin: float = 0.0
-    largest_piece: int = 2000
+    largest_piece: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ _BATCH = 512
 _HELD = 8_192
 # A line with neither so many words nor a full stop at its end is a heading or a label; with a full stop, few are enough.
 _WORDS_OF_A_LINE, _WORDS_OF_A_SENTENCE = 8, 4
+_OPENS = "\"'“‘«„([¿¡"  # what a sentence may begin with besides a letter or digit
 _HAS_END = re.compile(r"""[.!?…。！？]["'”’»）)」』\]*_]*\Z""")
 
 
@@ -150,6 +151,7 @@ def _candidates(texts: Sequence[str]) -> list[str]:
 
 def _is_whole(sentence: str) -> bool:
     """Whether it is a sentence rather than a heading, a label, or the rest of one that was cut."""
-    if sentence.startswith("#") or sentence[0].islower():
+    first = sentence.lstrip("-*+•– ")[:1]  # behind what marks an item of a list
+    if not (first.isalnum() or first in _OPENS) or first.islower():
         return False
     return size(sentence) >= (_WORDS_OF_A_SENTENCE if _HAS_END.search(sentence) else _WORDS_OF_A_LINE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.blending import blend
 from leafspan.engine import Call, Flow
+from leafspan.errors import InvalidArgument
 from leafspan.progress import Progress
 from leafspan.tree.clusters import Clusterer, check_clusters
 from leafspan.tree.node import Node, united
@@ -43,13 +44,15 @@ class Twig:
 class Sapling:
     """A tree that grows: its twigs, the given ones first; where the next layer is made from; and what went wrong.
 
-    ``name`` is for reports. ``node_id`` gives the id of a summary by its place among them and its children's ids.
-    ``title`` draws the summaries' vectors towards itself, as it does with leaves.
+    ``name`` is for reports, ``owner`` is whom its summaries are kept for. ``node_id`` gives the id of a summary by its
+    place among them, its children's ids and its key. ``title`` draws the summaries' vectors towards itself, as it does with
+    leaves.
     """
 
     name: str
+    owner: str
     twigs: list[Twig]
-    node_id: Callable[[int, Sequence[str]], str]
+    node_id: Callable[[int, Sequence[str], str], str]
     title: str | None = None
     given: int = field(init=False)
     top: list[int] = field(init=False)
@@ -78,8 +81,8 @@ class Kept(Protocol):
         """Those that are there."""
         ...
 
-    def put(self, texts: Mapping[str, str]) -> Flow[None]:
-        """Keep these."""
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """Keep this one, as long as its owner is there."""
         ...
 
 
@@ -157,7 +160,11 @@ def _cluster_all(clusterer: Clusterer, saplings: Sequence[Sapling], max_words: i
         twigs = [sapling.twigs[place] for place in sapling.top]
         vectors = unit(np.asarray([twig.vector for twig in twigs], dtype=np.float32))
         sizes = [twig.words for twig in twigs]
-        found.append(check_clusters(clusterer(vectors, sizes, max_words), sizes, max_words))
+        clusters = clusterer(vectors, list(sizes), max_words)
+        try:
+            found.append(check_clusters(clusters, sizes, max_words))
+        except TypeError:
+            raise InvalidArgument(f"a clusterer must give clusters as lists of places, got {clusters!r}") from None
     return found
 
 
@@ -167,17 +174,17 @@ def _summaries(
     """The summaries by key: those made before, and new ones, each of which is kept as soon as it is there."""
     first = {job.key: job for job in reversed(jobs)}
     first = {job.key: first[job.key] for job in jobs}  # in order, the first of equal ones
-    done = (yield from kept.get(list(first))) if summarizer.asks else {}
+    done = yield from kept.get(list(first))
     tally.reused += len(done)
     progress.advance(sum(_leaves(job) for job in jobs if job.key in done))
     missing = [job for key, job in first.items() if key not in done]
     tally.asked += len(missing)
 
     def keep(place: int, text: str) -> Flow[None]:
-        if summarizer.asks:
-            yield from kept.put({missing[place].key: text})
-        done[missing[place].key] = text
-        progress.advance(_leaves(missing[place]))
+        job = missing[place]
+        yield from kept.put(job.key, text, job.sapling.owner)
+        done[job.key] = text
+        progress.advance(_leaves(job))
 
     groups = [[job.sapling.twigs[place].text for place in job.members] for job in missing]
     errors = yield from summarizer.summarizing(groups, embed, keep)
@@ -247,7 +254,7 @@ def _twig(job: _Job, text: str, vector: Any) -> Twig:
     covers = _united(chain.from_iterable(twig.covers for twig in members))
     words = count_words(text)
     node = Node(1 + max(twig.layer for twig in members), words, children, covers, job.key)
-    id_ = sapling.node_id(len(sapling.nodes), children)
+    id_ = sapling.node_id(len(sapling.twigs) - sapling.given, children, job.key)
     return Twig(id_, text, words, vector, node.layer, covers, node)
 
 

@@ -13,11 +13,10 @@ from leafspan.words import count_words
 class Planned:
     """Stands in for a summarizer, and counts: in place of each summary it puts as many first words of the texts."""
 
-    asks = True  # so that what was made before is found
-
     def __init__(self, summarizer: Summarizer) -> None:
         self._summarizer = summarizer
         self.identity = summarizer.identity
+        self.asks = summarizer.asks
         self.max_words = summarizer.max_words
         self.max_input_words = summarizer.max_input_words
         self.words_sent = 0
@@ -31,7 +30,7 @@ class Planned:
         """See Summarizer."""
         for place, texts in enumerate(groups):
             words = sum(map(count_words, texts))
-            if self._summarizer.asks:
+            if self.asks:
                 self.words_sent += self.prompt_words(words)
                 self.words_received += self.max_words
             yield from keep(place, first_words("\n".join(texts), self.max_words))

@@ -11,35 +11,42 @@ from leafspan.values import Found
 def without_repeats(found: Sequence[Found], *, results: int | None = None, words: int | None = None) -> list[Found]:
     """The results, in their order, without the summaries of which every leaf is among them.
 
-    Looks no further than to the first ``results`` of those that stay, and until they have more than ``words`` in all: what
-    is cut off there takes no summary's place. So the first of what stays are the same however the list goes on.
+    Of these, at most ``results`` are to be used, and at most ``words`` in all: the first that does not fit into that, as
+    things stand there, ends what is used. From there on no summary is left out for what comes after it, so that what is
+    cut off takes nothing's place, and what is used stays the same however the list goes on.
     """
     kept: dict[str, Found] = {}
+    leaves: set[str] = set()
     missing: dict[str, set[str]] = {}  # by summary: the leaves that it stands for alone
     holders: dict[str, list[str]] = {}  # by leaf: the summaries that stand for it
-    leaves: set[str] = set()
-    left = words
+    most = sum(each.span.last - each.span.first + 1 for each in found if each.summary is None)
+    used = 0
+    ended = False
     for each in found:
-        if results is not None and len(kept) >= results:
-            break
-        if left is not None and left < 0:
-            break
-        id_ = each.span.id
-        if each.summary is None:
-            kept[id_] = each
-            for leaf in each.span.leaf_ids:
-                leaves.add(leaf)
-                for holder in holders.pop(leaf, ()):
-                    missing[holder].discard(leaf)
-                    if not missing[holder] and holder in kept:
-                        freed = kept.pop(holder).words or 0
-                        left = None if left is None else left + freed
-        else:
-            missing[id_] = set(leaf_ids(each.summary.covers)) - leaves
-            if not missing[id_]:
+        alone: set[str] = set()
+        # One that covers more leaves than there are, as that of all documents does, is not looked at leaf by leaf.
+        if each.summary is not None and sum(run.last - run.first + 1 for run in each.summary.covers) <= most:
+            alone.update(leaf_ids(each.summary.covers))
+            alone -= leaves
+            if not alone:
                 continue
-            kept[id_] = each
-            for leaf in missing[id_]:
-                holders.setdefault(leaf, []).append(id_)
-        left = None if left is None else left - (each.words or 0)
+        size = each.words or 0
+        if kept and not ended and (len(kept) == results or (words is not None and used + size > words)):
+            ended = True
+        kept[each.span.id] = each
+        used += size
+        if each.summary is None:
+            leaves.update(each.span.leaf_ids)
+        if ended:
+            continue
+        if each.summary is not None:
+            missing[each.span.id] = alone
+            for leaf in alone:
+                holders.setdefault(leaf, []).append(each.span.id)
+            continue
+        for leaf in each.span.leaf_ids:
+            for holder in holders.pop(leaf, ()):
+                missing[holder].discard(leaf)
+                if not missing[holder]:
+                    used -= kept.pop(holder).words or 0
     return list(kept.values())

@@ -20,14 +20,27 @@ class TreeViewpoint:
     A tree counts as long as the version of the document that it was made of does; a summary of several documents as long
     as all that it was made of do. So nothing need be done to a tree when a document is changed, deleted or moved to
     another tenant: from that moment on it is not seen.
+
+    ``name``: only the layers above the documents' trees that were built in this view are seen, and those of ``label`` that
+    were built in the whole index, which are over just the documents of this view. Which documents others have clustered
+    together depends on what else they see, even where only documents are covered that this view shows. None: all.
     """
 
     documents: Catalogue
     shares_statistics: bool
+    name: str | None = None
+    label: str | None = None
 
     def view(self, everything: Catalogue) -> TreeView:
         """What is seen of these trees."""
-        return TreeView(everything.rows, self.documents)
+        rows = everything.rows
+        if self.name is not None:
+            rows = {id_: row for id_, row in rows.items() if self._is_own(row)}
+        return TreeView(rows, self.documents)
+
+    def _is_own(self, row: Row) -> bool:
+        view = row.more.get("view", self.name)
+        return view == self.name or (view == "" and row.more["label"] == self.label)
 
 
 class TreeView(Catalogue):

@@ -1,0 +1,52 @@
+"""What summaries get beside a list of leaves: as much as a leaf of their score would."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan.strategies.fusing import FUSIONS, shares_beside, shares_of
+
+LIST = [("a", 5.0), ("b", 3.0), ("c", 1.0)]
+
+
+def beside(others, fusion, ranking=LIST):
+    return dict(shares_beside(ranking, shares_of(ranking, 0.7, fusion), others, 0.7, fusion))
+
+
+def test_relative_scores_go_on_beyond_the_list_but_not_below_zero():
+    assert beside([("x", 4.0), ("y", 7.0), ("z", 0.0)], "relative score") == {
+        "x": pytest.approx(0.7 * 3 / 4),
+        "y": pytest.approx(0.7 * 6 / 4),
+        "z": 0.0,
+    }
+
+
+def test_a_rank_is_that_behind_all_of_a_higher_score():
+    shares = beside([("x", 4.0), ("y", 7.0), ("z", 3.0)], "reciprocal rank")
+    assert shares == {"x": 0.7 / 62, "y": 0.7 / 61, "z": 0.7 / 62}
+
+
+def test_beside_equal_scores_no_less_gets_as_much_and_less_nothing():
+    assert beside([("x", 2.0), ("y", 1.9)], "relative score", [("a", 2.0), ("b", 2.0)]) == {"x": 0.7, "y": 0.0}
+
+
+def test_beside_an_empty_list_they_are_one_themselves():
+    assert beside([("x", 4.0), ("y", 2.0)], "relative score", []) == {"x": 0.7, "y": 0.0}
+
+
+scores = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=8).map(lambda each: sorted(each, reverse=True))
+
+
+@given(scores, st.sampled_from(FUSIONS))
+def test_one_with_the_score_of_a_member_gets_what_the_member_gets(ranked, fusion):
+    ranking = [(f"m{n}", score) for n, score in enumerate(ranked)]
+    given_to = dict(shares_of(ranking, 0.7, fusion))
+    others = [(f"x{n}", score) for n, score in enumerate(ranked)]
+    for (other, share), (member, score) in zip(
+        shares_beside(ranking, list(given_to.items()), others, 0.7, fusion), ranking, strict=True
+    ):
+        first = next(name for name, its in ranking if its == score)
+        expected = given_to[first] if fusion == "reciprocal rank" else given_to[member]
+        assert share == pytest.approx(max(0.0, expected) if fusion != "maximum" else expected), other
