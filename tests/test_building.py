@@ -364,8 +364,9 @@ def test_layers_above_are_those_of_each_value_of_a_key(index):
             document("b", 4, {"tags": ["sea"]}),
             document("c", 4, {"tags": ["trade"]}),
             document("d", 4, {"tags": ["alone"]}),
-            document("e", 4, {"tags": "sea"}),
+            document("e", 4, {"tags": ["sea"]}),
             document("f", 4),
+            document("g", 4, {"tags": "sea"}),  # one value, and not a list with it
         ]
     )
     built = index.build_tree(partition_by="tags", clusterer=fours)

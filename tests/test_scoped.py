@@ -586,6 +586,17 @@ def test_of_the_layers_above_trees_a_view_sees_those_that_it_built(planted):
     assert top in shared.summaries()
 
 
+def test_layers_over_each_tenant_s_documents_are_seen_by_that_tenant_alone(planted):
+    planted.build_tree(partition_by="tenant", clusterer=Bisecting(size=3))
+    for view, others in ((planted.scoped(A), "merger"), (planted.scoped(B), "tea")):
+        (top,) = (each for each in view.summaries() if len(covered(each)) > 1)
+        assert covered(top) == {"plan", "note"}
+        assert others not in top.text.split()
+    # What is narrower does not see all that was clustered together.
+    narrower = planted.scoped(A).scoped(F("tenant").exists())
+    assert all(len(covered(each)) == 1 for each in narrower.summaries())
+
+
 def test_building_in_a_view_touches_nobody_else_s_trees(planted):
     a, b = planted.scoped(A), planted.scoped(B)
     b.build_tree(across=True, clusterer=Bisecting(size=3))

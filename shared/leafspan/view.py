@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Never, overload
 
 from leafspan.adding import Added, adding, deleting
@@ -71,7 +72,8 @@ class View:
         id, which this one can neither overwrite nor notice. (They are stored under their id and a suffix of the view's,
         under which the whole index shows them.) ``share_statistics``: let idf and average length be those of the whole
         index, which is faster and tells a little of what else is there; by default they are those of the view. It also
-        shows summaries of several documents that others have built, and else only the view's own are shown.
+        shows summaries of several documents that others have built; else only those that the view has built are shown, and,
+        of a view like ``F("tenant") == "a"``, those that ``build_tree(partition_by="tenant")`` of the index has.
 
         Raises:
             InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
@@ -328,9 +330,9 @@ class View:
         return [summary_passage(each, text) for each, text in found]
 
     def _deleting(self, ids: Iterable[str]) -> Flow[list[str]]:
-        deleted = yield from deleting(self._store, ids, timeout=self._timeout, scope=self._scope)
-        yield from forgetting(self._sources.trees, deleted.values(), self._timeout)
-        return list(deleted)
+        forget = partial(forgetting, self._sources.trees, timeout=self._timeout)
+        flow = deleting(self._store, ids, timeout=self._timeout, scope=self._scope, forget=forget)
+        return (yield from flow)
 
     def _building(
         self,

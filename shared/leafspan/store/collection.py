@@ -46,8 +46,8 @@ class Collection:
         for start in range(0, len(vectors), at_once):
             some = vectors[start : start + at_once]
             answer = yield self._call("query", {"query_embeddings": some, "n_results": count, "include": list(include)})
-            for name, column in columns.items():
-                column += answer[name]
+            for name in columns:
+                columns[name] += answer[name]
         return columns
 
     def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:

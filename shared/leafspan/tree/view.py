@@ -39,8 +39,8 @@ class TreeViewpoint:
         return TreeView(rows, self.documents)
 
     def _is_own(self, row: Row) -> bool:
-        view = row.more.get("view", self.name)
-        return view == self.name or (view == "" and row.more["label"] == self.label)
+        view: str | None = row.more.get("view", self.name)
+        return view == self.name or (view == "" and self.label is not None and self.label == row.more["label"])
 
 
 class TreeView(Catalogue):
