@@ -16,12 +16,13 @@ def outputs(notebook):
 
 
 def said(notebook):
-    """What the cells printed or returned, without what libraries write to standard error."""
-    return [
-        output.text if output.output_type == "stream" else output.data["text/plain"]
-        for output in outputs(notebook)
-        if output.get("name") != "stderr"
-    ]
+    """What each cell printed, and what it returned, without what libraries write to standard error in between."""
+    found = []
+    for cell in notebook.cells:
+        own = [output for output in cell.get("outputs", []) if output.get("name") != "stderr"]
+        found.append("".join(output.text for output in own if output.output_type == "stream"))
+        found += [output.data["text/plain"] for output in own if output.output_type != "stream"]
+    return [text for text in found if text]
 
 
 def test_there_is_a_notebook_for_each_framework():
