@@ -36,8 +36,9 @@ from leafspan.embedding import PROBE
 from leafspan.engine import run
 from leafspan.examples import example_documents
 from leafspan.lexical import to_terms
-from leafspan.nearness import nearest
-from leafspan.requests import Match
+from leafspan.requests import Embed, Load, Match, Nearest, Request
+from leafspan.retrieval import _Retrieval
+from leafspan.tree.reading import SummaryReader
 
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
@@ -163,16 +164,20 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
 
 def hybrid_beside_its_legs(index: Index, queries: Sequence[str]) -> Iterator[Row]:
     """Each leg begins with the question's text, as Hybrid does; the leaves fetched are others of the index each time."""
-    store, words, embedder = index._store, index._sources.words, index._embedder
     depth = Hybrid().depth
     assert isinstance(depth, tuple)
-    reader = run(store.reader(set()))
+    reader = run(index._store.reader(set()))
+    retrieval = _Retrieval(index._sources, reader, SummaryReader(index._sources.trees, reader, set()))
     generator = random.Random(3)
     ids = run(reader.leaf_ids())
+
+    def answer(request: Request) -> Any:
+        return run(retrieval._answer(request))
+
     work = [
-        lambda i: run(words.match(reader, Match((queries[i],), depth[0], None))),
-        lambda i: run(nearest(reader, None, run(embedder.queries([queries[i]])), depth[1], None)),
-        lambda i: run(reader.fetch_leaves(generator.sample(ids, CANDIDATES))),
+        lambda i: answer(Match((queries[i],), depth[0], None)),
+        lambda i: answer(Nearest(answer(Embed((queries[i],))), depth[1], None)),
+        lambda i: answer(Load(tuple(generator.sample(ids, CANDIDATES)))),
         lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES),
     ]
     by_words, by_vectors, fetch, hybrid = medians(work, len(queries))

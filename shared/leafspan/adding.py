@@ -11,8 +11,9 @@ from itertools import islice
 from typing import Any
 
 from leafspan.blending import blend
+from leafspan.documents import read_documents
 from leafspan.engine import Call, Flow
-from leafspan.errors import InvalidArgument, InvalidDocument, Overtaken, WriterBusy
+from leafspan.errors import IndexMismatch, InvalidArgument, InvalidDocument, Overtaken, WriterBusy
 from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.progress import Progress
 from leafspan.reading import reading
@@ -81,6 +82,33 @@ def prepare(document: Document, digest: str, indexing: Indexing, old: Row | None
     )
     texts = indexed_texts(document, leaves, context_sentences=indexing.context_sentences)
     return Prepared(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
+
+
+def adding_any(
+    store: Store,
+    embed: Embed,
+    documents: Iterable[object] | object,
+    *,
+    indexing: Indexing,
+    timeout: float,
+    show: bool | None,
+    scope: Scope | None = None,
+) -> Flow[Added]:
+    """Like ``adding``, of whatever a user adds; a list is looked through before anything is written."""
+    if indexing.splitter is None:
+        recorded = store.settings["splitter"]
+        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+    checked: Iterable[Document] = read_documents(documents)
+    total = None
+    if isinstance(documents, Sequence):
+        checked = every = yield Call(list, (checked,))
+        total = len(every)
+    progress = Progress(total, show=show)
+    try:
+        flow = adding(store, embed, checked, indexing=indexing, timeout=timeout, progress=progress, scope=scope)
+        return (yield from flow)
+    finally:
+        progress.close()
 
 
 def adding(

@@ -33,7 +33,9 @@ EMBEDDER = "WordLlama(l2_supercat_256)"
 
 def total_weight(fused: Iterable[float], share: float) -> float:
     """What the weights of all leaves, and that of no answer, add up to: the denominator."""
-    return fsum([*(exp(SHARPNESS * score) for score in fused), _absence(share)])
+    weights = [exp(SHARPNESS * score) for score in fused]
+    weights.append(_absence(share))
+    return fsum(weights)
 
 
 def probability(fused: float, total: float) -> float:

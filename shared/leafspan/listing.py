@@ -10,8 +10,11 @@ from leafspan.errors import DocumentNotFound
 from leafspan.metadata import copied
 from leafspan.reading import reading
 from leafspan.scope import Scope
+from leafspan.settings import Indexing
+from leafspan.sources import Sources
 from leafspan.store import Gone, Reader, Row, Store
 from leafspan.trace import Trace
+from leafspan.tree.listing import counting
 from leafspan.values import Document, Passage, leaf_id
 
 
@@ -47,6 +50,28 @@ class Stats:
     trees: int
     summaries: int
     layers: int
+
+
+def summing_up(sources: Sources, indexing: Indexing, scope: Scope | None) -> Flow[Stats]:
+    """The index, or the view, in numbers."""
+    documents = yield from listing(sources.store, scope)
+    identity = yield from sources.embedder.identity()
+    trees = yield from counting(sources.store, sources.trees, scope)
+    return Stats(
+        documents=len(documents),
+        leaves=sum(document.leaves for document in documents),
+        words=sum(document.words for document in documents),
+        characters=sum(document.characters for document in documents),
+        embedder=identity.name if identity else None,
+        dimension=identity.dimension if identity else None,
+        splitter=sources.store.settings["splitter"],
+        context_sentences=indexing.context_sentences,
+        title_weight=indexing.title_weight,
+        analyzer=sources.store.settings["analyzer"],
+        trees=trees.trees,
+        summaries=trees.summaries,
+        layers=trees.layers,
+    )
 
 
 def listing(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:

@@ -19,8 +19,10 @@ def neighbour_bonuses(scores: Mapping[Place, float], share: float) -> dict[Place
         return dict.fromkeys(scores, 0.0)
     bonuses = dict.fromkeys(scores, 0.0)
     for (document, version, ordinal), score in scores.items():
-        for beside in (ordinal - 1, ordinal + 1):
-            place = (document, version, beside)
-            if beside >= 0 and share * score > bonuses.get(place, 0.0):
-                bonuses[place] = share * score
+        bonus = share * score
+        before, behind = (document, version, ordinal - 1), (document, version, ordinal + 1)
+        if ordinal and bonus > bonuses.get(before, 0.0):
+            bonuses[before] = bonus
+        if bonus > bonuses.get(behind, 0.0):
+            bonuses[behind] = bonus
     return bonuses

@@ -16,6 +16,7 @@ from leafspan.generating import generating
 from leafspan.legs import side_by_side, together
 from leafspan.nearness import nearest, similarities
 from leafspan.packing import Budget, pack, shortlist
+from leafspan.queries import to_queries
 from leafspan.reading import reading
 from leafspan.requests import (
     Ask,
@@ -80,6 +81,28 @@ class Limits:
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
         return cls(k, candidates, budget, to_filter(where))
+
+
+def answering(
+    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
+) -> Flow[list[Passage] | list[list[Passage]]]:
+    """The passages for what was asked: one query in any of its forms, or a list of them.
+
+    Raises:
+        InvalidArgument: if it is none, or a vector of another length than the index's, or ``strategy`` is no strategy.
+    """
+    if isinstance(strategy, type) or not callable(getattr(strategy, "retrieve", None)):
+        raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
+    queries, single = to_queries(asked, needed=getattr(strategy, "needs_query", True))
+    vectors = [each.vector for each in queries if each.vector is not None]
+    if vectors:
+        identity = yield from sources.embedder.identity()
+        length = identity.dimension if identity else len(vectors[0])
+        for vector in vectors:
+            if len(vector) != length:
+                raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+    results = yield from retrieving(sources, strategy, queries, limits, scope)
+    return results[0] if single else results
 
 
 def retrieving(

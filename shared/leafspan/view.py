@@ -6,17 +6,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Never, overload
 
-from leafspan.adding import Added, adding, deleting
-from leafspan.documents import read_documents
-from leafspan.engine import Call, Flow, arun, run
-from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.adding import Added, adding_any, deleting
+from leafspan.engine import Flow, arun, run
+from leafspan.errors import InvalidArgument
 from leafspan.filters import to_filter
 from leafspan.filters.constants import constant
-from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves
+from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves, summing_up
 from leafspan.packing import Budget
-from leafspan.progress import Progress
-from leafspan.queries import to_queries
-from leafspan.retrieval import Limits, retrieving
+from leafspan.retrieval import Limits, answering
 from leafspan.scope import Scope
 from leafspan.settings import Indexing
 from leafspan.sources import Sources
@@ -25,7 +22,7 @@ from leafspan.tree.bisecting import Bisecting
 from leafspan.tree.building import Plan, TreesBuilt, building
 from leafspan.tree.clusters import Clusterer
 from leafspan.tree.forgetting import forgetting
-from leafspan.tree.listing import counting, listing_summaries
+from leafspan.tree.listing import listing_summaries
 from leafspan.tree.rendering import summary_passage
 from leafspan.tree.summarizing import to_summarizer
 from leafspan.values import Document, Passage, Query
@@ -360,61 +357,20 @@ class View:
         return (yield from flow)
 
     def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
-        if self._indexing.splitter is None:
-            recorded = self._store.settings["splitter"]
-            raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
-        checked: Iterable[Document] = read_documents(documents)
-        total = None
-        if isinstance(documents, Sequence):
-            checked = every = yield Call(list, (checked,))
-            total = len(every)
-        progress = Progress(total, show=show)
-        try:
-            return (
-                yield from adding(
-                    self._store,
-                    self._embedder.documents,
-                    checked,
-                    indexing=self._indexing,
-                    timeout=self._timeout,
-                    progress=progress,
-                    scope=self._scope,
-                )
-            )
-        finally:
-            progress.close()
+        flow = adding_any(
+            self._store,
+            self._embedder.documents,
+            documents,
+            indexing=self._indexing,
+            timeout=self._timeout,
+            show=show,
+            scope=self._scope,
+        )
+        return (yield from flow)
 
     def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
-        if isinstance(strategy, type) or not (strategy is None or callable(getattr(strategy, "retrieve", None))):
-            raise InvalidArgument(f"strategy must be a strategy such as AutoMerging(), got {strategy!r}")
         used = DEFAULT if strategy is None else strategy
-        queries, single = to_queries(query, needed=getattr(used, "needs_query", True))
-        vectors = [each.vector for each in queries if each.vector is not None]
-        if vectors:
-            identity = yield from self._embedder.identity()
-            length = identity.dimension if identity else len(vectors[0])
-            for vector in vectors:
-                if len(vector) != length:
-                    raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
-        results = yield from retrieving(self._sources, used, queries, limits, self._scope)
-        return results[0] if single else results
+        return (yield from answering(self._sources, query, used, limits, self._scope))
 
     def _summing_up(self) -> Flow[Stats]:
-        documents = yield from listing(self._store, self._scope)
-        identity = yield from self._embedder.identity()
-        trees = yield from counting(self._store, self._sources.trees, self._scope)
-        return Stats(
-            documents=len(documents),
-            leaves=sum(document.leaves for document in documents),
-            words=sum(document.words for document in documents),
-            characters=sum(document.characters for document in documents),
-            embedder=identity.name if identity else None,
-            dimension=identity.dimension if identity else None,
-            splitter=self._store.settings["splitter"],
-            context_sentences=self._indexing.context_sentences,
-            title_weight=self._indexing.title_weight,
-            analyzer=self._store.settings["analyzer"],
-            trees=trees.trees,
-            summaries=trees.summaries,
-            layers=trees.layers,
-        )
+        return (yield from summing_up(self._sources, self._indexing, self._scope))

@@ -134,15 +134,14 @@ class Hybrid:
         pool = _Pool(_coverage(matched))
         for source, hits, weight in legs:
             shares = self._shares(hits, weight / total)
-            ranked = zip(shares, hits, strict=True)
-            parts = {place: (rank, hit[3], share) for rank, ((place, share), hit) in enumerate(ranked, 1)}
-            pool.given.append((source, parts))
+            pool.given.append((source, hits, shares, {place: at for at, (place, _) in enumerate(shares)}))
+            mixed = self.summaries or self.summary_bonus
             for place, share in shares:
-                fused = pool.summaries if is_tree(place[1]) else pool.leaves
-                before = fused.get(place)
-                fused[place] = (
-                    share if before is None else max(before, share) if self.fusion == "maximum" else before + share
-                )
+                fused = pool.summaries if mixed and is_tree(place[1]) else pool.leaves
+                if place not in fused:
+                    fused[place] = share
+                else:
+                    fused[place] = max(fused[place], share) if self.fusion == "maximum" else fused[place] + share
         return pool
 
     def _look_above(self, pools: Sequence[_Pool]) -> Asking[None]:
@@ -190,14 +189,23 @@ class Hybrid:
             # A leaf before one that was found is there, too; one behind it need not be.
             beside = (place[0], place[1], place[2] + 1)
             left -= place in leaves or beside in leaves or place in above or place in pool.summaries
-            parts = tuple(Part(source, *leg[place]) for source, leg in pool.given if place in leg)
+            parts = tuple(
+                Part(source, at[place] + 1, hits[at[place]].score, shares[at[place]][1])
+                for source, hits, shares, at in pool.given
+                if place in at
+            )
             best.append(_Scored(place, score, scores[place], bonuses.get(place, 0.0), above.get(place, 0.0), parts))
         return best
 
     def _shares(self, hits: Sequence[Hit], weight: float) -> list[tuple[Place, float]]:
         """What one leg gives, in the order of its hits: to leaves as if there were no summaries, and these beside them."""
+        plain = not (self.summaries or self.summary_bonus)
+        if plain and self.fusion == "relative score" and hits and hits[-1].score < hits[0].score:
+            # What shares_of does, of scores that need not be looked at first.
+            low, width = hits[-1].score, hits[0].score - hits[-1].score
+            return [(hit[:3], (hit[3] - low) / width * weight) for hit in hits]
         ranking = [(hit[:3], hit.score) for hit in hits]
-        if not (self.summaries or self.summary_bonus):
+        if plain:
             return shares_of(ranking, weight, self.fusion)
         leaves = [each for each in ranking if not is_tree(each[0][1])]
         others = [each for each in ranking if is_tree(each[0][1])]
@@ -225,16 +233,17 @@ def _coverage(matched: Matched | None) -> float:
 
 @dataclass(slots=True)
 class _Pool:
-    """What the legs found for one query: fused scores, what each gave (rank, score, share), and what is added from above.
+    """What the legs found for one query: fused scores, and what is added from above.
 
-    ``share``: the best leaf's BM25 score as a share of the most that one could get.
+    ``share``: the best leaf's BM25 score as a share of the most that one could get. ``given``: of each leg its name, hits,
+    what it gave to each, and where a place is among them.
     """
 
     share: float
     leaves: dict[Place, float] = field(default_factory=dict)
     summaries: dict[Place, float] = field(default_factory=dict)
     above: dict[Place, float] = field(default_factory=dict)
-    given: list[tuple[str, dict[Place, tuple[int, float, float]]]] = field(default_factory=list)
+    given: list[tuple[str, Sequence[Hit], list[tuple[Place, float]], dict[Place, int]]] = field(default_factory=list)
 
 
 class _Scored(NamedTuple):
