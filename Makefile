@@ -30,6 +30,8 @@ benchmarks: .venv/dev
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/filtered.py
+	$(BIN)/python benchmarks/tree.py --data "$(DATA)"
+	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
