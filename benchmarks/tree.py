@@ -71,7 +71,7 @@ class Nothing:
         yield from ()
         return {}
 
-    def put(self, texts: Mapping[str, str]) -> Flow[None]:
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
         """See Kept."""
         yield from ()
 
@@ -98,7 +98,7 @@ def twigs_of(index: Index, count: int) -> list[Twig]:
 
 def grow(twigs: Sequence[Twig], clusterer: Clusterer) -> float:
     """The seconds that one tree takes to grow."""
-    sapling = Sapling("d", list(twigs), lambda place, _: leaf_id("d", "t0", place))
+    sapling = Sapling("d", "d", list(twigs), lambda place, *_: leaf_id("d", "t0", place))
     flow = growing(
         [sapling],
         clusterer=clusterer,
