@@ -158,8 +158,10 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
     print(f"  a query {mine * 1000:.2f} ms, bm25s {bm25s_ * 1000:.2f} ms, with texts from Chroma {whole * 1000:.2f} ms")
     yield "a query, terms to hits, beside bm25s", mine / bm25s_, "<=", 2.0
     okapi = BM25Okapi(terms)
+    # Each by itself: bm25s beside it would empty the processor's caches for one of the two only.
+    alone = median(ours, len(queries))
     slow = median(lambda i: okapi.get_top_n(asked[i], range(len(terms)), CANDIDATES), 5)
-    yield "a query, times faster than rank-bm25", slow / mine, ">=", 50.0
+    yield "a query, times faster than rank-bm25", slow / alone, ">=", 50.0
 
 
 def hybrid_beside_its_legs(index: Index, queries: Sequence[str]) -> Iterator[Row]:

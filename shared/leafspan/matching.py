@@ -63,7 +63,7 @@ class WordSearch:
         for terms in to_terms(self._analyzer, request.texts):
             scores = corpus.score(terms, settings=request.settings or self._settings, counting=counting)
             if wanted is not None:
-                scores = replace(scores, present=scores.present & wanted)
+                scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
             found.append(Matched([self._hit(mirrored, view, row, float(scores.scores[row])) for row in rows], scores.ideal))
         return found

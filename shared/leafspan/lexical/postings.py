@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_REMEMBERED = 10_000  # terms
 _LEAF = 32  # bits of a leaf's number, below its term's in one number for both
 
 
@@ -87,6 +88,7 @@ class Postings:
         self._word_ends = arrays["word_ends"].data
         self._row_ends = arrays["row_ends"].data
         self.terms = len(self._word_ends) - 1
+        self._places: dict[str, int | None] = {}
 
     def word(self, place: int) -> bytes:
         """The term at a place of the vocabulary."""
@@ -94,12 +96,23 @@ class Postings:
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
         """The leaves that have a term, in ascending order, and how often each has it; None where no leaf has."""
-        word = encode(term)
-        place = bisect_left(range(self.terms), word, key=self.word)
-        if place == self.terms or self.word(place) != word:
+        if (place := self._place(term)) is None:
             return None
         leaves = slice(self._row_ends[place], self._row_ends[place + 1])
         return self.rows[leaves], self.counts[leaves]
+
+    def _place(self, term: str) -> int | None:
+        """Where the vocabulary has a term; questions share their words, so what was found is remembered for a while."""
+        try:
+            return self._places[term]
+        except KeyError:
+            word = encode(term)
+            at = bisect_left(range(self.terms), word, key=self.word)
+            place = at if at < self.terms and self.word(at) == word else None
+        if len(self._places) >= _REMEMBERED:
+            self._places.clear()
+        self._places[term] = place
+        return place
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """How many leaves have each term; with a mask, how many of those that it marks."""

@@ -58,7 +58,7 @@ class RankBM25:
         library = self._library(settings, counted, keep=counting is None)
         with np.errstate(invalid="ignore"):  # it divides 0 by 0 for an empty leaf where b is 1
             scores[counted] = library.get_scores(list(terms))
-        return replace(ours, scores=np.where(ours.present, scores, 0))
+        return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
 
     def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         """Which leaves count."""

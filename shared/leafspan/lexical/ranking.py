@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
@@ -26,7 +28,8 @@ class Scores:
     """The scores of one query, one a leaf; ``ideal`` is the most that a leaf could have.
 
     ``present`` marks the leaves that count and have one of the query's terms at least; a score may be 0 or less for one
-    of them (in okapi), and above 0 for others (in bm25+). Leaves that do not count have 0.
+    of them (in okapi), and above 0 for others (in bm25+). Leaves that do not count have 0. ``marked``: the same, None where
+    all of them, and no others, have a score above 0.
 
     ``ideal`` adds up, over the query's terms, the idf times the bound of ``BM25Settings.most``: no leaf exceeds it, and one
     that has each term very often comes close. A term that no leaf has counts in it as the rarest there could be, so that
@@ -34,8 +37,13 @@ class Scores:
     """
 
     scores: NDArray[np.float64]
-    present: Mask
+    marked: Mask | None
     ideal: float
+
+    @property
+    def present(self) -> Mask:
+        """Which leaves have a term of the query."""
+        return self.scores > 0 if self.marked is None else self.marked
 
 
 class Corpus:
@@ -77,7 +85,8 @@ class Corpus:
         found = [self._find(term, times, counted, settings) for term, times in Counter(terms).items()]
         known = [term for term in found if term.frequency]
         scores = np.zeros(self.leaves)
-        present = np.zeros(self.leaves, dtype=np.bool_)
+        positive = settings.absent == 0 and all(term.weight > 0 for term in known)
+        present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
         if absent := settings.absent * sum(term.weight for term in known):
             for part, mask in zip(self._parts, counted.masks, strict=True):
                 scores[part.place][slice(None) if mask is None else mask] = absent
@@ -86,7 +95,8 @@ class Corpus:
                 weights = settings.tf(counts, self._norms_of(part, rows, counted, settings))
                 weights *= term.weight
                 scores[part.place][rows] += weights
-                present[part.place][rows] = True
+                if present is not None:
+                    present[part.place][rows] = True
         return Scores(scores, present, sum(max(term.weight, 0.0) * term.most for term in found))
 
     def _find(self, term: str, times: int, counted: _Counted, settings: BM25Settings) -> _Term:
@@ -164,15 +174,21 @@ def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
 
     if count <= 0:
         return []
-    found = np.where(scores.present, scores.scores, -np.inf)
-    rows = np.flatnonzero(scores.present & (found >= _reached(found, count)))
+    found = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
+    reached = _reached(found, count)
+    rows = np.flatnonzero(found >= reached if reached > 0 else scores.present & (found >= reached))
     tied: list[int] = []
     if len(rows) > count:
         last = np.partition(found[rows], len(rows) - count)[len(rows) - count]
         tied = rows[found[rows] == last].tolist()
         rows = rows[found[rows] > last]
-    above = sorted(rows.tolist(), key=lambda row: (-found[row], order(row)))
-    return above + nsmallest(count - len(above), tied, key=order)
+    rows = rows[np.argsort(-found[rows], kind="stable")]
+    above: list[int] = []
+    # The key is asked for only where scores are equal, which is seldom.
+    for _, same in groupby(zip(found[rows].tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
+        equal = [row for _, row in same]
+        above += equal if len(equal) == 1 else sorted(equal, key=order)
+    return above + (nsmallest(count - len(above), tied, key=order) if len(tied) > 1 else tied)
 
 
 def _reached(found: NDArray[np.float64], count: int) -> float:
