@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import leafspan
-from leafspan import Document, Index
+from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 HOSTS = {"[langchain]": ("langchain_ext", "langchain_core"), "[llamaindex]": ("llamaindex_ext", "llama_index")}
@@ -33,6 +33,8 @@ def main(extra: str) -> None:
         question = EXAMPLE_QUESTIONS[0]
         expected = [passage.id for passage in index.retrieve(question, k=3)]
         assert expected
+        index.build_tree(summarizer=lambda texts: texts[0][:200])
+        assert any(passage.layer for passage in index.retrieve(question, Tree(base=Vector()), k=24))
         if extra == "[langchain]":
             from langchain_ext import RelevantSegmentsRetriever
 
