@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, TypedDict
+
+from leafspan.identity import identity_of
 
 
 class Generating(TypedDict, total=False):
@@ -81,14 +85,23 @@ def text_of(answer: Any) -> str:
 
 
 def model_name(thing: Any) -> str:
-    """A name that is the same in another process: of a function with its module, of a model its kind with its label."""
-    function = getattr(thing, "func", thing)  # of functools.partial
-    if qualname := getattr(function, "__qualname__", None):
-        return f"{getattr(function, '__module__', None)}.{qualname}"
+    """A name that is the same in another process: of a function what it is known by, of a model its kind with its label.
+
+    What LangChain wraps around a model (retries, bound options) has the model's name; of a chain all parts count.
+    """
+    if isinstance(thing, FunctionType | MethodType | partial):
+        return identity_of(thing)
+    if (bound := getattr(thing, "bound", None)) is not None:
+        return model_name(bound)
+    if isinstance(steps := getattr(thing, "steps", None), list):
+        return " | ".join(map(model_name, steps))
     labels = (getattr(thing, key, None) for key in ("model_name", "model", "model_id"))
     label = next((label for label in labels if isinstance(label, str)), None)
     kind = type(thing).__qualname__
-    return f"{kind}({label})" if label else kind
+    if label:
+        return f"{kind}({label})"
+    # A model has settings and state, of which a digest would be another at every turn.
+    return kind if _has(thing, "invoke") or _has(thing, "complete") else identity_of(thing)
 
 
 def _has(thing: object, *methods: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +11,12 @@ from functools import partial
 from leafspan.adding import recover
 from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch, InvalidArgument, LeafspanError
+from leafspan.identity import identity_of
 from leafspan.progress import Progress
 from leafspan.reading import reading
 from leafspan.scope import Scope
 from leafspan.store import Catalogue, Coming, Reader, Row, Store
-from leafspan.strategies.strategy import whole
+from leafspan.strategies.strategy import flag, whole
 from leafspan.tree.clusters import Clusterer
 from leafspan.tree.forgetting import clearing_up, deleting_trees
 from leafspan.tree.growing import Sapling, Tally, Twig, growing
@@ -29,7 +29,6 @@ from leafspan.tree.summarizing import Embed, Summarizer
 from leafspan.tree.trees import Trees
 
 _GROUP = 10_000  # leaves whose trees are grown at a time
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         whole("max_layers", self.max_layers, 1)
+        flag("across", self.across)
         if not callable(self.clusterer) or isinstance(self.clusterer, type):
             raise InvalidArgument(f"clusterer must be one such as Bisecting(), or a function, got {self.clusterer!r}")
         if self.partition_by is not None and (not isinstance(self.partition_by, str) or not self.partition_by):
@@ -94,7 +94,7 @@ class Plan:
     @property
     def identity(self) -> str:
         """What a tree depends on besides its document."""
-        clusterer = _ADDRESS.sub("", repr(self.clusterer))  # the same in every process
+        clusterer = identity_of(self.clusterer)
         return json.dumps([self.summarizer.identity, self.summarizer.max_input_words, clusterer, self.max_layers])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from leafspan.errors import InvalidArgument
 
@@ -12,10 +12,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Clusterer: TypeAlias = "Callable[[NDArray[np.float32], Sequence[int], int], Sequence[Sequence[int]]]"
-"""Groups what is alike: called with vectors of shape (n, d), n sizes in words, and the most words of a cluster (>= 1).
-Gives clusters as lists of places, which are rows of the vectors; these have length 1, or 0 where a text has no direction.
-A place may be in several clusters, and must be in one. Only a cluster of one may be over the limit."""
+
+class Clusterer(Protocol):
+    """Groups what is alike; a function of these three arguments is one."""
+
+    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_words: int, /) -> Sequence[Sequence[int]]:
+        """Clusters as lists of places, which are rows of ``vectors``.
+
+        ``vectors``: shape (n, d), each of length 1, or 0 where a text has no direction. ``sizes``: n lengths in words.
+        ``max_words``: the most words of a cluster, >= 1; only a cluster of one may be over it. A place may be in several
+        clusters, and must be in one; a cluster of one waits for the next layer.
+        """
+        ...
 
 
 def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_words: int) -> list[list[int]]:

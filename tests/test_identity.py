@@ -1,0 +1,112 @@
+"""What functions and objects are known by: what they hold counts, where they lie in memory does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from leafspan import Bisecting
+from leafspan.identity import identity_of
+from leafspan.language_model import model_name
+
+
+def make(name):
+    return lambda texts: f"{name}: {texts[0]}"
+
+
+def summarize(texts, *, model="small"):
+    """Says something."""
+    return f"{model} {texts}"
+
+
+class Model:
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, texts):
+        return self.name
+
+    def summarize(self, texts):
+        return self.name
+
+
+DIFFERENT = [
+    (make("one"), make("other")),
+    (lambda texts: "one", lambda texts: "other"),
+    (partial(summarize, model="one"), partial(summarize, model="other")),
+    (Model("one"), Model("other")),
+    (Model("one").summarize, Model("other").summarize),
+    (Model("one").summarize, Model("one").__call__),
+    (partial(Model("one").summarize), partial(Model("other").summarize)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_what_holds_something_else_is_known_by_another_name(one, other):
+    assert identity_of(one) == identity_of(one) != identity_of(other)
+    assert model_name(one) == model_name(one) != model_name(other)
+    assert " at 0x" not in identity_of(one) + identity_of(other)
+
+
+def test_what_is_made_again_of_the_same_is_known_by_the_same():
+    assert identity_of(make("one")) == identity_of(make("one"))
+    assert identity_of(Model("one")) == identity_of(Model("one"))
+    assert identity_of(summarize).startswith("tests.test_identity.summarize#")
+
+
+def test_another_process_knows_it_by_the_same():
+    program = "from tests.test_identity import *; print(identity_of(make('one')), identity_of(summarize))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [identity_of(make("one")), identity_of(summarize)]
+
+
+def test_what_holds_itself_comes_to_an_end():
+    def endless(texts):
+        return endless(texts)
+
+    assert "endless#" in identity_of(endless)
+
+
+def test_what_it_holds_cannot_be_read():
+    secret = "sk-123"
+    for thing in (make(secret), partial(summarize, model=secret), Model(secret), Model(secret).summarize):
+        assert secret not in identity_of(thing)
+        assert secret not in model_name(thing)
+
+
+def test_what_is_counted_in_it_does_not_make_it_another():
+    model, asked = Model("one"), []
+
+    def counting(texts):
+        asked.append(texts)
+        return model(texts)
+
+    before = identity_of(model), identity_of(counting)
+    model.calls = 7
+    counting(["a text"])
+    assert (identity_of(model), identity_of(counting)) == before
+
+
+def test_a_frozen_dataclass_is_known_by_its_options():
+    assert identity_of(Bisecting(size=3)) == identity_of(Bisecting(size=3)) != identity_of(Bisecting(size=4))
+
+
+def test_a_wrapper_and_a_chain_of_langchain_s_have_the_names_of_their_models():
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+    from langchain_core.prompts import ChatPromptTemplate
+
+    class Named(FakeListChatModel):
+        model_name: str
+
+    one, other = (Named(responses=["yes"], model_name=name) for name in ("one", "other"))
+    assert (
+        model_name(one.with_retry())
+        == model_name(one)
+        == "test_a_wrapper_and_a_chain_of_langchain_s_have_the_names_of_their_models.<locals>.Named(one)"
+    )
+    assert model_name(ChatPromptTemplate.from_template("{text}") | one) != model_name(
+        ChatPromptTemplate.from_template("{text}") | other
+    )
