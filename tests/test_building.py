@@ -891,3 +891,9 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
     assert {each.document_id for each in index.doctor()} == {"a", "gone"}
     same_records(records(index), before)
     assert index.doctor() == []
+
+
+@pytest.mark.parametrize("name", ["dry_run", "across"])
+def test_what_is_yes_or_no_must_be_said_so(index, name):
+    with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
+        index.build_tree(**{name: "no"})

@@ -18,6 +18,7 @@ from leafspan.scope import Scope
 from leafspan.settings import Indexing
 from leafspan.sources import Sources
 from leafspan.strategies import DEFAULT, Strategy
+from leafspan.strategies.strategy import flag
 from leafspan.tree.bisecting import Bisecting
 from leafspan.tree.building import Plan, TreesBuilt, building
 from leafspan.tree.clusters import Clusterer
@@ -341,6 +342,7 @@ class View:
         dry_run: bool,
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
+        flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
         made = to_summarizer(summarizer)
         plan = Plan(clusterer or Bisecting(), made, summarizer is not None, max_layers, across, partition_by)
         flow = building(
