@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from string import Formatter
 
-from leafspan.errors import InvalidArgument
+from leafspan.prompts import check_template
 
 DEFAULT_PROMPT = """\
 Write {count} other phrasings of the question below. They are used to search documents that may answer it in other words.
@@ -15,7 +14,6 @@ Keep its meaning, its language, its names and its numbers; vary the rest. Write 
 Question: {question}
 """
 
-_FIELDS = {"question", "count"}
 # "1.", "2)", "(3)", "-", "*" or a bullet; but not the start of "1.5 million", "1984." or "-40 degrees".
 _MARK = re.compile(r"(?:\(?\d{1,2}[.)](?!\d)|[-–*•](?![\d*]))\s*")
 _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"), ("«", "»"), ("`", "`"), ("**", "**")]
@@ -27,17 +25,7 @@ def check_prompt(prompt: object) -> None:
     Raises:
         InvalidArgument: if it is not; braces of its own must be doubled.
     """
-    rule = "prompt must be a text with {question} and {count}, and no other fields (braces of its own doubled)"
-    try:
-        if (
-            isinstance(prompt, str)
-            and {field for _, field, _, _ in Formatter().parse(prompt) if field is not None} == _FIELDS
-        ):
-            fill(prompt, "a question", 1)
-            return
-    except ValueError as error:
-        raise InvalidArgument(f"{rule}, got {prompt!r}: {error}") from None
-    raise InvalidArgument(f"{rule}, got {prompt!r}")
+    check_template(prompt, {"question": "a question", "count": 1})
 
 
 def fill(prompt: str, question: str, count: int) -> str:

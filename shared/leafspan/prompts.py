@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from string import Formatter
 
 from leafspan.errors import InvalidArgument
 
 
-def check_template(prompt: object, fields: Sequence[str]) -> None:
-    """See that a prompt is a template with all of these fields, which can be filled with texts.
+def check_template(prompt: object, fields: Mapping[str, object]) -> None:
+    """See that a prompt is a template with all of these fields, which can be filled with values like those given.
 
     Raises:
         InvalidArgument: if it is not, or has other fields; braces of its own must be doubled.
@@ -21,7 +21,7 @@ def check_template(prompt: object, fields: Sequence[str]) -> None:
     try:
         found = {field for _, field, _, _ in Formatter().parse(prompt) if field is not None}
         if found == set(fields):
-            prompt.format(**dict.fromkeys(fields, "text"))
+            prompt.format(**fields)
             return
     except ValueError as error:
         raise InvalidArgument(f"{rule}, got {prompt!r}: {error}") from None

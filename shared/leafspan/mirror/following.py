@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +15,7 @@ from leafspan.mirror.mirrored import Held, Mirrored
 from leafspan.mirror.segment import Segment
 from leafspan.mirror.shelf import Shelf
 from leafspan.progress import Progress
-from leafspan.store import Catalogue, Gone, Reader, Row
+from leafspan.store import Catalogue, Gone, Reader, Row, grouped
 from leafspan.values import leaf_id
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Mirror:
             leaves, show=None if leaves >= _WORTH_SHOWING else False, what=self._recipe.task, unit=" leaves"
         )
         splits = 0
-        groups = list(_groups(missing))[::-1]
+        groups = list(grouped(missing, _GROUP))[::-1]
         try:
             while groups:
                 rows = groups.pop()
@@ -200,17 +200,3 @@ def _to_merge(live: Sequence[int], held: Sequence[Held]) -> list[int]:
             chosen.append(place)
             size += live[place]
     return sorted(chosen)
-
-
-def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """The documents in groups of about so many leaves."""
-    group: list[Row] = []
-    size = 0
-    for row in rows:
-        group.append(row)
-        size += row.leaves
-        if size >= _GROUP:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

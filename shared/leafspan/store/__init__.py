@@ -2,7 +2,7 @@
 
 from leafspan.store.catalogue import Catalogue, Selection, Viewpoint, shown_rows
 from leafspan.store.connecting import open_store
-from leafspan.store.manifest import Row
+from leafspan.store.manifest import Row, grouped
 from leafspan.store.reading import Gone, Reader, StoredLeaf
 from leafspan.store.store import Store
 from leafspan.store.writing import Coming, Writer
@@ -18,6 +18,7 @@ __all__ = [
     "StoredLeaf",
     "Viewpoint",
     "Writer",
+    "grouped",
     "open_store",
     "shown_rows",
 ]

@@ -12,6 +12,7 @@ MOST_RESULTS = 10_000
 """The most results asked of one query: Chroma fails somewhere above thirty thousand."""
 
 _MOST_RECORDS = 30_000  # of one query: for more than 32,766 it fails, however many vectors they are the nearest of
+_VALUES = 500  # looked for at a time
 _PAGE = 5_000  # a get of as many fails too
 
 
@@ -66,6 +67,14 @@ class Collection:
         # Further pages would leave records out where others were deleted in the meantime; all ids come at once.
         answer = yield self._call("get", {"include": []})
         return (yield from self.get(answer["ids"], include)) if include else _records(answer, include)
+
+    def find(self, key: str, values: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records, nothing of them included, whose metadata has one of these values under the key."""
+        records: dict[str, dict[str, Any]] = {}
+        for batch in _batches(list(values), _VALUES):
+            answer = yield self._call("get", {"where": {key: {"$in": batch}}, "include": []})
+            records.update(_records(answer, []))
+        return records
 
     def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
         """Add records; those of ids that are there already stay as they are."""

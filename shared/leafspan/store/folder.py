@@ -119,9 +119,7 @@ class Folder:
 
     def try_writing(self, lock: FileLock) -> bool:
         """Hold the lock, with everything that others wrote in sight; False where another writer has it."""
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
+        if not take(lock):
             return False
         with self._mutex:
             if self.changes.writing:
@@ -160,6 +158,15 @@ class Folder:
             settings = Settings(anonymized_telemetry=False)
             client = chromadb.PersistentClient(spelling, settings=settings, **self._database)
         return Opened(client, self._files, owned=True)
+
+
+def take(lock: FileLock) -> bool:
+    """Hold the lock; False where another has it."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
 
 
 def folder_at(path: Path, client: Any = None) -> Folder:

@@ -8,14 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store.catalogue import Catalogue, Viewpoint
 from leafspan.store.collection import Collection
-from leafspan.store.folder import Folder, Opened
+from leafspan.store.folder import Folder, Opened, take
 from leafspan.store.manifest import unpack_rows
 from leafspan.store.naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store.reading import Reader
@@ -135,7 +133,7 @@ class FolderStore:
             # Only the lock: readers look for no texts, and what a killed writer has left half written is still so.
             lock = folder.writer_lock()
             try:
-                yield from waiting(partial(_taken, lock), timeout, repr(str(folder.path)))
+                yield from waiting(partial(take, lock), timeout, repr(str(folder.path)))
                 opened = folder.opened()
                 if self._texts_name not in opened.collections:
                     yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
@@ -166,14 +164,6 @@ class FolderStore:
 
 # Nothing is near to a text: its vector need never be written to a file, which two processes would do in place.
 _TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
-
-
-def _taken(lock: FileLock) -> bool:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    return True
 
 
 def _find(opened: Opened, name: str) -> Collection | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,20 @@ class Row:
 
 
 _STORED = ("hash", "version", "leaves", "litter", "title", "metadata", "sections", "characters", "words", "more")
+
+
+def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
+    """The documents in groups of about so many leaves, in their order."""
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += row.leaves
+        if size >= leaves:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def columns(rows: Sequence[Row]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from collections.abc import Collection as Collected
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from leafspan.store.collection import Collection
 Records = dict[str, dict[str, Any]]
 
 _OWNER = "of"
-_OWNERS = 500  # looked for at a time
 
 
 class Lent(NamedTuple):
@@ -48,7 +47,7 @@ class Texts:
 
     def of(self, owners: Collected[str]) -> Flow[set[str]]:
         """The keys of what is kept for these owners."""
-        return set((yield from self._read(lambda collection: _of(collection, list(owners)))))
+        return set((yield from self._read(lambda collection: collection.find(_OWNER, list(owners)))))
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
         """Keep a text; it is there when this is done, whatever happens next."""
@@ -77,12 +76,3 @@ class Texts:
             yield from write(lent.collection)
         finally:
             lent.give_back()
-
-
-def _of(collection: Collection, owners: Sequence[str]) -> Flow[Records]:
-    found: Records = {}
-    for start in range(0, len(owners), _OWNERS):
-        where = {_OWNER: {"$in": owners[start : start + _OWNERS]}}
-        answer = yield collection._call("get", {"where": where, "include": []})
-        found.update((id_, {}) for id_ in answer["ids"])
-    return found

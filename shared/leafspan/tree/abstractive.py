@@ -83,7 +83,7 @@ class Abstractive:
             raise InvalidArgument(f"name must be a text, got {self.name!r}")
         object.__setattr__(self, "name", self.name or model_name(self.generate or self.agenerate))
         if self.prompt is not None:
-            check_template(self.prompt, ("texts", "max_words"))
+            check_template(self.prompt, {"texts": "a text", "max_words": self.max_words})
         for field, least in {"max_words": 1, "max_input_words": 1, "concurrency": 1, "retries": 0}.items():
             whole(field, getattr(self, field), least)
         if not is_number(self.wait) or self.wait < 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,7 +15,7 @@ from leafspan.identity import identity_of
 from leafspan.progress import Progress
 from leafspan.reading import reading
 from leafspan.scope import Scope
-from leafspan.store import Catalogue, Coming, Reader, Row, Store
+from leafspan.store import Catalogue, Coming, Reader, Row, Store, grouped
 from leafspan.strategies.strategy import flag, whole
 from leafspan.tree.clusters import Clusterer
 from leafspan.tree.forgetting import clearing_up, deleting_trees
@@ -232,7 +232,8 @@ class _Work:
 
     def _build(self, todo: Sequence[str], progress: Progress) -> Flow[None]:
         """The trees of these documents, written group by group."""
-        for group in _groups(todo, self.documents.rows):
+        for rows in grouped([self.documents.rows[shown] for shown in todo], _GROUP):
+            group = [row.document_id for row in rows]
             planted = yield from reading(self.store, partial(self._plant, group=group), self.scope)
             yield from self.grow([sapling for _, sapling in planted], progress, self.tally)
             coming = []
@@ -339,17 +340,3 @@ class _Work:
         finally:
             writer.stop()
         self.there.update((each.row.document_id, each.row) for each in coming)
-
-
-def _groups(ids: Sequence[str], rows: Mapping[str, Row]) -> Iterator[list[str]]:
-    """Documents of about so many leaves together."""
-    group: list[str] = []
-    size = 0
-    for id_ in ids:
-        group.append(id_)
-        size += rows[id_].leaves
-        if size >= _GROUP:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

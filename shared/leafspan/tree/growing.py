@@ -172,8 +172,9 @@ def _summaries(
     jobs: Sequence[_Job], summarizer: Summarizer, embed: Embed, kept: Kept, tally: Tally, progress: Progress
 ) -> Flow[dict[str, str]]:
     """The summaries by key: those made before, and new ones, each of which is kept as soon as it is there."""
-    first = {job.key: job for job in reversed(jobs)}
-    first = {job.key: first[job.key] for job in jobs}  # in order, the first of equal ones
+    first: dict[str, _Job] = {}  # of equal ones
+    for job in jobs:
+        first.setdefault(job.key, job)
     done = yield from kept.get(list(first))
     tally.reused += len(done)
     progress.advance(sum(_leaves(job) for job in jobs if job.key in done))
