@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import random
 import re
 import shutil
 import sys
@@ -87,8 +86,7 @@ def twigs_of(index: Index, count: int) -> list[Twig]:
     noise = np.random.default_rng(5)
     found = []
     for n, leaf in zip(range(count), itertools.cycle(leaves), strict=False):
-        id_ = leaf.id.rsplit("-", 1)[0] if "-" in leaf.id.rsplit("#", 1)[1] else leaf.id
-        vector = np.asarray(vectors[id_], dtype=np.float32)
+        vector = np.asarray(vectors[leaf.id], dtype=np.float32)
         if n >= len(leaves):
             vector = vector + noise.standard_normal(len(vector)).astype(np.float32) * 0.02
         cover = Covered("d", "0", n, n, n, n + 1)
@@ -217,7 +215,6 @@ def corpus(folder: Path, data: Path | None) -> Index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
         return index
     sentences = make_sentences()
-    random.seed(1)
     made = Document("made", " ".join(itertools.islice(sentences, 3_000)))
     index.add([*example_documents(), made], progress=False)
     return index

@@ -105,23 +105,24 @@ class Tree:
 
     def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
         """See Strategy."""
+        vectors: Any = None
         if self.mode == "traversal" or self.expand:
             vectors = yield from query_vectors(queries, self._instruction)
             # So that none is embedded once more by the base.
             queries = [replace(query, vector=tuple(v.tolist())) for query, v in zip(queries, vectors, strict=True)]
         if self.mode == "traversal":
-            rows = yield from self._traverse(queries, reach)
-            return (yield from self._finished(queries, rows, reach))
+            rows = yield from self._traverse(vectors, reach)
+            return (yield from self._finished(vectors, rows, reach))
         most = reach.candidates if self.top_k is None else self.top_k
         # Few repeat others: mostly it is enough to load twice as many as are wanted.
         few = most if reach.k is None else min(2 * reach.k, most)
         rows = yield from self._collapse(queries, reach, few)
-        found = yield from self._finished(queries, rows, reach)
+        found = yield from self._finished(vectors, rows, reach)
         if few < most and any(
             len(row) == few and len(kept) < (reach.k or 0) for row, kept in zip(rows, found, strict=True)
         ):
             rows = yield from self._collapse(queries, reach, most)
-            found = yield from self._finished(queries, rows, reach)
+            found = yield from self._finished(vectors, rows, reach)
         return found
 
     def _collapse(self, queries: Sequence[Query], reach: Reach, count: int) -> Asking[list[list[Found]]]:
@@ -131,23 +132,22 @@ class Tree:
         rows = yield from base.retrieve(queries, replace(reach, k=count, candidates=max(reach.candidates, count)))
         return [[each for each in row if self.threshold is None or each.score > self.threshold][:count] for row in rows]
 
-    def _finished(self, queries: Sequence[Query], rows: Sequence[list[Found]], reach: Reach) -> Asking[list[list[Found]]]:
+    def _finished(self, vectors: Any, rows: Sequence[list[Found]], reach: Reach) -> Asking[list[list[Found]]]:
         """What was chosen, without what it repeats."""
         if self.expand:
-            return (yield from self._expand(queries, rows, reach.k))
+            return (yield from self._expand(vectors, rows, reach.k))
         if self.overlap:
             return list(rows)
         return [without_repeats(row, results=reach.k, words=reach.words) for row in rows]
 
-    def _traverse(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+    def _traverse(self, vectors: Any, reach: Reach) -> Asking[list[list[Found]]]:
         """Layer by layer: of the children of what was chosen, and of the roots at this height, the most similar ones."""
-        vectors = yield from query_vectors(queries, "")
         roots: Sequence[Root] = yield Roots(reach.where, self.start_layer)
         by_layer: dict[int, list[str]] = {}
         for root in roots:
             by_layer.setdefault(root.layer, []).append(root.id)
-        rows: list[dict[str, Found]] = [{} for _ in queries]
-        below: list[list[str]] = [[] for _ in queries]
+        rows: list[dict[str, Found]] = [{} for _ in vectors]
+        below: list[list[str]] = [[] for _ in vectors]
         for layer in range(max(by_layer, default=0), self.end_layer - 1, -1):
             pools = [[*by_layer.get(layer, []), *children] for children in below]
             chosen = yield from self._choose(vectors, pools, rows)
@@ -179,14 +179,11 @@ class Tree:
             found.append(_best(fresh, cosines[row, [place[id_] for id_ in fresh]], limit, self.threshold))
         return found
 
-    def _expand(
-        self, queries: Sequence[Query], rows: Sequence[Sequence[Found]], most: int | None
-    ) -> Asking[list[list[Found]]]:
+    def _expand(self, vectors: Any, rows: Sequence[Sequence[Found]], most: int | None) -> Asking[list[list[Found]]]:
         """Each summary replaced by the best of its leaves that have not come yet; the first ``most`` of each row."""
         summaries = {each.span.id: each.summary for row in rows for each in row if each.summary}
         covered = {id_: leaf_ids(summary.covers) for id_, summary in summaries.items()}
         ids = tuple({leaf: None for leaves in covered.values() for leaf in leaves})
-        vectors = yield from query_vectors(queries, "")
         cosines: Any = (yield Compare(vectors, ids)) if ids else None
         place = {id_: column for column, id_ in enumerate(ids)}
         count = 3 if self.expand is True else int(self.expand)
