@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leafspan.checked_embedder import CheckedEmbedder
+from leafspan.derived import derived
 from leafspan.engine import Flow
 from leafspan.matching import WordSearch
 from leafspan.mirror import Mirror
-from leafspan.mirror.vector_copy import VectorCopy
 from leafspan.settings import Indexing
 from leafspan.store import Store
 from leafspan.tree.trees import Trees
@@ -30,9 +30,7 @@ class Sources:
         cls, store: Store, embedder: CheckedEmbedder, indexing: Indexing, open_trees: Callable[[bool], Flow[Store]]
     ) -> Sources:
         """The sources of an index; ``open_trees`` opens the store of its trees, and makes it if it is told to."""
-        folder = store.cache_folder
-        words = WordSearch(folder, indexing.analyzer, indexing.bm25)
-        copy = Mirror(folder, VectorCopy()) if store.embedded else None
+        words, copy = derived(store, indexing)
         return cls(store, embedder, words, copy, Trees(open_trees, indexing))
 
     def close(self) -> None:

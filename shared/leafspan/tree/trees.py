@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from leafspan.derived import derived
 from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch, IndexNotFound
 from leafspan.matching import WordSearch
 from leafspan.mirror import Mirror
-from leafspan.mirror.vector_copy import VectorCopy
 from leafspan.settings import TREE_SETTINGS, Indexing
 from leafspan.store import Store
 
@@ -56,7 +56,5 @@ class Trees:
         store = yield from self._open_store(create)
         if store.settings != TREE_SETTINGS:
             raise IndexMismatch("there is another index where this one has its trees; choose another name for one of them")
-        words = WordSearch(store.cache_folder, self._indexing.analyzer, self._indexing.bm25)
-        copy = Mirror(store.cache_folder, VectorCopy()) if store.embedded else None
-        self._opened = TreeSources(store, words, copy)
+        self._opened = TreeSources(store, *derived(store, self._indexing))
         return self._opened
