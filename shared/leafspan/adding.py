@@ -12,6 +12,7 @@ from typing import Any
 
 from leafspan.blending import blend
 from leafspan.documents import read_documents
+from leafspan.embedding import embedding
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, InvalidArgument, InvalidDocument, Overtaken, WriterBusy
 from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
@@ -25,7 +26,6 @@ from leafspan.structure import STRUCTURE_KEY, pack
 from leafspan.values import Document, Leaf
 
 _LOOK = 256  # documents looked up in the manifest at a time
-_EMBED = 512  # texts given to the embedder at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +230,7 @@ def _embed(embed: Embed, group: Sequence[Prepared], title_weight: float, progres
     texts = [text for prepared in group for text in prepared.texts]
     heads = [head for prepared in group for head in prepared.heads]
     places = {head: place for place, head in enumerate(dict.fromkeys(filter(None, heads)))} if title_weight else {}
-    vectors: list[Any] = []
-    for piece in _pieces([*texts, *places], _EMBED):
-        vectors.extend((yield from embed(piece)))
-        progress.embedded(len(piece))
+    vectors = yield from embedding(embed, [*texts, *places], progress.embedded)
     if not texts:
         return [[] for _ in group]
     rows = [*map(places.get, heads)]
@@ -282,8 +279,3 @@ def _coming(prepared: Prepared, vectors: Any) -> Coming:
 def _next(documents: Iterator[Document]) -> list[Document]:
     """Some more documents, which may be files yet to be read."""
     return list(islice(documents, _LOOK))
-
-
-def _pieces(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), size):
-        yield texts[start : start + size]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from leafspan.engine import Call
+from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROBE = "The quick brown fox jumps over the lazy dog."
 SAME = 0.999
+_AT_A_TIME = 512  # texts given to the embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,18 @@ def to_embedder(thing: object) -> Embedder:
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, or a function "
         f"from texts to vectors, got {type(thing).__name__}"
     )
+
+
+def embedding(
+    embed: Callable[[Sequence[str]], Flow[Any]], texts: Sequence[str], told: Callable[[int], None] = lambda _: None
+) -> Flow[list[Any]]:
+    """A vector for each text, embedded some hundred at a time; ``told`` hears of how many more are done."""
+    vectors: list[Any] = []
+    for start in range(0, len(texts), _AT_A_TIME):
+        some = texts[start : start + _AT_A_TIME]
+        vectors.extend((yield from embed(some)))
+        told(len(some))
+    return vectors
 
 
 def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None = None) -> Vectors:

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.blending import blend
+from leafspan.embedding import embedding
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 from leafspan.progress import Progress
@@ -23,8 +24,6 @@ from leafspan.words import count_words
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_EMBED = 512  # texts given to the embedder at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +209,7 @@ def _vectors(jobs: Sequence[_Job], texts: Mapping[str, str], embed: Embed | None
         return (yield Call(_means, (jobs,)))
     summaries = list(dict.fromkeys(texts[job.key] for job in jobs))
     titles = list(dict.fromkeys(job.sapling.title for job in jobs if job.sapling.title)) if title_weight else []
-    wanted = [*summaries, *titles]
-    vectors: list[Any] = []
-    for start in range(0, len(wanted), _EMBED):
-        vectors.extend((yield from embed(wanted[start : start + _EMBED])))
+    vectors = yield from embedding(embed, [*summaries, *titles])
     place = {text: row for row, text in enumerate(summaries)}
     heads = {title: row for row, title in enumerate(titles)}
     rows = [vectors[place[texts[job.key]]] for job in jobs]
