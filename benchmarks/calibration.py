@@ -8,7 +8,7 @@ overlaps an answer, so no leaf is for a foreign question. The questions are not 
 squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
 
 Printed, as Markdown: how well leaves and questions are told apart, how far probabilities are off, and what thresholds do.
-``--fit`` fits the numbers of ``leafspan.calibration`` by maximum likelihood instead, and prints them beside those in use:
+``--fit`` fits the numbers of ``leafspan.scoring._calibration`` by maximum likelihood instead, and prints them beside those in use:
 on at most 700 questions a set that are not among those, with as many foreign ones, each set weighing the same.
 
 Ends with 1 where a bound is missed, with 2 where there is no data.
@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from quality import index_of, load_metric
 
 from leafspan import BM25, Hybrid, Index
-from leafspan.calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS, answerable, probability, total_weight
-from leafspan.neighbours import Place, neighbour_bonuses
-from leafspan.requests import Asking, Match, Nearest
-from leafspan.strategies import Reach
-from leafspan.values import Found, Query
+from leafspan.scoring import LeafId, answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.scoring._calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS
+from leafspan.strategies import LexicalSearch, RetrievalContext, VectorSearch
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.values import Candidate, Query
 
 Questions = Sequence[Mapping[str, Any]]
 Floats = NDArray[np.float64]
@@ -87,7 +87,7 @@ class Judged:
     own: bool
     predicted: Floats
     right: Flags
-    answerable: float
+    answer_probability: float
 
     @property
     def best(self) -> int:
@@ -98,7 +98,7 @@ class Judged:
 class EveryLeaf:
     """Like Hybrid without calibration, but all leaves come back that its legs find at their depths, and those beside."""
 
-    def retrieve(self, queries: Sequence[Query], reach: Reach) -> Asking[list[list[Found]]]:
+    def retrieve(self, queries: Sequence[Query], reach: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: Hybrid is told to return everything, its legs to find no more than ever."""
         asking = PLAIN.retrieve(queries, replace(reach, candidates=EVERY_LEAF))
         of_words, of_vectors = PLAIN.depth  # type: ignore[misc]
@@ -109,7 +109,7 @@ class EveryLeaf:
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
             match request:
-                case (Nearest() as near, Match() as words):
+                case (VectorSearch() as near, LexicalSearch() as words):
                     request = replace(near, count=of_vectors), replace(words, count=of_words)
             answer = yield request
 
@@ -179,7 +179,7 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
             right, found = {}, {}
             for passage in row:
                 fused = passage.trace.fused[0]
-                place: Place = (passage.document_id, "", fused.first)
+                place: LeafId = (passage.document_id, "", fused.first)
                 right[place] = any(
                     answer["doc_id"] == passage.document_id
                     and passage.start < answer["end"]
@@ -206,7 +206,7 @@ def judge(asked: Asked) -> Judged:
     """The probabilities as Hybrid gives them."""
     total = total_weight(asked.fused.tolist(), asked.share)
     predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
-    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answerable(asked.share, total))
+    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.share, total))
 
 
 def report(judged: Mapping[str, Sequence[Judged]]) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leafspan import Document, F, HierarchicalSplitter, Index, Query, Vector
-from leafspan.embedding import PROBE
+from leafspan.embedding._embedders import PROBE
 
 try:
     from leafspan.strategies import Hybrid

@@ -32,9 +32,9 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import langchain_ext
 from leafspan import Document, Index, Vector
-from leafspan.embedding import PROBE
+from leafspan.embedding import default_embedder
+from leafspan.embedding._embedders import PROBE
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
-from leafspan.wordllama import default_embedder
 
 CANDIDATES = 24
 USER_KEYS = {"book": 1, "language": "en", "rating": 4.5, "checked": True}
@@ -206,7 +206,7 @@ class InLlamaIndex(BaseEmbedding):
 
 def _ancestors(index: Index) -> dict[str, list[str]]:
     """The ids of the nodes above each leaf, from the places that are stored with the leaves."""
-    from leafspan.structure import STRUCTURE_KEY, unpack
+    from leafspan.documents import STRUCTURE_KEY, unpack_place
 
     collection = index.client.get_collection("kb.leaves", embedding_function=None)
     above: dict[str, list[str]] = {}
@@ -214,7 +214,7 @@ def _ancestors(index: Index) -> dict[str, list[str]]:
     while True:
         page = collection.get(limit=5000, offset=offset, include=["metadatas"])
         for id_, metadata in zip(page["ids"], page["metadatas"], strict=True):
-            leaf = unpack(id_, metadata[STRUCTURE_KEY])
+            leaf = unpack_place(id_, metadata[STRUCTURE_KEY])
             above[leaf.id] = [f"{leaf.document_id}/{n}/{node.first}" for n, node in enumerate(leaf.ancestors)]
         offset += 5000
         if len(page["ids"]) < 5000:

@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 
 from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index
 from leafspan.documents import read_documents
-from leafspan.embedding import PROBE
+from leafspan.embedding._embedders import PROBE
 from leafspan.engine import run
 from leafspan.examples import example_documents
 from leafspan.lexical import to_terms
-from leafspan.requests import Embed, Load, Match, Nearest, Request
-from leafspan.retrieval import _Retrieval
-from leafspan.tree.reading import SummaryReader
+from leafspan.retrieval._answering import _Retrieval
+from leafspan.strategies import Embed, LexicalSearch, Load, Request, VectorSearch
+from leafspan.tree import SummaryReader
 
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
@@ -142,7 +142,7 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
     def ours(i: int) -> Any:
         reader = run(store.reader(set()))
         try:
-            return run(words.match(reader, Match((queries[i],), CANDIDATES, None, SETTINGS)))
+            return run(words.match(reader, LexicalSearch((queries[i],), CANDIDATES, None, SETTINGS)))
         finally:
             reader.leave()
 
@@ -177,8 +177,8 @@ def hybrid_beside_its_legs(index: Index, queries: Sequence[str]) -> Iterator[Row
         return run(retrieval._answer(request))
 
     work = [
-        lambda i: answer(Match((queries[i],), depth[0], None)),
-        lambda i: answer(Nearest(answer(Embed((queries[i],))), depth[1], None)),
+        lambda i: answer(LexicalSearch((queries[i],), depth[0], None)),
+        lambda i: answer(VectorSearch(answer(Embed((queries[i],))), depth[1], None)),
         lambda i: answer(Load(tuple(generator.sample(ids, CANDIDATES)))),
         lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES),
     ]

@@ -28,7 +28,7 @@ def retrieve_with_llamaindex(
     from llama_index.core.retrievers import AutoMergingRetriever
     from llama_index.core.storage.docstore import SimpleDocumentStore
 
-    from leafspan.wordllama import default_embedder
+    from leafspan.embedding import default_embedder
 
     logging.getLogger("llama_index").setLevel(logging.WARNING)  # it tells of each merge
     embed = default_embedder().documents

@@ -31,10 +31,9 @@ from lexical import CANDIDATES, Row, build, make_sentences, median, medians, rep
 from quality import load_metric
 
 from leafspan import Bisecting, Clusterer, Document, Extractive, Index, RaptorClusters, Tree, Vector
-from leafspan.engine import Flow, run
+from leafspan.engine import Flow, Progress, run
 from leafspan.examples import example_documents
-from leafspan.progress import Progress
-from leafspan.tree.growing import Sapling, Tally, Twig, growing
+from leafspan.tree._growing import Tally, TreeDraft, TreeNode, grow_trees
 from leafspan.values import Covered, leaf_id
 
 SIZE = 1_000  # leaves of the tree that both clusterers grow
@@ -75,7 +74,7 @@ class Nothing:
         yield from ()
 
 
-def twigs_of(index: Index, count: int) -> list[Twig]:
+def twigs_of(index: Index, count: int) -> list[TreeNode]:
     """So many leaves of an index, as what a tree grows from, over and over where there are fewer."""
     leaves = index.leaves()
     reader = run(index._store.reader(set()))
@@ -90,14 +89,14 @@ def twigs_of(index: Index, count: int) -> list[Twig]:
         if n >= len(leaves):
             vector = vector + noise.standard_normal(len(vector)).astype(np.float32) * 0.02
         cover = Covered("d", "0", n, n, n, n + 1)
-        found.append(Twig(leaf_id("d", "0", n), leaf.text, len(leaf.text.split()), vector, 0, (cover,)))
+        found.append(TreeNode(leaf_id("d", "0", n), leaf.text, len(leaf.text.split()), vector, 0, (cover,)))
     return found
 
 
-def grow(twigs: Sequence[Twig], clusterer: Clusterer) -> float:
+def grow(twigs: Sequence[TreeNode], clusterer: Clusterer) -> float:
     """The seconds that one tree takes to grow."""
-    sapling = Sapling("d", "d", list(twigs), lambda place, *_: leaf_id("d", "t0", place))
-    flow = growing(
+    sapling = TreeDraft("d", "d", list(twigs), lambda place, *_: leaf_id("d", "t0", place))
+    flow = grow_trees(
         [sapling],
         clusterer=clusterer,
         summarizer=Instant(),

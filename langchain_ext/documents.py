@@ -5,7 +5,7 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from leafspan import Passage, View
-from leafspan.placing import place
+from leafspan.spans import citation
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
@@ -14,7 +14,7 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
     A summary has a ``layer`` and ``covers``, too, and the first three only where it is of one document. With ``explain``
     there is also ``trace``, a list of sentences that say how the passage came about.
     """
-    ours: dict[str, object] = {**place(passage), "score": passage.score}
+    ours: dict[str, object] = {**citation(passage), "score": passage.score}
     if explain:
         ours["trace"] = passage.trace.explain()
     return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **ours})

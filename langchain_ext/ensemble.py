@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from langchain_ext.retriever import SpanRetriever
 from leafspan import Ensemble
-from leafspan.strategies.fusing import Fusion
+from leafspan.strategies import Fusion
 
 
 class EnsembleRetriever(SpanRetriever):

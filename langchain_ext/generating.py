@@ -8,10 +8,10 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import Runnable
 
 from leafspan import InvalidArgument
-from leafspan.language_model import Generating, from_langchain
+from leafspan.language_model import GenerateOptions, from_langchain
 
 
-def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> Generating:
+def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
     """Options that ask ``llm``, with the callbacks ``child``; none without one.
 
     Raises:

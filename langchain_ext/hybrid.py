@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_ext.retriever import SpanRetriever
 from leafspan import BM25Settings, Hybrid
-from leafspan.strategies.fusing import Fusion
+from leafspan.strategies import Fusion
 
 
 class HybridRetriever(SpanRetriever):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_ext.generating import as_generate
 from langchain_ext.retriever import BasedRetriever
 from leafspan import MultiQuery
-from leafspan.phrasing import DEFAULT_PROMPT
+from leafspan.language_model import DEFAULT_PROMPT
 
 
 class MultiQueryRetriever(BasedRetriever):

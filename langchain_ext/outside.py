@@ -9,8 +9,8 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from leafspan import InvalidArgument, Outside, Strategy
-from leafspan.requests import OutsideResult
+from leafspan import HostRetriever, InvalidArgument, Strategy
+from leafspan.strategies import HostResult
 
 
 def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base") -> Strategy:
@@ -22,19 +22,19 @@ def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: s
     if isinstance(thing, BaseRetriever):
         config: Any = {"callbacks": child}
 
-        def ask(question: str) -> list[OutsideResult]:
+        def ask(question: str) -> list[HostResult]:
             return [_result(document) for document in thing.invoke(question, config)]
 
-        async def aask(question: str) -> list[OutsideResult]:
+        async def aask(question: str) -> list[HostResult]:
             return [_result(document) for document in await thing.ainvoke(question, config)]
 
-        return Outside(type(thing).__name__, ask, aask)
+        return HostRetriever(type(thing).__name__, ask, aask)
     if not callable(getattr(thing, "retrieve", None)):
         raise InvalidArgument(f"{name} must be a strategy or a LangChain retriever, got {thing!r}")
     strategy: Strategy = thing
     return strategy
 
 
-def _result(document: Document) -> OutsideResult:
+def _result(document: Document) -> HostResult:
     score = document.metadata.get("score")
-    return OutsideResult(document.id, document.page_content, float(score) if isinstance(score, Real) else None)
+    return HostResult(document.id, document.page_content, float(score) if isinstance(score, Real) else None)

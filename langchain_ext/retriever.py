@@ -17,7 +17,7 @@ from langchain_ext.outside import as_strategy
 from leafspan import Budget, InvalidArgument, Strategy, View
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.retrieval import Limits
-from leafspan.strategies.narrowed import narrowed
+from leafspan.strategies import filtered
 
 
 class SpanRetriever(BaseRetriever):
@@ -54,7 +54,7 @@ class SpanRetriever(BaseRetriever):
     def _used(self, name: str, thing: Any, child: Any = None) -> Strategy:
         """A base or leg, called ``name`` in errors, as a strategy."""
         if isinstance(thing, SpanRetriever) and thing.index == self.index and thing._is_plain:
-            return narrowed(thing._strategy(child), thing.where)
+            return filtered(thing._strategy(child), thing.where)
         return as_strategy(thing, child, name=name)
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_ext.retriever import BasedRetriever
 from leafspan import Tree
-from leafspan.strategies.tree import Mode
+from leafspan.strategies import Mode
 
 
 class TreeRetriever(BasedRetriever):

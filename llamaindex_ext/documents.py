@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-from leafspan.placing import place
+from leafspan.spans import citation
 
 
 def to_node(passage: Passage) -> TextNode:
@@ -17,7 +17,7 @@ def to_node(passage: Passage) -> TextNode:
     These are for citing, and kept out of what a language model or an embedder is shown. The score is not among them:
     LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
     """
-    ours = place(passage)
+    ours = citation(passage)
     of = passage.document_id
     return TextNode(
         id_=passage.id,

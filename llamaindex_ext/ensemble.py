@@ -8,7 +8,7 @@ from typing import Any, Literal
 from llama_index.core.schema import QueryBundle
 
 from leafspan import Ensemble, View
-from leafspan.strategies.fusing import Fusion
+from leafspan.strategies import Fusion
 from llamaindex_ext.retriever import SpanRetriever
 
 

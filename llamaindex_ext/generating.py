@@ -7,10 +7,10 @@ from typing import Any
 from llama_index.core.llms import LLM
 
 from leafspan import InvalidArgument
-from leafspan.language_model import Generating, from_llamaindex
+from leafspan.language_model import GenerateOptions, from_llamaindex
 
 
-def as_generate(llm: Any) -> Generating:
+def as_generate(llm: Any) -> GenerateOptions:
     """Options that ask ``llm``; none without one, and never LlamaIndex's default.
 
     Raises:

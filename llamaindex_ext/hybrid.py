@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.schema import QueryBundle
 
 from leafspan import BM25Settings, Hybrid, View
-from leafspan.strategies.fusing import Fusion
+from leafspan.strategies import Fusion
 from llamaindex_ext.retriever import SpanRetriever
 
 

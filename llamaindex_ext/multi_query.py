@@ -10,7 +10,7 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
 from leafspan import MultiQuery, View
-from leafspan.phrasing import DEFAULT_PROMPT, check_prompt
+from leafspan.language_model import DEFAULT_PROMPT, check_prompt
 from llamaindex_ext.generating import as_generate
 from llamaindex_ext.retriever import BasedRetriever
 

@@ -11,9 +11,8 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 from llama_index.core.utils import get_tqdm_iterable
 
 from leafspan import HierarchicalSplitter
-from leafspan.adding import content_hash, prepare
-from leafspan.documents import check_document, to_document
-from leafspan.settings import Indexing, Wanted
+from leafspan.documents import IndexSettings, OpenOptions, check_document, to_document
+from leafspan.indexing import content_hash, split_document
 
 
 class SpanNodeParser(NodeParser):
@@ -33,11 +32,11 @@ class SpanNodeParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
-        indexing = Indexing.made(Wanted(splitter))
+        indexing = IndexSettings.made(OpenOptions(splitter))
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
             document = check_document(to_document(node))
-            prepared = prepare(document, content_hash(document), indexing)
+            prepared = split_document(document, content_hash(document), indexing)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,

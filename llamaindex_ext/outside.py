@@ -7,8 +7,8 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from leafspan import InvalidArgument, Outside, Strategy
-from leafspan.requests import OutsideResult
+from leafspan import HostRetriever, InvalidArgument, Strategy
+from leafspan.strategies import HostResult
 
 
 def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base") -> Strategy:
@@ -22,13 +22,13 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
         def asked(question: str) -> QueryBundle:
             return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
-        def ask(question: str) -> list[OutsideResult]:
+        def ask(question: str) -> list[HostResult]:
             return [_result(node) for node in thing.retrieve(asked(question))]
 
-        async def aask(question: str) -> list[OutsideResult]:
+        async def aask(question: str) -> list[HostResult]:
             return [_result(node) for node in await thing.aretrieve(asked(question))]
 
-        return Outside(type(thing).__name__, ask, aask)
+        return HostRetriever(type(thing).__name__, ask, aask)
     # A retriever of LlamaIndex has a method of that name too, so it was looked at first.
     if not callable(getattr(thing, "retrieve", None)):
         raise InvalidArgument(f"{name} must be a strategy or a LlamaIndex retriever, got {thing!r}")
@@ -36,5 +36,5 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
     return strategy
 
 
-def _result(scored: NodeWithScore) -> OutsideResult:
-    return OutsideResult(scored.node.node_id, scored.node.get_content(), scored.score)
+def _result(scored: NodeWithScore) -> HostResult:
+    return HostResult(scored.node.node_id, scored.node.get_content(), scored.score)

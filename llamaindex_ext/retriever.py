@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from leafspan import Budget, InvalidArgument, Query, Strategy, View
 from leafspan.retrieval import Limits
-from leafspan.strategies.narrowed import narrowed
+from leafspan.strategies import filtered
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.outside import as_strategy
 
@@ -69,7 +69,7 @@ class SpanRetriever(BaseRetriever):
     def _used(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
         """A base or leg, called ``name`` in errors, as a strategy."""
         if isinstance(thing, SpanRetriever) and thing.index == self.index and thing._is_plain:
-            return narrowed(thing._strategy(bundle), thing.where)
+            return filtered(thing._strategy(bundle), thing.where)
         return as_strategy(thing, bundle, name=name)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.schema import QueryBundle
 
 from leafspan import Tree, View
-from leafspan.strategies.tree import Mode
+from leafspan.strategies import Mode
 from llamaindex_ext.retriever import BasedRetriever
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from chromadb.config import Settings
 
 from leafspan import Document, Embedder, HierarchicalSplitter, Index
-from leafspan.store.manifest import unpack_rows
+from leafspan.store._manifest import unpack_rows
 from leafspan.tree import Abstractive
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))

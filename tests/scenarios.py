@@ -28,7 +28,7 @@ from leafspan import (
     Vector,
     View,
 )
-from leafspan.strategies.narrowed import Narrowed
+from leafspan.strategies._filtered import Filtered
 
 KINDS: dict[str, Any] = {
     "VectorRetriever": Vector,
@@ -252,7 +252,7 @@ SCENARIOS = [
     Scenario("tree in a budget", "TreeRetriever", {}, {"budget": 200}),
     Scenario("tree of vectors", "TreeRetriever", {"base": Vector()}),
     Scenario("tree of words", "TreeRetriever", {"base": BM25(scale=True)}, {"budget": 200}),
-    Scenario("tree of some vectors", "TreeRetriever", {"base": Narrowed(Vector(), F("topic") != "animals")}),
+    Scenario("tree of some vectors", "TreeRetriever", {"base": Filtered(Vector(), F("topic") != "animals")}),
     Scenario("tree, the best six", "TreeRetriever", {"top_k": 6}),
     Scenario("tree above a score", "TreeRetriever", {"base": Vector(), "threshold": 0.3}),
     Scenario("tree with repeats", "TreeRetriever", {"overlap": True}, {"k": 50, "candidates": 50}),

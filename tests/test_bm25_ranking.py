@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
 from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings
-from leafspan.lexical.postings import Postings
-from leafspan.lexical.variants import VARIANTS
+from leafspan.lexical._postings import Postings
+from leafspan.lexical._variants import VARIANTS
 
 LEAVES = [["a", "b"], ["b", "c", "c", "c"], ["c"], ["d", "d", "d"], []]
 

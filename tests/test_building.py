@@ -17,8 +17,8 @@ from chromadb.config import Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan import Document, F, Index, IndexMismatch, InvalidArgument, Overtaken
-from leafspan.store.manifest import columns
+from leafspan import ConcurrentUpdate, Document, F, Index, IndexMismatch, InvalidArgument
+from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
 from tests.building import (
@@ -607,7 +607,7 @@ def test_what_an_error_interrupts_is_gone_on_with(index):
 def test_a_document_that_has_lost_leaves_is_reported_and_the_others_have_their_trees(index):
     index.add([document("a", 8), document("b", 8)])
     index.client.get_collection(f"{name_of(index)}.leaves").delete(ids=[index.leaves("a")[3].id])
-    with pytest.raises(Overtaken, match=r"leaves are missing, which doctor\(\) tells"):
+    with pytest.raises(ConcurrentUpdate, match=r"leaves are missing, which doctor\(\) tells"):
         index.build_tree()
     assert [each.document_id for each in index.doctor()] == ["a"]
     built = index.build_tree()
@@ -882,7 +882,7 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
         embeddings=[some[2]] * 3,
     )
     row = next(iter(rows_of(index).values()))
-    half = type(row)("half", "", None, 0, litter=(("t1111111", 1),), more=row.more)
+    half = type(row)("half", "", None, 0, leftovers=(("t1111111", 1),), more=row.more)
     manifest.upsert(ids=["half"], **columns([half]))
     check_laws(index)
     # Nobody is writing it, since it was so before; the orphans are the doctor's.

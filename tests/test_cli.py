@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from leafspan import Abstractive, Bisecting, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt
 from leafspan.cli import app
-from leafspan.cli.demo import COMPARED
-from leafspan.cli.frameworks import FRAMEWORKS
-from leafspan.cli.showing_trees import tree_lines
-from leafspan.cli.strategies import STRATEGIES
-from leafspan.cli.theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, told
+from leafspan.cli._demo import COMPARED
+from leafspan.cli._frameworks import FRAMEWORKS
+from leafspan.cli._show_tree import tree_lines
+from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
@@ -282,8 +282,8 @@ def test_show_tells_of_the_trees(forest):
     built()
     with Index.open(forest, create=False) as index:
         stats = index.stats()
-    told = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
-    assert told in leafspan("show", "--kb", forest).stdout
+    theme_coverage = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
+    assert theme_coverage in leafspan("show", "--kb", forest).stdout
 
 
 def test_a_summary_that_is_found_says_what_it_is_of(forest):
@@ -495,7 +495,7 @@ def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(tmp_path):
     with Index.open(tmp_path / "kb", create=False) as index:
         root, *_ = index.summaries(THEME_DOCUMENT)
         characters = len(index.get(THEME_DOCUMENT).text)
-        shares = {each.strategy: each.share for each in told(index)}
+        shares = {each.strategy: each.share for each in theme_coverage(index)}
         best = index.retrieve(THEME, Tree(), k=1)[0]
     (run,) = root.summary.covers
     assert f"\n  layer 2  {THEME_DOCUMENT}, {run.last + 1} leaves, {characters:,} characters  {root.text[:10]}" in output

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
-from leafspan.tree.bisecting import Bisecting
-from leafspan.tree.clusters import check_clusters
-from leafspan.tree.raptor_clusters import RaptorClusters
-from leafspan.unit import unit
+from leafspan.embedding import normalize
+from leafspan.tree import Bisecting, RaptorClusters
+from leafspan.tree._clusters import check_clusters
 
 NO_LIMIT = 10**9
 SMALL = RaptorClusters(dimension=2, most_components=4)
@@ -31,8 +30,8 @@ def directions(*degrees):
 def topics(count, each, *, dimension=16, noise=0.3, seed=0):
     """Vectors around ``count`` directions, ``each`` of them, one topic after the other."""
     generator = np.random.default_rng(seed)
-    centres = np.repeat(unit(generator.normal(size=(count, dimension))), each, axis=0)
-    return unit(centres + noise * unit(generator.normal(size=centres.shape)))
+    centres = np.repeat(normalize(generator.normal(size=(count, dimension))), each, axis=0)
+    return normalize(centres + noise * normalize(generator.normal(size=centres.shape)))
 
 
 # What a clusterer gives, checked

@@ -10,9 +10,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
 from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument, Vector
-from leafspan.blending import blend
-from leafspan.embedding import to_embedder
-from leafspan.wordllama import default_embedder
+from leafspan.embedding import blend, default_embedder, to_embedder
 
 
 def vector(text: str, dimension: int = 16) -> list[float]:

@@ -6,29 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan import AutoMerging, InvalidArgument, Outside, ParentDocument, SentenceWindow, Vector
-from leafspan.fusion import (
-    distribution_based_fusion,
-    maximum_fusion,
-    reciprocal_rank_fusion,
-    relative_score_fusion,
-)
-from leafspan.parents import rise
-from leafspan.requests import Leg, Legs
-from leafspan.strategies.ensemble import Ensemble
-from leafspan.strategies.fusing import FUSIONS, Ranked, fuse
-from leafspan.strategies.strategy import Reach
-from leafspan.trace import Fused, Part, TracedHit
+from leafspan import AutoMerging, HostRetriever, InvalidArgument, ParentDocument, SentenceWindow, Vector
+from leafspan.scoring import maximum_fusion, reciprocal_rank_fusion
+from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from leafspan.spans import parents_of
+from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
+from leafspan.strategies._fusing import FUSIONS, Ranked, fuse
+from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.trees import hit, hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 QUERY = Query("What?")
-REACH = Reach(10)
+REACH = RetrievalContext(10)
 
 
-def outside(name: str = "theirs") -> Outside:
-    return Outside(name, lambda question: [], None)
+def outside(name: str = "theirs") -> HostRetriever:
+    return HostRetriever(name, lambda question: [], None)
 
 
 def by(source, scores):
@@ -43,7 +37,7 @@ def answered(ensemble, *answers, queries=(QUERY,), reach=REACH):
     """The results for each query, where the legs answer so."""
     asking = ensemble.retrieve(queries, reach)
     request = next(asking)
-    assert isinstance(request, Legs)
+    assert isinstance(request, RunStrategies)
     assert len(request.legs) == len(answers)
     with pytest.raises(StopIteration) as stop:
         asking.send(list(answers))
@@ -57,14 +51,14 @@ ONE, OTHER = by("vector", {0: 0.9, 1: 0.8, 2: 0.5}), by("theirs", {2: 5.0, 3: 2.
 def test_all_legs_are_asked_at_once_for_the_same():
     queries = [QUERY, Query("Why?")]
     request = next(Ensemble(legs=TWO).retrieve(queries, REACH))
-    assert request == Legs((Leg(TWO[0], queries, REACH), Leg(TWO[1], queries, REACH)))
+    assert request == RunStrategies((StrategyRun(TWO[0], queries, REACH), StrategyRun(TWO[1], queries, REACH)))
 
 
 def test_each_leg_is_asked_for_at_least_so_many_and_has_its_timeout():
-    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=2).retrieve([QUERY], Reach(10, words=7)))
-    assert [leg.reach for leg in asked.legs] == [Reach(50, words=7)] * 2
+    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=2).retrieve([QUERY], RetrievalContext(10, words=7)))
+    assert [leg.reach for leg in asked.legs] == [RetrievalContext(50, words=7)] * 2
     assert [leg.timeout for leg in asked.legs] == [2, 2]
-    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], Reach(60)))
+    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], RetrievalContext(60)))
     assert [leg.reach.candidates for leg in asked.legs] == [60, 60]
     assert [leg.timeout for leg in asked.legs] == [None, 0.5]
 
@@ -109,7 +103,7 @@ def test_each_query_has_its_own_results():
 
 
 def test_no_more_come_back_than_were_asked_for():
-    found = answered(Ensemble(legs=TWO, min_candidates=10), [ONE], [OTHER], reach=Reach(2))[0]
+    found = answered(Ensemble(legs=TWO, min_candidates=10), [ONE], [OTHER], reach=RetrievalContext(2))[0]
     assert [each.span.first for each in found] == [2, 0]
 
 
@@ -132,7 +126,7 @@ def test_an_ensemble_with_a_leg_that_finds_spans_finds_spans(spanning):
 
 
 def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score():
-    parents = rise(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
+    parents = parents_of(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
     leaves = hits(LEAVES, {1: 0.9, 6: 0.8, 11: 0.7})
     found = answered(Ensemble(legs=(ParentDocument(), Vector())), [parents], [leaves])[0]
     # Leaves 0 to 3 and 1 are both first, 4 to 7 and 6 both second: no span is in both lists.
@@ -143,7 +137,7 @@ def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score
 
 
 def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
-    parents = rise(hits(LEAVES, {2: 0.9}), level=1)
+    parents = parents_of(hits(LEAVES, {2: 0.9}), level=1)
     elsewhere = [replace(parents[0], span=replace(parents[0].span, anchor=(3, LEAVES[3].start)), words=None)]
     found = answered(Ensemble(legs=(SentenceWindow(), ParentDocument())), [elsewhere], [parents])[0]
     assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61)]
@@ -154,19 +148,19 @@ def test_the_trace_tells_leg_rank_and_share():
     found = answered(Ensemble(legs=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
     both = found[0].trace
     assert both.hits == (TracedHit(2, 0.5, "vector"), TracedHit(2, 5.0, "theirs"))
-    parts = (Part("meaning", 3, 0.5, 0.5 / 63), Part("words", 1, 5.0, 0.5 / 61))
+    parts = (Contribution("meaning", 3, 0.5, 0.5 / 63), Contribution("words", 1, 5.0, 0.5 / 61))
     assert both.fused == (Fused(2, 2, "reciprocal rank", parts, 0.5 / 63 + 0.5 / 61),)
     assert both.explain() == [
         "vector found leaf 2 (score 0.500)",
         "theirs found leaf 2 (score 5.000)",
         "leaf 2: reciprocal rank gave 0.016 = 0.008 from meaning (rank 3) + 0.008 from words (rank 1)",
     ]
-    assert found[1].trace.fused[0].parts == (Part("meaning", 1, 0.9, 0.5 / 61),)
+    assert found[1].trace.fused[0].parts == (Contribution("meaning", 1, 0.9, 0.5 / 61),)
 
 
 def test_of_a_maximum_all_is_the_share_of_the_best():
     found = answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]
-    assert found[0].trace.fused[0].parts == (Part("vector", 3, 0.5, 0.0), Part("theirs", 1, 5.0, 5.0))
+    assert found[0].trace.fused[0].parts == (Contribution("vector", 3, 0.5, 0.0), Contribution("theirs", 1, 5.0, 5.0))
 
 
 @pytest.mark.parametrize(

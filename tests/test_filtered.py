@@ -11,8 +11,9 @@ from chromadb.config import Settings
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from leafspan import Document, HierarchicalSplitter, Index, Vector, nearness
+from leafspan import Document, HierarchicalSplitter, Index, Vector
 from leafspan.filters import F, Where
+from leafspan.search import _vectors as nearness
 from leafspan.strategies import BM25, Filter
 
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(12, 24))

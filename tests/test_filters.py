@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.filters import Columns, F, Where, apply_policy, implied, to_filter
-from leafspan.filters.constants import constant
-from leafspan.filters.instants import instant
+from leafspan.filters import Columns, F, Where, apply_policy, constant, implied, to_filter
+from leafspan.filters._instants import instant
 
 BOOKS = [
     ("emma", {"year": 1815, "price": 7.5, "language": "en", "tags": ["love", "village"], "lent": False}),

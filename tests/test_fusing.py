@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies.fusing import FUSIONS, shares_beside, shares_of
+from leafspan.strategies._fusing import FUSIONS, shares_beside, shares_of
 
 LIST = [("a", 5.0), ("b", 3.0), ("c", 1.0)]
 

@@ -7,15 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.fusion import (
-    distribution_based_fusion,
-    maximum_fusion,
-    min_max,
-    reciprocal_rank_fusion,
-    relative_score_fusion,
-    sum_fusion,
-    three_sigma,
-)
+from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
+from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
 
 FUSIONS = [reciprocal_rank_fusion, relative_score_fusion, distribution_based_fusion, sum_fusion, maximum_fusion]
 NORMALIZED = FUSIONS[:-1]

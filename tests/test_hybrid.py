@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
-from leafspan.neighbours import neighbour_bonuses
-from leafspan.requests import Embed, Load, Match, Matched, Nearest
-from leafspan.strategies import Reach
+from leafspan.scoring import neighbour_bonuses
+from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
 from leafspan.trace import Trace
-from leafspan.values import Found, Hit, Span
+from leafspan.values import Candidate, Hit, Span
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
 V = "00000000"
@@ -25,20 +24,20 @@ def hits(scores: dict[str, float]) -> list[Hit]:
 
 def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *, last: int = 9, count: int = 24):
     """The results of one query whose legs find these leaves; documents have the leaves 0 to ``last``."""
-    asking = hybrid.retrieve([Query("?")], Reach(count))
+    asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
     search, match = asking.send([[1.0, 0.0]])
-    assert isinstance(search, Nearest)
-    assert isinstance(match, Match)
+    assert isinstance(search, VectorSearch)
+    assert isinstance(match, LexicalSearch)
     assert (match.count, search.count) == tuple(max(depth, count) for depth in hybrid.depth)
-    load = asking.send(([hits(near)], [Matched(hits(words), 10.0)]))
+    load = asking.send(([hits(near)], [LexicalMatches(hits(words), 10.0)]))
     assert isinstance(load, Load)
     stored = {}
     for id_ in (*load.ids, *load.perhaps):
         document, _, ordinal = id_.split("#")
         if int(ordinal) <= last:
             span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
-            stored[id_] = Found(span, 0.0, Trace(), {}, words=1)
+            stored[id_] = Candidate(span, 0.0, Trace(), {}, words=1)
     with pytest.raises(StopIteration) as stop:
         asking.send(stored)
     (row,) = stop.value.value

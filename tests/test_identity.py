@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 
 from leafspan import Bisecting
-from leafspan.identity import identity_of
-from leafspan.language_model import model_name
+from leafspan.language_model import identity_of, model_name
 
 
 def make(name):

@@ -36,8 +36,8 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
-from leafspan.store.collection import MOST_RESULTS
-from leafspan.wordllama import default_embedder
+from leafspan.embedding import default_embedder
+from leafspan.store import MOST_RESULTS
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
 
@@ -579,7 +579,7 @@ def test_views_are_equal_where_they_show_the_same_of_the_same_index(index: Index
 
 def test_a_forked_process_is_told_to_open_the_index_anew(index: Index, monkeypatch: pytest.MonkeyPatch):
     child = os.getpid() + 1
-    monkeypatch.setattr("leafspan.store.folder_store.os.getpid", lambda: child)
+    monkeypatch.setattr("leafspan.store._folder_store.os.getpid", lambda: child)
     with pytest.raises(LeafspanError, match="cannot be used in a forked process: open it there"):
         index.count()
 

@@ -48,19 +48,19 @@ from leafspan import (
     AutoMerging,
     Ensemble,
     F,
+    HostRetriever,
     Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
     NotALeaf,
-    Outside,
     ParentDocument,
     SentenceWindow,
     Tree,
     Vector,
 )
-from leafspan.strategies.narrowed import Narrowed
-from leafspan.wordllama import default_embedder
+from leafspan.embedding import default_embedder
+from leafspan.strategies._filtered import Filtered
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 
 BASED = [ParentDocumentRetriever, SentenceWindowRetriever, AutoMergingRetriever, MultiQueryRetriever]
@@ -261,7 +261,7 @@ def test_a_summary_says_what_it_covers_and_a_leaf_what_it_always_did(forest: Ind
 def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
     base = VectorRetriever(index=forest, k=1, where={"topic": {"$ne": "food"}})
     retriever = TreeRetriever(index=forest, base=base, overlap=True, k=50)
-    assert retriever._strategy() == Tree(base=Narrowed(Vector(), WITHIN), overlap=True)
+    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), overlap=True)
     found = retriever.invoke(QUESTIONS[2])
     assert {place[0] for d in found for place in d.metadata.get("covers", [])} == {"bees", "harbour"}
     assert {d.metadata["doc_id"] for d in found} == {"bees", "harbour"}
@@ -284,7 +284,7 @@ def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
         ({"start_layer": 1}, "start_layer and end_layer are for mode='traversal'"),
         ({"expand": 0}, "expand must be a whole number >= 1, got 0"),
         (
-            {"mode": "traversal", "base": Narrowed(Vector(), F("topic") == "food")},
+            {"mode": "traversal", "base": Filtered(Vector(), F("topic") == "food")},
             "base is not used for mode='traversal', and so its filter would not hold",
         ),
     ],
@@ -421,7 +421,7 @@ WITHIN = F("topic") != "food"
 def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
     legs = [BM25Retriever(index=shared_index, k=1), VectorRetriever(index=shared_index, where=WITHIN)]
     ensemble = EnsembleRetriever(index=shared_index, legs=legs)
-    assert ensemble._strategy() == Ensemble(legs=[BM25(), Narrowed(Vector(), WITHIN)])
+    assert ensemble._strategy() == Ensemble(legs=[BM25(), Filtered(Vector(), WITHIN)])
     window = SentenceWindowRetriever(
         index=shared_index, base=HybridRetriever(index=shared_index, k=1, candidates=1, budget=9)
     )
@@ -463,7 +463,7 @@ def test_our_own_retriever_over_an_equal_view_is_its_strategy_and_over_another_i
     with Index.open(tmp_path / "other") as another:
         for other in (shared_index, shared_index.scoped(F("topic") != "animals"), another):
             theirs = AutoMergingRetriever(index=view, base=VectorRetriever(index=other))
-            assert isinstance(theirs._strategy().base, Outside)
+            assert isinstance(theirs._strategy().base, HostRetriever)
 
 
 def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
@@ -472,7 +472,7 @@ def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
             return super()._get_relevant_documents(query, run_manager=run_manager, **options)[::-1]
 
     found = SentenceWindowRetriever(index=shared_index, base=Backwards(index=shared_index), before=0, after=0)
-    assert isinstance(found._strategy().base, Outside)
+    assert isinstance(found._strategy().base, HostRetriever)
 
 
 def test_an_ensemble_can_be_the_base_and_counts_by_rank(shared_index: Index):

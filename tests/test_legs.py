@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from leafspan.engine import Call, arun, run
-from leafspan.legs import side_by_side, together
+from leafspan.engine import Call, arun, run, run_concurrently, run_together
 
 LATE = 0.05
 WHERE = contextvars.ContextVar("where", default="nowhere")
@@ -25,7 +24,7 @@ def flow(*calls):
 
 
 def legs(flows, timeouts=None):
-    return flow(together(flows, timeouts or [None] * len(flows)))
+    return flow(run_concurrently(flows, timeouts or [None] * len(flows)))
 
 
 def value(thing):
@@ -204,21 +203,21 @@ def test_only_several_flows_or_a_timeout_take_threads():
 
 
 def test_legs_have_legs():
-    inner = [flow(together([flow(value(1)), flow(value(2))], [None, 5])), flow(value(3))]
+    inner = [flow(run_concurrently([flow(value(1)), flow(value(2))], [None, 5])), flow(value(3))]
     assert run(legs(inner)) == [[1, 2], 3]
 
 
 def test_there_is_a_timeout_for_each_flow():
     with pytest.raises(ValueError, match="shorter"):
-        together([flow(value(1)), flow(value(2))], [None])
+        run_concurrently([flow(value(1)), flow(value(2))], [None])
 
 
 # Short work of the package's own.
 
 
 async def outcome_side_by_side(make_flows):
-    blocking = await asyncio.to_thread(run, flow(side_by_side(make_flows())))
-    return blocking, await arun(flow(side_by_side(make_flows())))
+    blocking = await asyncio.to_thread(run, flow(run_together(make_flows())))
+    return blocking, await arun(flow(run_together(make_flows())))
 
 
 async def test_side_by_side_flows_run_at_the_same_time_and_are_answered_in_order():
@@ -235,7 +234,7 @@ async def test_side_by_side_flows_run_at_the_same_time_and_are_answered_in_order
 def test_side_by_side_the_last_flow_runs_where_the_caller_does_and_threads_stay():
     def ask():
         barrier = threading.Barrier(2)
-        return run(flow(side_by_side([flow(Call(barrier.wait, (5,)), Call(threading.current_thread)) for _ in range(2)])))
+        return run(flow(run_together([flow(Call(barrier.wait, (5,)), Call(threading.current_thread)) for _ in range(2)])))
 
     answers = [ask() for _ in range(40)]
     assert {last for _, last in answers} == {threading.current_thread()}
@@ -246,7 +245,7 @@ def test_side_by_side_the_last_flow_runs_where_the_caller_does_and_threads_stay(
 
 def test_side_by_side_flows_may_nest_deeper_than_there_are_threads():
     def nested(depth):
-        return flow(side_by_side([nested(depth - 1), nested(depth - 1)])) if depth else flow(value(1))
+        return flow(run_together([nested(depth - 1), nested(depth - 1)])) if depth else flow(value(1))
 
     def total(answer):
         return sum(map(total, answer)) if isinstance(answer, list) else answer

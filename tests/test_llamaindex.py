@@ -36,19 +36,19 @@ from leafspan import (
     AutoMerging,
     Ensemble,
     F,
+    HostRetriever,
     Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
     NotALeaf,
-    Outside,
     ParentDocument,
     SentenceWindow,
     Tree,
     Vector,
 )
-from leafspan.strategies.narrowed import Narrowed
-from leafspan.wordllama import default_embedder
+from leafspan.embedding import default_embedder
+from leafspan.strategies._filtered import Filtered
 from llamaindex_ext import (
     AutoMergingRetriever,
     BM25Retriever,
@@ -214,7 +214,7 @@ def test_summaries_can_be_cited_and_synthesised_from(forest: Index):
 def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
     base = VectorRetriever(forest, similarity_top_k=1, where={"topic": {"$ne": "food"}})
     retriever = TreeRetriever(forest, base=base, overlap=True, similarity_top_k=50)
-    assert retriever._strategy() == Tree(base=Narrowed(Vector(), WITHIN), overlap=True)
+    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), overlap=True)
     found = retriever.retrieve(QUESTIONS[2])
     assert {place[0] for n in found for place in n.node.metadata.get("covers", [])} == {"bees", "harbour"}
     assert {n.node.ref_doc_id for n in found} == {"bees", "harbour"}
@@ -234,7 +234,7 @@ def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
         ({"start_layer": 1}, "start_layer and end_layer are for mode='traversal'"),
         ({"expand": 0}, "expand must be a whole number >= 1, got 0"),
         (
-            {"mode": "traversal", "base": Narrowed(Vector(), F("topic") == "food")},
+            {"mode": "traversal", "base": Filtered(Vector(), F("topic") == "food")},
             "base is not used for mode='traversal', and so its filter would not hold",
         ),
     ],
@@ -383,7 +383,7 @@ WITHIN = F("topic") != "food"
 def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
     legs = [BM25Retriever(shared_index, similarity_top_k=1), VectorRetriever(shared_index, where=WITHIN)]
     ensemble = EnsembleRetriever(shared_index, legs=legs)
-    assert ensemble._strategy() == Ensemble(legs=[BM25(), Narrowed(Vector(), WITHIN)])
+    assert ensemble._strategy() == Ensemble(legs=[BM25(), Filtered(Vector(), WITHIN)])
     hybrid = HybridRetriever(shared_index, similarity_top_k=1, candidates=1, budget=9)
     assert SentenceWindowRetriever(shared_index, base=hybrid)._strategy() == SentenceWindow()
     multi = MultiQueryRetriever(shared_index, base=ParentDocumentRetriever(shared_index))
@@ -421,7 +421,7 @@ def test_our_own_retriever_over_an_equal_view_is_its_strategy_and_over_another_i
     with Index.open(tmp_path / "other") as another:
         for other in (shared_index, shared_index.scoped(F("topic") != "animals"), another):
             theirs = AutoMergingRetriever(view, base=VectorRetriever(other))
-            assert isinstance(theirs._strategy().base, Outside)
+            assert isinstance(theirs._strategy().base, HostRetriever)
 
 
 def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
@@ -430,7 +430,7 @@ def test_a_subclass_with_results_of_its_own_is_asked(shared_index: Index):
             return super()._retrieve(query_bundle)[::-1]
 
     found = SentenceWindowRetriever(shared_index, base=Backwards(shared_index), before=0, after=0)
-    assert isinstance(found._strategy().base, Outside)
+    assert isinstance(found._strategy().base, HostRetriever)
 
 
 class Meeting(Stub):

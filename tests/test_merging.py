@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, InvalidArgument
-from leafspan.merging import auto_merge
+from leafspan.spans import auto_merge
 from tests.trees import hits, spans, tree, trees_with_hits
 
 

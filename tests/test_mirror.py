@@ -33,9 +33,9 @@ from leafspan import (
     Vector,
 )
 from leafspan.engine import run
-from leafspan.mirror import following, shelf
-from leafspan.mirror.vector_copy import VectorCopy
-from leafspan.mirror.word_postings import WordPostings
+from leafspan.mirror import VectorCopy, WordPostings
+from leafspan.mirror import _mirror as following
+from leafspan.mirror import _segment_folder as shelf
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(20,))

@@ -7,15 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Vector
-from leafspan.requests import Embed, Generate
-from leafspan.strategies.multi_query import MultiQuery
-from leafspan.strategies.strategy import Reach
-from leafspan.trace import Fused, Part, TracedHit
+from leafspan.strategies import Embed, Generate, MultiQuery, RetrievalContext
+from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
-REACH = Reach(10)
+REACH = RetrievalContext(10)
 
 
 class Scripted:
@@ -105,7 +103,7 @@ def test_the_trace_tells_which_phrasing_found_it_and_where():
     results, _ = found(["fire?"], strategy)
     trace = results[0][0].trace
     assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
-    parts = (Part("the query", 2, 0.8, 1 / 3 / 62), Part('"blaze?"', 1, 0.7, 1 / 3 / 61))
+    parts = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
     assert trace.fused == (Fused(1, 1, "reciprocal rank", parts, 1 / 3 / 62 + 1 / 3 / 61),)
     assert trace.explain()[-1] == (
         'leaf 1: reciprocal rank gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
@@ -173,7 +171,7 @@ def test_a_query_that_is_a_vector_has_its_given_phrasings_but_no_generated_ones(
 
 
 def test_no_more_come_back_than_were_asked_for():
-    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"]), reach=Reach(2))
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"]), reach=RetrievalContext(2))
     assert [each.span.first for each in results[0]] == [1, 0]
 
 

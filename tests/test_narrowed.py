@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leafspan import BM25, Ensemble, F, Filter, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Vector
-from leafspan.strategies.narrowed import Narrowed, narrowed
+from leafspan.strategies import filtered
+from leafspan.strategies._filtered import Filtered
 from tests.corpus import QUESTIONS
 
 FOOD = F("topic") == "food"
@@ -16,17 +17,17 @@ def test_it_finds_what_its_base_does_with_that_filter(shared_index: Index, base)
     question = QUESTIONS[2]
     expected = shared_index.retrieve(question, base, where=FOOD)
     assert expected
-    assert shared_index.retrieve(question, Narrowed(base, FOOD)) == expected
+    assert shared_index.retrieve(question, Filtered(base, FOOD)) == expected
 
 
 def test_the_filter_of_the_call_holds_beside_its_own(shared_index: Index):
     two = F("doc_id").in_(["bees", "tea"])
-    found = shared_index.retrieve(QUESTIONS[0], Narrowed(Vector(), two), where=F("year").exists(), k=50)
+    found = shared_index.retrieve(QUESTIONS[0], Filtered(Vector(), two), where=F("year").exists(), k=50)
     assert {passage.document_id for passage in found} == {"bees"}  # harbour has a year too, and tea has none
 
 
 def test_each_leg_has_its_own(shared_index: Index):
-    legs = [Narrowed(BM25(), FOOD), Narrowed(Vector(), F("topic") == "animals")]
+    legs = [Filtered(BM25(), FOOD), Filtered(Vector(), F("topic") == "animals")]
     found = shared_index.retrieve(QUESTIONS[2], Ensemble(legs=legs), k=50)
     sources = {(passage.document_id, hit.source) for passage in found for hit in passage.trace.hits}
     assert sources == {("tea", "bm25"), ("bees", "vector")}
@@ -35,19 +36,19 @@ def test_each_leg_has_its_own(shared_index: Index):
 
 def test_it_finds_spans_and_needs_a_query_where_its_base_does(shared_index: Index):
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
-        SentenceWindow(base=Narrowed(ParentDocument(), FOOD))
-    assert {passage.document_id for passage in shared_index.retrieve("", Narrowed(Filter(), FOOD))} == {"tea"}
+        SentenceWindow(base=Filtered(ParentDocument(), FOOD))
+    assert {passage.document_id for passage in shared_index.retrieve("", Filtered(Filter(), FOOD))} == {"tea"}
     with pytest.raises(InvalidArgument, match="a query must be a text that is not blank"):
-        shared_index.retrieve("", Narrowed(BM25(), FOOD))
+        shared_index.retrieve("", Filtered(BM25(), FOOD))
 
 
 def test_a_filter_in_any_dialect_narrows_and_none_does_not():
-    assert narrowed(Vector(), {"topic": "food"}) == Narrowed(Vector(), FOOD)
-    assert narrowed(Vector(), None) == narrowed(Vector(), {}) == Vector()
+    assert filtered(Vector(), {"topic": "food"}) == Filtered(Vector(), FOOD)
+    assert filtered(Vector(), None) == filtered(Vector(), {}) == Vector()
 
 
 def test_bad_options_are_refused():
     with pytest.raises(InvalidArgument, match="base must be a strategy such as Vector"):
-        Narrowed("vector", FOOD)
+        Filtered("vector", FOOD)
     with pytest.raises(InvalidArgument, match="where must be a filter made with F, got None"):
-        Narrowed(Vector(), None)
+        Filtered(Vector(), None)

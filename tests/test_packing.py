@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Budget, InvalidArgument, Passage, Trace
-from leafspan.packing import pack, within
+from leafspan.spans import within_budget
+from leafspan.spans._packing import within
 
 
 def passage(text):
@@ -14,24 +15,24 @@ def passage(text):
 
 def test_the_first_passage_that_does_not_fit_ends_the_list():
     passages = [passage("one two"), passage("three four five"), passage("six")]
-    assert pack(passages, Budget(5)) == passages[:2]
-    assert pack(passages, Budget(4)) == passages[:1]
-    assert pack(passages, Budget(6)) == passages
+    assert within_budget(passages, Budget(5)) == passages[:2]
+    assert within_budget(passages, Budget(4)) == passages[:1]
+    assert within_budget(passages, Budget(6)) == passages
 
 
 def test_the_first_of_all_is_returned_even_where_it_alone_is_over():
     passages = [passage("one two three"), passage("four")]
-    assert pack(passages, Budget(1)) == passages[:1]
+    assert within_budget(passages, Budget(1)) == passages[:1]
 
 
 def test_a_budget_may_count_tokens():
     passages = [passage("abcd"), passage("ef")]
-    assert pack(passages, Budget(5, count=len)) == passages[:1]
+    assert within_budget(passages, Budget(5, count=len)) == passages[:1]
 
 
 def test_nothing_stays_nothing():
-    assert pack([], Budget(1)) == []
-    assert pack([passage("x")], None) == [passage("x")]
+    assert within_budget([], Budget(1)) == []
+    assert within_budget([passage("x")], None) == [passage("x")]
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 30))

@@ -3,27 +3,31 @@ from __future__ import annotations
 import pytest
 
 from leafspan import InvalidArgument, ParentDocument
-from leafspan.parents import rise
+from leafspan.spans import parents_of
 from tests.trees import hits, spans, tree
 
 
 def test_parents_come_in_hit_order_each_once_with_the_best_score():
     leaves = tree(3, 3, 3)
-    assert spans(rise(hits(leaves, {4: 0.9, 0: 0.8, 5: 0.7, 8: 0.6}), level=1)) == [(3, 5, 0.9), (0, 2, 0.8), (6, 8, 0.6)]
+    assert spans(parents_of(hits(leaves, {4: 0.9, 0: 0.8, 5: 0.7, 8: 0.6}), level=1)) == [
+        (3, 5, 0.9),
+        (0, 2, 0.8),
+        (6, 8, 0.6),
+    ]
 
 
 def test_higher_levels_and_the_document():
     leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
     found = hits(leaves, {7: 0.9, 0: 0.8})
-    assert spans(rise(found, level=2)) == [(4, 7, 0.9), (0, 3, 0.8)]
-    assert spans(rise(found, level=3)) == [(0, 7, 0.9)]
-    assert spans(rise(found, level=None)) == [(0, 7, 0.9)]
-    assert spans(rise(found, level=9)) == [(0, 7, 0.9)]
+    assert spans(parents_of(found, level=2)) == [(4, 7, 0.9), (0, 3, 0.8)]
+    assert spans(parents_of(found, level=3)) == [(0, 7, 0.9)]
+    assert spans(parents_of(found, level=None)) == [(0, 7, 0.9)]
+    assert spans(parents_of(found, level=9)) == [(0, 7, 0.9)]
 
 
 def test_the_trace_names_the_hits_and_the_level():
     leaves = tree(3, 3)
-    assert rise(hits(leaves, {1: 0.9, 0: 0.8}), level=1)[0].trace.explain() == [
+    assert parents_of(hits(leaves, {1: 0.9, 0: 0.8}), level=1)[0].trace.explain() == [
         "vector found leaf 1 (score 0.900)",
         "vector found leaf 0 (score 0.800)",
         "widened to the parent at level 1",

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.phrasing import DEFAULT_PROMPT, check_prompt, fill, read
+from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from leafspan.phrasing import DEFAULT_PROMPT, check_prompt, fill, read
     ],
 )
 def test_numbering_and_quotes_are_no_part_of_a_phrasing(line):
-    assert read(line, known=[], count=3) == ["When did it burn?"]
+    assert read_phrasings(line, known=[], count=3) == ["When did it burn?"]
 
 
 @pytest.mark.parametrize(
@@ -46,32 +46,32 @@ def test_numbering_and_quotes_are_no_part_of_a_phrasing(line):
     ],
 )
 def test_what_only_looks_like_numbering_or_quotes_stays(line):
-    assert read(line, known=[], count=3) == [line]
+    assert read_phrasings(line, known=[], count=3) == [line]
 
 
 def test_each_line_is_one_and_those_that_say_nothing_are_left_out():
     answer = "Here are three phrasings:\n\n1. a fire\n   \n---\n```\n2. the pier burning\n"
-    assert read(answer, known=[], count=3) == ["a fire", "the pier burning"]
+    assert read_phrasings(answer, known=[], count=3) == ["a fire", "the pier burning"]
 
 
 def test_what_is_known_or_there_already_is_left_out_whatever_the_case():
     answer = "1. The Fire\n2. the  fire\n3. WHEN did it burn?\n4. the blaze"
-    assert read(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
+    assert read_phrasings(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
 
 
 def test_the_first_ones_are_kept():
-    assert read("a\nb\na\nc\nd", known=[], count=3) == ["a", "b", "c"]
-    assert read("", known=[], count=3) == []
+    assert read_phrasings("a\nb\na\nc\nd", known=[], count=3) == ["a", "b", "c"]
+    assert read_phrasings("", known=[], count=3) == []
 
 
 def test_what_is_not_unicode_is_dropped_from_a_phrasing():
-    assert read("a \ud800fire", known=[], count=3) == ["a fire"]
+    assert read_phrasings("a \ud800fire", known=[], count=3) == ["a fire"]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(), st.lists(st.text(), max_size=3), st.integers(1, 5))
 def test_any_answer_can_be_read(answer, known, count):
-    phrasings = read(answer, known=known, count=count)
+    phrasings = read_phrasings(answer, known=known, count=count)
     assert len(phrasings) <= count
     assert len({text.casefold() for text in phrasings}) == len(phrasings)
     assert all(text == text.strip() and any(map(str.isalnum, text)) for text in phrasings)
@@ -79,7 +79,7 @@ def test_any_answer_can_be_read(answer, known, count):
 
 def test_a_prompt_is_filled_and_braces_in_the_question_stay():
     check_prompt(DEFAULT_PROMPT)
-    filled = fill(DEFAULT_PROMPT, "What is {x}?", 4)
+    filled = fill_prompt(DEFAULT_PROMPT, "What is {x}?", 4)
     assert filled.startswith("Write 4 other phrasings")
     assert filled.endswith("Question: What is {x}?\n")
     check_prompt('{count} of "{question}" as {{"json": []}}')

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import Hybrid, Index, InvalidArgument, RelevantSegments, Vector
-from leafspan.budgeting import best_runs
 from leafspan.examples import example_documents
+from leafspan.spans import runs_within_budget
 from leafspan.trace import Trace
-from leafspan.values import Found, Span
+from leafspan.values import Candidate, Span
 from tests.corpus import QUESTIONS
 
 V = "00000000"
@@ -25,10 +25,10 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield opened
 
 
-def leaf(name: str, score: float, words: int = 10) -> Found:
+def leaf(name: str, score: float, words: int = 10) -> Candidate:
     """``"a3"`` is the leaf 3 of document a."""
     span = Span(name[0], V, int(name[1:]), int(name[1:]), (int(name[1:]), 0))
-    return Found(span, score, Trace(), {}, words=words)
+    return Candidate(span, score, Trace(), {}, words=words)
 
 
 def shown(runs) -> list[tuple[str, int, int]]:
@@ -37,7 +37,7 @@ def shown(runs) -> list[tuple[str, int, int]]:
 
 def runs_of(hits, budget, *, max_words=None, run_words=0.0):
     """The runs, and behind them the rest."""
-    runs, others = best_runs(hits, budget, max_words=max_words, run_words=run_words)
+    runs, others = runs_within_budget(hits, budget, max_words=max_words, run_words=run_words)
     assert not others or runs
     return runs + others
 
@@ -61,16 +61,16 @@ def test_a_run_is_no_longer_than_it_may_be():
 
 def test_runs_that_touch_are_not_united_to_one_that_is_longer_than_it_may_be():
     hits = [leaf(f"a{n}", 0.5 - n / 100) for n in range(6)]
-    runs, others = best_runs(hits, 1000, max_words=25, run_words=0.0)  # six leaves of ten words each
+    runs, others = runs_within_budget(hits, 1000, max_words=25, run_words=0.0)  # six leaves of ten words each
     assert (shown(runs), others) == ([("a", 0, 1), ("a", 2, 3), ("a", 4, 5)], [])
     assert [(run.score, run.words) for run in runs] == [(0.5, 20), (0.48, 20), (0.46, 20)]
 
 
 def test_what_fills_the_budget_joins_a_run_where_both_are_no_longer_than_it_may_be():
     hits = [leaf("a0", 0.5), leaf("a1", 0.01), leaf("a2", 0.4), leaf("a3", 0.3), leaf("b0", 0.001, words=50)]
-    assert shown(best_runs(hits, 40, max_words=20, run_words=0.0)[0]) == [("a", 0, 1), ("a", 2, 3)]
-    assert shown(best_runs(hits, 40, max_words=30, run_words=0.0)[0]) == [("a", 0, 2), ("a", 3, 3)]
-    assert shown(best_runs(hits, 40, max_words=40, run_words=0.0)[0]) == [("a", 0, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=20, run_words=0.0)[0]) == [("a", 0, 1), ("a", 2, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=30, run_words=0.0)[0]) == [("a", 0, 2), ("a", 3, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=40, run_words=0.0)[0]) == [("a", 0, 3)]
 
 
 def test_a_leaf_that_is_longer_than_a_run_may_be_stands_alone():

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
-from leafspan.retrieval import Limits, _Retrieval
-from leafspan.tree.reading import SummaryReader
+from leafspan.retrieval import Limits
+from leafspan.retrieval._answering import _Retrieval
+from leafspan.tree import SummaryReader
 from tests.trees import trees_with_hits
 
 

@@ -9,33 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Covered, Summary, Trace
-from leafspan.tree.node import leaf_ids
-from leafspan.tree.repeats import without_repeats
-from leafspan.values import Found, Span
+from leafspan.spans import without_repeats
+from leafspan.tree import leaf_ids
+from leafspan.values import Candidate, Span
 
 
-def leaf(ordinal: int, words: int = 1, document_id: str = "d") -> Found:
-    return Found(Span(document_id, "00000000", ordinal, ordinal, (ordinal, 4 * ordinal)), 1.0, Trace(), {}, words)
+def leaf(ordinal: int, words: int = 1, document_id: str = "d") -> Candidate:
+    return Candidate(Span(document_id, "00000000", ordinal, ordinal, (ordinal, 4 * ordinal)), 1.0, Trace(), {}, words)
 
 
-def summary(place: int, *runs: tuple[int, int], words: int = 1, document_id: str = "d") -> Found:
+def summary(place: int, *runs: tuple[int, int], words: int = 1, document_id: str = "d") -> Candidate:
     """Of the leaves in these runs."""
     covers = tuple(Covered(document_id, "00000000", first, last, 4 * first, 4 * last + 4) for first, last in runs)
     span = Span(document_id, "t0000000", place, place, (place, 0))
-    return Found(span, 1.0, Trace(), {}, words, summary=Summary(1, (), covers))
+    return Candidate(span, 1.0, Trace(), {}, words, summary=Summary(1, (), covers))
 
 
-def covered(found: Found) -> set[str]:
+def covered(found: Candidate) -> set[str]:
     return set(leaf_ids(found.summary.covers)) if found.summary else set()
 
 
-def shown(found: list[Found]) -> list[str]:
+def shown(found: list[Candidate]) -> list[str]:
     """``S0`` for a summary, ``0`` for a leaf."""
     return [f"{'S' * (each.summary is not None)}{each.span.first}" for each in found]
 
 
 @st.composite
-def results(draw: st.DrawFn) -> list[Found]:
+def results(draw: st.DrawFn) -> list[Candidate]:
     """Leaves and summaries of two documents in any order, each once."""
     items = []
     for document_id in ("d", "e"):
@@ -53,7 +53,7 @@ limits = st.fixed_dictionaries(
 )
 
 
-def used(found: list[Found], *, results: int | None, words: int | None) -> list[Found]:
+def used(found: list[Candidate], *, results: int | None, words: int | None) -> list[Candidate]:
     """What fits of it: the first of all, and what comes before the first that does not fit."""
     sums = accumulate(each.words for each in found)
     fitting = [n for n, total in enumerate(sums, 1) if n == 1 or (words is None or total <= words)]

@@ -20,7 +20,7 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
-from leafspan.store.collection import Collection
+from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, QUESTIONS
 
 

@@ -22,13 +22,13 @@ from leafspan import (
     DocumentNotFound,
     Extractive,
     HierarchicalSplitter,
+    HostRetriever,
     Index,
     IndexMismatch,
     InvalidArgument,
     InvalidDocument,
     LeafspanError,
     NotALeaf,
-    Outside,
     ParentDocument,
     Query,
     SentenceWindow,
@@ -37,11 +37,9 @@ from leafspan import (
 from leafspan.engine import run
 from leafspan.filters import F, Where
 from leafspan.lexical import BM25Settings
-from leafspan.requests import OutsideResult
-from leafspan.scope import Scope
-from leafspan.store import Catalogue, Row
-from leafspan.strategies import BM25, Ensemble, Filter, Hybrid, MultiQuery, RelevantSegments, Tree
-from leafspan.strategies.narrowed import Narrowed
+from leafspan.store import Catalogue, Row, Scope
+from leafspan.strategies import BM25, Ensemble, Filter, HostResult, Hybrid, MultiQuery, RelevantSegments, Tree
+from leafspan.strategies._filtered import Filtered
 
 A, B = F("tenant") == "a", F("tenant") == "b"
 AT_A, AT_B = Scope(A).suffix, Scope(B).suffix  # what ends the stored ids of their documents
@@ -435,14 +433,14 @@ def test_what_is_done_to_a_result_changes_nothing_for_others(tmp_path, client, k
 # Retrievers of a host.
 
 
-def outside(*results) -> Outside:
+def outside(*results) -> HostRetriever:
     """A retriever that returns leaves of these ids whatever it is asked."""
-    answers = [OutsideResult(id_, "", None) for id_ in results]
+    answers = [HostResult(id_, "", None) for id_ in results]
 
     async def aask(question):
         return answers
 
-    return Outside("theirs", lambda question: answers, aask)
+    return HostRetriever("theirs", lambda question: answers, aask)
 
 
 async def test_guessed_ids_of_leaves_that_exist_and_that_do_not_are_alike(index):
@@ -768,12 +766,12 @@ EXACT = [
     ParentDocument(base=BM25(), level=None),
     AutoMerging(base=Filter(offset=1)),
     Ensemble(legs=[BM25(), Filter()], fusion="relative score"),
-    Ensemble(legs=[Narrowed(BM25(), B | F("year").exists()), Narrowed(Filter(), ~B)], fusion="maximum"),
+    Ensemble(legs=[Filtered(BM25(), B | F("year").exists()), Filtered(Filter(), ~B)], fusion="maximum"),
     Ensemble(legs=[ParentDocument(base=BM25()), Filter()], fusion="distribution based"),
     BM25(summaries=True),
     Tree(base=BM25()),
     Tree(base=BM25(scale=True), overlap=True, top_k=6),
-    Tree(base=Narrowed(BM25(settings=BM25_SETTINGS[1]), B | F("year").exists()), threshold=0.1),
+    Tree(base=Filtered(BM25(settings=BM25_SETTINGS[1]), B | F("year").exists()), threshold=0.1),
     Ensemble(legs=[Tree(base=BM25()), Filter()], fusion="maximum"),
 ]
 NEAR = [
@@ -797,7 +795,7 @@ NEAR = [
 ]
 # Leaves and summaries are searched apart, and equal ones of both may change places where one search is exact and the other
 # is Chroma's. So here is compared what is found where nothing is cut off,
-MERGED = [Vector(summaries=True), Tree(base=Vector(), overlap=True), Tree(base=Narrowed(Vector(), ~B), overlap=True)]
+MERGED = [Vector(summaries=True), Tree(base=Vector(), overlap=True), Tree(base=Filtered(Vector(), ~B), overlap=True)]
 # or only looked whether anything is found that is not the view's.
 WITHIN = [
     Hybrid(summaries=True),
@@ -813,7 +811,7 @@ WITHIN = [
 def test_every_strategy_is_put_to_the_test():
     there = {getattr(leafspan.strategies, name) for name in leafspan.strategies.__all__}
     strategies = {kind for kind in there if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
-    tested = {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | {Outside, leafspan.strategies.Reach}
+    tested = {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | {HostRetriever, leafspan.strategies.Reach}
     assert strategies <= tested
 
 

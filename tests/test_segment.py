@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from leafspan.lexical import BM25Settings, Corpus, build_postings
-from leafspan.mirror.segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from leafspan.mirror._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
 
 LEAVES = [["oxygen", "gas"], ["gas"], ["steam", "engine", "steam"]]
 
@@ -100,7 +100,7 @@ def test_a_failed_writer_leaves_what_was_there(tmp_path):
 
 def test_a_killed_writer_leaves_a_file_of_a_name_that_tells(tmp_path, monkeypatch):
     left = []
-    monkeypatch.setattr("leafspan.mirror.segment.os.replace", lambda source, target: left.append(source.name))
+    monkeypatch.setattr("leafspan.mirror._segment.os.replace", lambda source, target: left.append(source.name))
     write_segment(tmp_path / "one", small())
     assert left[0].startswith("one.")
     assert left[0].endswith(UNFINISHED)

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.segments import Segment, best_segments
+from leafspan.spans._relevant_runs import Run, best_runs
 
 ONE_WORD = [1] * 100
 
 
 def runs(values, words=None, *, cost=1.0, max_words=None, **options):
     """(first leaf, last leaf), best first, where each leaf is one word unless told otherwise."""
-    found = best_segments(values, words or ONE_WORD[: len(values)], cost=cost, max_words=max_words, **options)
+    found = best_runs(values, words or ONE_WORD[: len(values)], cost=cost, max_words=max_words, **options)
     return [(segment.first, segment.last) for segment in found]
 
 
@@ -24,8 +24,8 @@ def runs(values, words=None, *, cost=1.0, max_words=None, **options):
 
 
 def test_a_run_is_worth_its_relevance_less_its_words():
-    [segment] = best_segments([0, 5, 4, 0], [10, 20, 30, 10], cost=0.125, max_words=None)
-    assert segment == Segment(1, 2, value=5 + 4 - 0.125 * (20 + 30), words=20 + 30)
+    [segment] = best_runs([0, 5, 4, 0], [10, 20, 30, 10], cost=0.125, max_words=None)
+    assert segment == Run(1, 2, value=5 + 4 - 0.125 * (20 + 30), words=20 + 30)
 
 
 def test_runs_come_best_first_then_by_position():
@@ -60,7 +60,7 @@ def test_a_gap_is_bridged_where_it_costs_less_than_a_run_more(run_cost, expected
 
 
 def test_the_cost_of_a_run_is_taken_off_its_value():
-    [segment] = best_segments([3, 0, 3], [1, 1, 1], cost=1, max_words=None, run_cost=1.5)
+    [segment] = best_runs([3, 0, 3], [1, 1, 1], cost=1, max_words=None, run_cost=1.5)
     assert segment.value == (3 + 0 + 3) - 1 * 3 - 1.5
 
 
@@ -169,7 +169,7 @@ def fits(chosen, words, max_words, count):
 @given(st.one_of(problems(EIGHTHS, 8), problems(FLOATS, 7)))
 def test_the_best_set_of_all_is_found(problem):
     values, words, options = problem
-    found = best_segments(values, words, **options)
+    found = best_runs(values, words, **options)
 
     def rank(chosen):
         value, length = sums_of(chosen, values, words, options["cost"], options["run_cost"])
@@ -189,7 +189,7 @@ def test_the_best_set_of_all_is_found(problem):
 @given(problems(FLOATS, 40))
 def test_runs_are_apart_within_the_limits_and_of_the_value_they_say(problem):
     values, words, options = problem
-    found = best_segments(values, words, **options)
+    found = best_runs(values, words, **options)
     ordered = sorted((segment.first, segment.last) for segment in found)
 
     assert found == sorted(found, key=lambda segment: (-segment.value, segment.first))
@@ -223,7 +223,7 @@ def test_taking_the_best_run_again_and_again_is_never_better(problem):
         taken.append(max(free, key=worth.__getitem__))
 
     greedy, _ = sums_of(taken, values, words, options["cost"], options["run_cost"])
-    assert sum(Fraction(segment.value) for segment in best_segments(values, words, **options)) >= greedy
+    assert sum(Fraction(segment.value) for segment in best_runs(values, words, **options)) >= greedy
 
 
 # Errors
@@ -249,4 +249,4 @@ def test_taking_the_best_run_again_and_again_is_never_better(problem):
 def test_what_is_out_of_range_is_refused(wrong, message):
     arguments = {"values": [1, 2], "words": [1, 1], "cost": 1, "max_words": None, **wrong}
     with pytest.raises(InvalidArgument, match=message):
-        best_segments(arguments.pop("values"), arguments.pop("words"), **arguments)
+        best_runs(arguments.pop("values"), arguments.pop("words"), **arguments)

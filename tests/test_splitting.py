@@ -8,10 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
-from leafspan.leaves import find_sections, indexed_heads, indexed_texts, make_leaves
+from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, find_headings
-from leafspan.splitting.grouping import group
-from leafspan.structure import pack, unpack
+from leafspan.splitting._grouping import group
 from leafspan.words import count_words
 
 PIECES = [
@@ -215,13 +214,13 @@ def test_words_are_runs_without_spaces_and_single_cjk_characters():
 @given(texts, splitters)
 def test_a_leafs_place_survives_packing(text, splitter):
     for leaf in leaves_of(text, splitter):
-        assert unpack(leaf.id, pack(leaf)) == leaf
+        assert unpack_place(leaf.id, pack_place(leaf)) == leaf
 
 
 def test_a_document_id_may_hold_the_separator():
     leaf = make_leaves(Document("a#b#c", "text"), "00000000", [Cut(4)])[0]
     assert leaf.id == "a#b#c#00000000#0"
-    assert unpack(leaf.id, pack(leaf)).document_id == "a#b#c"
+    assert unpack_place(leaf.id, pack_place(leaf)).document_id == "a#b#c"
 
 
 @pytest.mark.parametrize(

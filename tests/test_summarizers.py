@@ -25,11 +25,10 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from leafspan import InvalidArgument
 from leafspan.engine import Call, arun, run
 from leafspan.errors import LeafspanError
-from leafspan.identity import identity_of
-from leafspan.tree.abstractive import DEFAULT_PROMPT, Abstractive
-from leafspan.tree.extractive import Extractive
-from leafspan.tree.sentences import first_sentences, first_words, sentences, size
-from leafspan.tree.summarizing import to_summarizer
+from leafspan.language_model import identity_of
+from leafspan.tree import Abstractive, Extractive, to_summarizer
+from leafspan.tree._abstractive import DEFAULT_PROMPT
+from leafspan.tree._sentences import first_sentences, first_words, sentences, size
 from leafspan.words import count_words
 
 # Sentences about so much fire, tea and rain, which are the three dimensions of their vectors.
@@ -159,7 +158,7 @@ def test_each_sentence_is_embedded_once_in_large_batches_across_groups():
 
 
 def test_few_vectors_are_held_however_many_groups_there_are(monkeypatch):
-    monkeypatch.setattr("leafspan.tree.extractive._HELD", 600)
+    monkeypatch.setattr("leafspan.tree._extractive._HELD", 600)
     embed = Embedding()
     groups = [[f"The fire number {n % 1_100} was seen here."] for n in range(2_200)]
     assert summaries(Extractive(), groups, embed) == [group[0] for group in groups]

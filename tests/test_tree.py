@@ -30,7 +30,7 @@ from leafspan import (
     Vector,
     joined,
 )
-from leafspan.store.collection import Collection
+from leafspan.store._collection import Collection
 
 
 def cosine(text: str) -> float:

@@ -5,15 +5,15 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leafspan.spans import unite
 from leafspan.trace import Trace
-from leafspan.uniting import unite
-from leafspan.values import Found
+from leafspan.values import Candidate
 from tests.trees import hit, spans, tree
 
 LEAVES = tree(20)
 
 
-def run(first: int, last: int, score: float, words: int | None = None) -> Found:
+def run(first: int, last: int, score: float, words: int | None = None) -> Candidate:
     """These leaves as one result, with its first leaf as anchor."""
     of_first = hit(LEAVES[first], score)
     span = replace(of_first.span, last=last)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from leafspan import Cut, Document, Trace, TracedHit
-from leafspan.leaves import make_leaves
-from leafspan.values import Found, Leaf, Span
+from leafspan.documents import make_leaves
+from leafspan.values import Candidate, Leaf, Span
 
 
 def tree(*parents: int, grandparents: tuple[int, ...] = (), document_id: str = "d") -> list[Leaf]:
@@ -27,24 +27,24 @@ def tree(*parents: int, grandparents: tuple[int, ...] = (), document_id: str = "
     return make_leaves(Document(document_id, text), "00000000", cuts)
 
 
-def hits(leaves: list[Leaf], scores: Mapping[int, float]) -> list[Found]:
+def hits(leaves: list[Leaf], scores: Mapping[int, float]) -> list[Candidate]:
     """These leaves as hits, best first."""
     return sorted((hit(leaves[ordinal], score) for ordinal, score in scores.items()), key=lambda found: found.order)
 
 
-def hit(leaf: Leaf, score: float) -> Found:
+def hit(leaf: Leaf, score: float) -> Candidate:
     span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, leaf.start))
     trace = Trace(hits=(TracedHit(leaf.ordinal, score),))
-    return Found(span, score, trace, {"key": "value"}, words=leaf.words, leaf=leaf)
+    return Candidate(span, score, trace, {"key": "value"}, words=leaf.words, leaf=leaf)
 
 
-def spans(found: list[Found]) -> list[tuple[int, int, float]]:
+def spans(found: list[Candidate]) -> list[tuple[int, int, float]]:
     """(first leaf, last leaf, score), in the order of the results."""
     return [(item.span.first, item.span.last, item.score) for item in found]
 
 
 @st.composite
-def trees_with_hits(draw: st.DrawFn) -> tuple[list[Leaf], list[Found]]:
+def trees_with_hits(draw: st.DrawFn) -> tuple[list[Leaf], list[Candidate]]:
     """A random tree of up to three levels, and hits among its leaves with scores of their own."""
     parents = draw(st.lists(st.integers(1, 5), min_size=1, max_size=8))
     grandparents: list[int] = []

@@ -1,9 +1,8 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
-from leafspan.adding import Added
-from leafspan.doctor import Finding
 from leafspan.embedding import Embedder
 from leafspan.errors import (
+    ConcurrentUpdate,
     DocumentNotFound,
     IndexMismatch,
     IndexNotFound,
@@ -12,23 +11,22 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
-    Overtaken,
     WriterBusy,
 )
 from leafspan.filters import F, Where
 from leafspan.index import Index
+from leafspan.indexing import Added, DocumentInfo, Finding, Stats
 from leafspan.lexical import Analyzer, BM25Settings
-from leafspan.listing import DocumentInfo, Stats
-from leafspan.packing import Budget, joined
+from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.strategies import (
     BM25,
     AutoMerging,
     Ensemble,
     Filter,
+    HostRetriever,
     Hybrid,
     MultiQuery,
-    Outside,
     ParentDocument,
     RelevantSegments,
     SentenceWindow,
@@ -74,7 +72,7 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
-    "Outside",
+    "HostRetriever",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
@@ -106,6 +104,6 @@ __all__ = [
     "IndexNotFound",
     "IndexMismatch",
     "WriterBusy",
-    "Overtaken",
+    "ConcurrentUpdate",
     "MissingExtra",
 ]

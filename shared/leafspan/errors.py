@@ -1,14 +1,14 @@
 """The exceptions of leafspan, one tree.
 
 LeafspanError
-├── InvalidArgument     (also a ValueError)     an option out of its range, or of a wrong type
-├── InvalidDocument     (also a ValueError)     a document that cannot be stored as it is
+├── InvalidArgument     (also a ValueError)     an option is out of its range, or of a wrong type
+├── InvalidDocument     (also a ValueError)     a document cannot be stored as it is
 ├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
-├── DocumentNotFound    (also a KeyError)       no document of that id
-├── IndexNotFound       (also a FileNotFoundError)  nothing to open, and creating was not wanted
-├── IndexMismatch                               the index was made with another embedder or options
+├── DocumentNotFound    (also a KeyError)       no document has that id
+├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
+├── IndexMismatch                               the index was made with another embedder or other options
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
-├── Overtaken           (also a RuntimeError)   writers replaced what was being read, again and again
+├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class LeafspanError(Exception):
-    """Everything that leafspan raises by itself; catch it to handle all of the below."""
+    """Everything that leafspan raises by itself. Catch it to handle all of the below."""
 
 
 class InvalidArgument(LeafspanError, ValueError):
@@ -50,8 +50,8 @@ class WriterBusy(LeafspanError, TimeoutError):
     """Another writer held the index for longer than the timeout. Catch it to try again later."""
 
 
-class Overtaken(LeafspanError, RuntimeError):
-    """What was being read was replaced during every attempt to read it. Catch it to try again."""
+class ConcurrentUpdate(LeafspanError, RuntimeError):
+    """Another process replaced the same documents during every attempt to read or write them. Catch it to try again."""
 
 
 class MissingExtra(LeafspanError, ImportError):

@@ -7,18 +7,18 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Self
 
-from leafspan.checked_embedder import CheckedEmbedder
-from leafspan.doctor import Finding, examining
-from leafspan.embedding import to_embedder
+from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
+from leafspan.embedding import CheckedEmbedder, default_embedder, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
+from leafspan.indexing import Finding, examine
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.settings import TREE_SETTINGS, Indexing, Wanted
-from leafspan.sources import Sources
+from leafspan.retrieval import Sources
+from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import Store, open_store
+from leafspan.store import EmbedderRecord, Store, open_store
+from leafspan.tree import Trees
 from leafspan.view import View
-from leafspan.wordllama import default_embedder
 
 
 class Index(View):
@@ -45,30 +45,42 @@ class Index(View):
         create: bool = True,
         timeout: float = 30.0,
     ) -> Self:
-        """The index in the folder ``path``, or behind a Chroma ``client`` (a server, Chroma Cloud, in memory).
+        """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
-        ``name``: an index has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so a folder can hold
-        several. ``embedder``: a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction or a function
-        from texts to vectors; by default WordLlama, which is bundled and works offline. ``splitter``: by default
-        ``HierarchicalSplitter()``. ``context_sentences``: so many sentences of each neighbour are indexed with a leaf, 0
-        by default. ``title_weight``: a leaf's vector is that of its text plus so many times that of its title and headings
-        (all of length 1), 0.3 by default. ``analyzer``: how texts become the terms that BM25 counts, by default
-        ``Analyzer("english")``; or a function from a text to a list of terms. ``bm25``: k1, b and variant. ``cache``: a
-        folder for what is derived from an index behind a client, by default in the user's cache folder. ``create``: make
-        it where there is none. ``timeout``: seconds to wait for another writer.
+        Args:
+            path: Folder of the index. Give either this or ``client``.
+            client: A client that chromadb made.
+            name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
+                folder can hold several. Default: ``"kb"``.
+            embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, or a function from
+                texts to vectors. Default: WordLlama, which is bundled and works offline.
+            splitter: How documents are cut into leaves. Default: ``HierarchicalSplitter()``.
+            context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
+                Default: 0.
+            title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text.
+                Default: 0.3.
+            analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
+                terms. Default: ``Analyzer("english")``.
+            bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
+            cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
+            create: Whether to make the index if there is none. Default: True.
+            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+
+        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
+        open it as it was made.
 
         Raises:
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
-            IndexMismatch: if it was made with another splitter, weight or format. Another embedder is noticed, and raises
-                the same, at the first embedding.
+            IndexMismatch: if it was made with another splitter, weight, analyzer or format. Another embedder raises the
+                same, at the first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
             raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
-        wanted = Wanted(splitter, context_sentences, title_weight, analyzer, bm25)
-        return run(cls._opening(path, client, name, embedder, wanted, cache, create, timeout))
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        return run(cls._open(path, client, name, embedder, options, cache, create, timeout))
 
     @classmethod
     async def aopen(
@@ -88,54 +100,60 @@ class Index(View):
         timeout: float = 30.0,
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        wanted = Wanted(splitter, context_sentences, title_weight, analyzer, bm25)
-        return await arun(cls._opening(path, client, name, embedder, wanted, cache, create, timeout))
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        return await arun(cls._open(path, client, name, embedder, options, cache, create, timeout))
 
     @classmethod
-    def _opening(
+    def _open(
         cls,
         path: str | Path | None,
         client: Any,
         name: str,
         embedder: Any,
-        wanted: Wanted,
+        options: OpenOptions,
         cache: str | Path | None,
         create: bool,
         timeout: float,
     ) -> Flow[Self]:
         used = default_embedder() if embedder is None else to_embedder(embedder)
-        settings = Indexing.made(wanted).record()
-        store = yield from open_store(path, client, name, settings=settings, create=create, timeout=timeout, cache=cache)
-        indexing = Indexing.recorded(store.settings, wanted)
+        wanted = IndexSettings.made(options).record()
+        store = yield from open_store(path, client, name, settings=wanted, create=create, timeout=timeout, cache=cache)
+        settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
             place: dict[str, Any] = {"settings": TREE_SETTINGS, "timeout": timeout, "cache": cache}
-            return (yield from open_store(path, client, f"{name}.tree", create=create, **place))
+            return open_store(path, client, f"{name}.tree", create=create, **place)
 
-        return cls(Sources.of(store, CheckedEmbedder(store, used, timeout), indexing, open_trees), indexing, timeout)
+        checked = CheckedEmbedder(EmbedderRecord(store), used, timeout)
+        sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
+        return cls(sources, settings, timeout)
 
     def doctor(self, *, mend: bool = True) -> list[Finding]:
-        """Look for what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
+        """Find what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
 
-        Of the documents' trees, too, whose leaves are summaries; what is missing of these the next ``build_tree`` restores.
+        The trees are examined, too. A document with missing leaves cannot be mended from within: its finding says so, and
+        the next ``add`` of it restores it; of a tree, the next ``build_tree``. Run it while nobody else writes to a server.
 
-        Nothing is wrong where the list is empty. A document with missing leaves cannot be mended from within: its finding
-        says so, and the next ``add`` of it restores it. Run it while nobody else writes to a server.
+        Args:
+            mend: Whether to mend. If not, nothing is changed. Default: True.
+
+        Returns:
+            What was found. An empty list if everything is whole.
 
         Raises:
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examining(mend))
+        return run(self._examine(mend))
 
     async def adoctor(self, *, mend: bool = True) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(self._examining(mend))
+        return await arun(self._examine(mend))
 
-    def _examining(self, mend: bool) -> Flow[list[Finding]]:
-        findings = yield from examining(self._store, mend=mend, timeout=self._timeout)
+    def _examine(self, mend: bool) -> Flow[list[Finding]]:
+        findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
-            found = yield from examining(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
+            found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         return findings
 

@@ -23,7 +23,7 @@ class TracedHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Contribution:
     """What one list gave to a fused score: its result's ``rank`` (from 1) and ``score`` there, and its ``share`` of it.
 
     Where the results are told apart by rank alone, ``score`` is still the list's own.
@@ -39,17 +39,17 @@ class Part:
 class Fused:
     """The leaves ``first`` to ``last`` were found in one or more lists, whose scores became one by ``method``.
 
-    ``neighbour``: what the better neighbour's score added, ``above``: that of the best summary that covers the leaf.
-    ``score`` is the sum of it all.
+    ``neighbour_bonus`` is what the score of the better neighbour added, ``summary_bonus`` what that of the best summary
+    above the leaf did. ``score`` is the sum of all of it.
     """
 
     first: int
     last: int
     method: str
-    parts: tuple[Part, ...]
+    contributions: tuple[Contribution, ...]
     score: float
-    neighbour: float = 0.0
-    above: float = 0.0
+    neighbour_bonus: float = 0.0
+    summary_bonus: float = 0.0
     query: str | None = None
 
 
@@ -189,10 +189,10 @@ def _query(step: TracedHit | Fused | Calibrated | Filled | Merge) -> str:
 
 
 def _fusion(fused: Fused, kind: str) -> str:
-    shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.parts]
-    if fused.neighbour:
-        shares.append(f"{fused.neighbour:.3f} from a neighbour")
-    if fused.above:
-        shares.append(f"{fused.above:.3f} from a summary above")
+    shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.contributions]
+    if fused.neighbour_bonus:
+        shares.append(f"{fused.neighbour_bonus:.3f} from a neighbour")
+    if fused.summary_bonus:
+        shares.append(f"{fused.summary_bonus:.3f} from a summary above")
     leaves = f"{_leaves(fused.first, fused.last, kind)}{_query(fused)}"
     return f"{leaves}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,6 +21,55 @@ class Document:
     text: str
     title: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+class LeafId(NamedTuple):
+    """The id of a leaf, or of a summary: a leaf's is known without looking anything up, so neighbours need no search.
+
+    As text it is ``{document_id}#{version}#{ordinal}``. ``version`` is 8 characters: hexadecimal digits of a document's
+    content hash, or for a summary ``t`` and 7 digits of its tree's hash. A document's id may contain ``#`` itself.
+    """
+
+    document_id: str
+    version: str
+    ordinal: int
+
+    def __str__(self) -> str:
+        return f"{self.document_id}#{self.version}#{self.ordinal}"
+
+    @classmethod
+    def parse(cls, text: str) -> LeafId:
+        """The id from its text.
+
+        Raises:
+            ValueError: if the text has not three parts, or the last is no number.
+        """
+        document_id, version, ordinal = text.rsplit("#", 2)
+        return cls(document_id, version, int(ordinal))
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it is the id of a summary, and not of a leaf."""
+        return self.version.startswith(SUMMARY_VERSION)
+
+
+SUMMARY_VERSION = "t"
+"""The first character of a tree's version; those of documents are hexadecimal."""
+
+
+def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[str]:
+    """The texts of the ids of several leaves of one document."""
+    prefix = f"{document_id}#{version}#"
+    return [f"{prefix}{ordinal}" for ordinal in ordinals]
+
+
+class Section(NamedTuple):
+    """The leaves ``first`` to ``last`` (inclusive) stand below the heading ``text`` of this ``depth`` (1 to 6)."""
+
+    first: int
+    last: int
+    depth: int
+    text: str
 
 
 class Ancestor(NamedTuple):
@@ -54,32 +103,25 @@ class Leaf:
 
     @property
     def id(self) -> str:
-        """``{document_id}#{version}#{ordinal}``."""
-        return leaf_id(self.document_id, self.version, self.ordinal)
-
-
-def leaf_id(document_id: str, version: str, ordinal: int) -> str:
-    """The id of a leaf, which can be computed without looking anything up."""
-    return f"{document_id}#{version}#{ordinal}"
+        """The text of its id."""
+        return str(LeafId(self.document_id, self.version, self.ordinal))
 
 
 class Hit(NamedTuple):
     """A leaf as a search finds it, before anything of it is fetched; a higher ``score`` is better."""
 
-    document_id: str
-    version: str
-    ordinal: int
+    leaf: LeafId
     score: float
 
     @property
     def id(self) -> str:
-        """The leaf's id."""
-        return leaf_id(self.document_id, self.version, self.ordinal)
+        """The text of the leaf's id."""
+        return str(self.leaf)
 
     @property
     def order(self) -> tuple[float, str, int]:
         """The sorting key of every list of hits: score, then document, then position."""
-        return (-self.score, self.document_id, self.ordinal)
+        return (-self.score, self.leaf.document_id, self.leaf.ordinal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +144,14 @@ class Span:
         return f"{self.document_id}#{self.version}#{self.first}-{self.last}"
 
     @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return self.last - self.first + 1
+
+    @property
     def leaf_ids(self) -> list[str]:
         """The ids of its leaves, in the order of the text."""
-        prefix = f"{self.document_id}#{self.version}#"
-        return [f"{prefix}{ordinal}" for ordinal in range(self.first, self.last + 1)]
+        return leaf_ids(self.document_id, self.version, range(self.first, self.last + 1))
 
 
 class Covered(NamedTuple):
@@ -117,6 +163,16 @@ class Covered(NamedTuple):
     last: int
     start: int
     end: int
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return self.last - self.first + 1
+
+    @property
+    def leaf_ids(self) -> list[str]:
+        """The ids of the leaves, in the order of the text."""
+        return leaf_ids(self.document_id, self.version, range(self.first, self.last + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +187,19 @@ class Summary:
     children: tuple[str, ...]
     covers: tuple[Covered, ...]
 
+    @property
+    def leaf_ids(self) -> list[str]:
+        """The ids of the leaves it covers, in order."""
+        return [id_ for run in self.covers for id_ in run.leaf_ids]
+
+    @property
+    def size(self) -> int:
+        """The number of leaves it covers."""
+        return sum(run.size for run in self.covers)
+
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Candidate:
     """One scored result of a strategy, before its text is fetched; a higher ``score`` is better.
 
     ``leaf`` is set where the result is a single leaf, so that a strategy above can merge or widen it. ``words`` is its
@@ -150,12 +216,17 @@ class Found:
     summary: Summary | None = None
 
     @property
+    def id(self) -> str:
+        """The id of its first leaf, which for a single leaf or a summary is its own."""
+        return str(LeafId(self.span.document_id, self.span.version, self.span.first))
+
+    @property
     def order(self) -> tuple[float, str, int]:
         """The sorting key of every list of results: score, then document, then position."""
         return (-self.score, self.span.document_id, self.span.first)
 
 
-def scored(found: Found, score: float, source: str, rank: int | None = None) -> Found:
+def scored(found: Candidate, score: float, source: str, rank: int | None = None) -> Candidate:
     """The leaf as ``source`` found it."""
     hit = TracedHit(found.span.first, score, source, rank)
     return replace(found, score=score, trace=Trace(hits=(hit,), layer=found.summary.layer if found.summary else 0))

@@ -6,26 +6,37 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Never, overload
 
-from leafspan.adding import Added, adding_any, deleting
+from leafspan.checks import check_flag, shown
+from leafspan.documents import IndexSettings
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
-from leafspan.filters import to_filter
-from leafspan.filters.constants import constant
-from leafspan.listing import DocumentInfo, Stats, getting, listing, listing_leaves, summing_up
-from leafspan.packing import Budget
-from leafspan.retrieval import Limits, answering
-from leafspan.scope import Scope
-from leafspan.settings import Indexing
-from leafspan.sources import Sources
+from leafspan.filters import constant, to_filter
+from leafspan.indexing import (
+    Added,
+    DocumentInfo,
+    Stats,
+    delete_documents,
+    get_document,
+    index_stats,
+    ingest,
+    list_documents,
+    list_leaves,
+)
+from leafspan.retrieval import Limits, Sources, retrieve
+from leafspan.spans import Budget
+from leafspan.store import Scope
 from leafspan.strategies import DEFAULT, Strategy
-from leafspan.strategies.strategy import flag
-from leafspan.tree.bisecting import Bisecting
-from leafspan.tree.building import Plan, TreesBuilt, building
-from leafspan.tree.clusters import Clusterer
-from leafspan.tree.forgetting import forgetting
-from leafspan.tree.listing import listing_summaries
-from leafspan.tree.rendering import summary_passage
-from leafspan.tree.summarizing import to_summarizer
+from leafspan.tree import (
+    Bisecting,
+    BuildOptions,
+    Clusterer,
+    Plan,
+    TreesBuilt,
+    build_trees,
+    forget_documents,
+    list_summaries,
+    to_summarizer,
+)
 from leafspan.values import Document, Passage, Query
 
 Numbers = Sequence[float]
@@ -38,11 +49,11 @@ class View:
     used by many threads.
     """
 
-    def __init__(self, sources: Sources, indexing: Indexing, timeout: float, scope: Scope | None = None) -> None:
+    def __init__(self, sources: Sources, settings: IndexSettings, timeout: float, scope: Scope | None = None) -> None:
         self._sources = sources
         self._store = sources.store
         self._embedder = sources.embedder
-        self._indexing = indexing
+        self._settings = settings
         self._timeout = timeout
         self._scope = scope
 
@@ -62,16 +73,21 @@ class View:
         )
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
-        """A view of the documents that match the filter, which can only ever be narrowed: a tenant's, for example.
+        """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
 
-        Nothing that is done through it reaches another document: no filter of a call, no strategy and no retriever of a
-        host. What is added through it gets the values that the filter asks for (``F("tenant") == "a"`` writes
-        ``tenant``), and must match it. Its documents have ids of their own: another view can have a document of the same
-        id, which this one can neither overwrite nor notice. (They are stored under their id and a suffix of the view's,
-        under which the whole index shows them.) ``share_statistics``: let idf and average length be those of the whole
-        index, which is faster and tells a little of what else is there; by default they are those of the view. It also
-        shows summaries of several documents that others have built; else only those that the view has built are shown, and,
-        of a view like ``F("tenant") == "a"``, those that ``build_tree(partition_by="tenant")`` of the index has.
+        Nothing that is done through the view reaches another document: no filter of a call, no strategy and no retriever of
+        a host. A document that is added through it must match the filter, and gets the values that the filter asks for
+        where it has none: ``F("tenant") == "a"`` writes ``tenant``. Document ids are the view's own: another view can have
+        a document of the same id, which this one can neither overwrite nor notice. (It is stored under its id and a suffix
+        of the view's, which is the id that the whole index shows.)
+
+        Args:
+            where: The filter, made with ``F`` or in the dialect of Chroma, Haystack or LlamaIndex.
+            share_statistics: Whether BM25 counts words over the whole index rather than over the view. That is faster, and
+                reveals a little of what else is there. It also shows summaries of several documents that others have
+                built; otherwise only those that the view has built are visible, and those that
+                ``build_tree(partition_by="tenant")`` of the whole index has built for ``F("tenant") == "a"``.
+                Default: False.
 
         Raises:
             InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
@@ -79,52 +95,64 @@ class View:
         """
         condition = to_filter(where)
         if condition is None or constant(condition):
-            raise InvalidArgument(f"a scope must have a filter that says what it shows, got {where!r}")
+            raise InvalidArgument(f"a scope must have a filter that says what it shows, got {shown(where)}")
         if self._scope is None:
             scope = Scope(condition, share_statistics)
         else:
             scope = self._scope.narrowed(condition, share_statistics=share_statistics)
-        return View(self._sources, self._indexing, self._timeout, scope)
+        return View(self._sources, self._settings, self._timeout, scope)
 
     def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
 
-        ``documents``: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of
-        text and Markdown files or folders of them; one, or any iterable. They are written in groups: where something
-        fails or the process is killed, earlier groups are there, and the others are as they were; add them again.
-        ``progress``: show a bar; by default where a person is watching.
+        Documents are written in groups. If something fails or the process is killed, earlier groups are there, and the
+        others are as they were; add them again.
+
+        Args:
+            documents: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of text
+                and Markdown files or of folders; one, or any iterable.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook.
+
+        Returns:
+            The ids of the documents that were added and replaced, and the number of the unchanged ones.
 
         Raises:
             InvalidDocument: if one cannot be stored, or an id occurs twice. Of a list, nothing is written then.
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._adding(documents, progress))
+        return run(self._ingest(documents, progress))
 
     async def aadd(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
         """Like ``add``."""
-        return await arun(self._adding(documents, progress))
+        return await arun(self._ingest(documents, progress))
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete documents by id, and all summaries of them; the ids of those that were there. Unknown ids do not matter.
+        """Delete documents, and all summaries made of them.
+
+        Args:
+            ids: Ids of documents. Unknown ids are ignored.
+
+        Returns:
+            The ids of the documents that were there.
 
         Raises:
-            InvalidArgument: if ``ids`` is anything but a list (or other iterable) of strings.
+            InvalidArgument: if ``ids`` is anything but an iterable of strings.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._deleting(ids))
+        return run(self._delete(ids))
 
     async def adelete(self, ids: Iterable[str]) -> list[str]:
         """Like ``delete``."""
-        return await arun(self._deleting(ids))
+        return await arun(self._delete(ids))
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, without their texts, in the order of their ids."""
-        return run(listing(self._store, self._scope))
+        return run(list_documents(self._store, self._scope))
 
     async def adocuments(self) -> list[DocumentInfo]:
         """Like ``documents``."""
-        return await arun(listing(self._store, self._scope))
+        return await arun(list_documents(self._store, self._scope))
 
     def get(self, document_id: str) -> Document:
         """The document with its full text, as it was added.
@@ -132,41 +160,44 @@ class View:
         Raises:
             DocumentNotFound: if there is none of that id.
         """
-        return run(getting(self._store, document_id, self._scope))
+        return run(get_document(self._store, document_id, self._scope))
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(getting(self._store, document_id, self._scope))
+        return await arun(get_document(self._store, document_id, self._scope))
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
-        """The leaves of a document, or of all, in the order of ids and texts, each as a passage with score 0.
+        """The leaves of a document, or of all, by document id and position, as passages with score 0.
 
         Their ids are those of the leaves in Chroma; in a scoped view, as it shows them.
+
+        Args:
+            document_id: Id of a document. Default: all documents.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
         """
-        return run(listing_leaves(self._store, document_id, self._scope))
+        return run(list_leaves(self._store, document_id, self._scope))
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(listing_leaves(self._store, document_id, self._scope))
+        return await arun(list_leaves(self._store, document_id, self._scope))
 
     def count(self) -> int:
         """The number of documents."""
-        return len(run(listing(self._store, self._scope)))
+        return len(run(list_documents(self._store, self._scope)))
 
     async def acount(self) -> int:
         """Like ``count``."""
-        return len(await arun(listing(self._store, self._scope)))
+        return len(await arun(list_documents(self._store, self._scope)))
 
     def stats(self) -> Stats:
         """The index in numbers."""
-        return run(self._summing_up())
+        return run(self._stats())
 
     async def astats(self) -> Stats:
         """Like ``stats``."""
-        return await arun(self._summing_up())
+        return await arun(self._stats())
 
     @overload
     def retrieve(
@@ -202,23 +233,28 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
     ) -> list[Passage] | list[list[Passage]]:
-        """The passages that a strategy finds for a query, best first; or a list of them for each of several queries.
+        """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
-        ``query``: a text, or its vector; or a list of them, which are searched in one call. ``strategy``: by default
-        ``RelevantSegments()``. ``k``: at most so many passages, 5 by default, or all where a budget is given.
-        ``candidates``: the leaves looked at before merging, by default 4 * k and at least 24. ``budget``: at most so many
-        words in all, or tokens with ``Budget(512, count=...)``; the first passage that does not fit ends the list, and the
-        first of all is returned even where it alone is over. ``where``: a filter on the documents' metadata, such as
-        ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack or LlamaIndex.
+        Passages of one result never share text. Ties go by document id, then position. An empty index gives none.
 
-        Passages of one result never share text; ties go by document id, then position. An empty index gives none.
+        Args:
+            query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a
+                strategy that needs no query.
+            strategy: What finds. Default: ``RelevantSegments()``.
+            k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+            candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+            budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage
+                that does not fit ends the list; the first of all is returned even if it alone is over the budget.
+                Default: any number.
+            where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma,
+                Haystack or LlamaIndex. Default: all documents.
 
         Raises:
             InvalidArgument: if an option is out of its range, or a query is blank.
             IndexMismatch: if the index was made with another embedder.
-            Overtaken: if what was read was replaced at every one of ten attempts.
+            ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
         """
-        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where))
         passages: list[Passage] | list[list[Passage]] = run(flow)
         return passages
 
@@ -257,7 +293,7 @@ class View:
         where: object = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
-        flow = self._retrieving(query, strategy, Limits.of(k, candidates, budget, where))
+        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
 
@@ -267,32 +303,39 @@ class View:
         summarizer: object = None,
         clusterer: Clusterer | None = None,
         max_layers: int = 5,
-        across: bool = False,
+        across_documents: bool = False,
         partition_by: str | None = None,
         dry_run: bool = False,
         progress: bool | None = None,
     ) -> TreesBuilt:
-        """Build a RAPTOR tree of each document (Sarthi et al., ICLR 2024), for the strategy ``Tree``.
+        """Build a RAPTOR tree of each document, for the strategy ``Tree``.
 
         Leaves that are alike are clustered, each cluster is summarised, and so are the summaries, until one is left or
         there are ``max_layers``. Documents whose trees are up to date are skipped, so run it again after adding or
         deleting. Each summary of a language model is kept as soon as it is there: a build that was killed goes on where it
-        was, and of a changed document only what has changed is asked for.
+        was, and a changed document asks only for what has changed.
 
-        ``summarizer``: a LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their summary,
-        or an ``Abstractive`` with its options; by default ``Extractive()``, which chooses sentences and asks nobody.
-        ``clusterer``: by default ``Bisecting()``; ``RaptorClusters()`` is the paper's; or a function, see ``Clusterer``.
-        ``across``: add layers above the trees, over all documents of the index or view; ``partition_by``: over those with
-        the same value of a metadata key, for each of its values. A scoped view sees the layers that it has built itself,
-        see ``scoped``. ``dry_run``: only say what would be done.
-        ``progress``: show a bar; by default where a person is watching.
+        Args:
+            summarizer: A LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their summary,
+                or an ``Abstractive`` with its options. Default: ``Extractive()``, which chooses sentences and asks nobody.
+            clusterer: What groups leaves and summaries: ``Bisecting()``, ``RaptorClusters()`` (the paper's), or a function
+                (see ``Clusterer``). Default: ``Bisecting()``.
+            max_layers: Most layers of a document's tree, and of those above, >= 1. Default: 5.
+            across_documents: Whether to add layers above the trees, over all documents of the index or view.
+                Default: False.
+            partition_by: Metadata key; adds layers over the documents with the same value of it, for each value. A scoped
+                view sees the layers that it has built itself: see ``scoped``. Default: none.
+            dry_run: Whether to report only what would be done. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
-            InvalidArgument: if an option is out of its range, or a clusterer gives what is none.
+            InvalidArgument: if an option is out of its range, or a clusterer returns something else than clusters.
             IndexMismatch: if the trees there were built with another summarizer, and none is given.
             WriterBusy: if another writer holds the index for longer than the timeout.
+
+        Source: Sarthi et al., RAPTOR, ICLR 2024.
         """
-        return run(self._building(summarizer, clusterer, max_layers, across, partition_by, dry_run, progress))
+        return run(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
 
     async def abuild_tree(
         self,
@@ -300,79 +343,75 @@ class View:
         summarizer: object = None,
         clusterer: Clusterer | None = None,
         max_layers: int = 5,
-        across: bool = False,
+        across_documents: bool = False,
         partition_by: str | None = None,
         dry_run: bool = False,
         progress: bool | None = None,
     ) -> TreesBuilt:
         """Like ``build_tree``."""
-        return await arun(self._building(summarizer, clusterer, max_layers, across, partition_by, dry_run, progress))
+        return await arun(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
 
     def summaries(self, document_id: str | None = None) -> list[Passage]:
-        """The summaries of a document's tree, or all that can be seen, each as a passage with score 0.
+        """The summaries of a document's tree, or all that are visible, as passages with score 0.
 
-        They come by document, and of each the top layer first. Those of a document that has been changed since its tree
-        was built are not seen, nor are those above them.
+        They come by document, top layer first. The summaries of a document that has changed since its tree was built are
+        not visible, nor are those above them.
+
+        Args:
+            document_id: Id of a document. Default: all documents.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
         """
-        return run(self._listing_summaries(document_id))
+        return run(self._list_summaries(document_id))
 
     async def asummaries(self, document_id: str | None = None) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._listing_summaries(document_id))
+        return await arun(self._list_summaries(document_id))
 
-    def _listing_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
-        found = yield from listing_summaries(self._store, self._sources.trees, document_id, self._scope)
-        return [summary_passage(each, text) for each, text in found]
+    def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
+        return list_summaries(self._store, self._sources.trees, document_id, self._scope)
 
-    def _deleting(self, ids: Iterable[str]) -> Flow[list[str]]:
-        forget = partial(forgetting, self._sources.trees, timeout=self._timeout)
-        flow = deleting(self._store, ids, timeout=self._timeout, scope=self._scope, forget=forget)
-        return (yield from flow)
+    def _delete(self, ids: Iterable[str]) -> Flow[list[str]]:
+        forget = partial(forget_documents, self._sources.trees, timeout=self._timeout)
+        return delete_documents(self._store, ids, scope=self._scope, timeout=self._timeout, forget=forget)
 
-    def _building(
+    def _build(
         self,
         summarizer: object,
         clusterer: Clusterer | None,
         max_layers: int,
-        across: bool,
+        across_documents: bool,
         partition_by: str | None,
         dry_run: bool,
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
-        flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
-        made = to_summarizer(summarizer)
-        plan = Plan(clusterer or Bisecting(), made, summarizer is not None, max_layers, across, partition_by)
-        flow = building(
-            self._sources.trees,
-            plan,
-            store=self._store,
-            embed=self._embedder.documents,
-            title_weight=self._indexing.title_weight,
-            scope=self._scope,
-            timeout=self._timeout,
-            progress=progress,
-            dry_run=dry_run,
+        check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
+        plan = Plan(
+            clusterer or Bisecting(),
+            to_summarizer(summarizer),
+            summarizer is not None,
+            max_layers,
+            across_documents,
+            partition_by,
         )
-        return (yield from flow)
+        embed, weight = self._embedder.documents, self._settings.title_weight
+        options = BuildOptions(embed, weight, self._scope, self._timeout, progress, dry_run)
+        return build_trees(self._sources.trees, plan, self._store, options)
 
-    def _adding(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
-        flow = adding_any(
+    def _ingest(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
+        return ingest(
             self._store,
             self._embedder.documents,
             documents,
-            indexing=self._indexing,
+            self._settings,
+            scope=self._scope,
             timeout=self._timeout,
             show=show,
-            scope=self._scope,
         )
-        return (yield from flow)
 
-    def _retrieving(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
-        used = DEFAULT if strategy is None else strategy
-        return (yield from answering(self._sources, query, used, limits, self._scope))
+    def _retrieve(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
+        return retrieve(self._sources, query, DEFAULT if strategy is None else strategy, limits, self._scope)
 
-    def _summing_up(self) -> Flow[Stats]:
-        return (yield from summing_up(self._sources, self._indexing, self._scope))
+    def _stats(self) -> Flow[Stats]:
+        return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

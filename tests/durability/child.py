@@ -15,9 +15,10 @@ from typing import Any
 
 from leafspan import BM25, AutoMerging, F, Vector
 from leafspan.engine import run
-from leafspan.mirror import following, segment
-from leafspan.store.changes import ChangeFile
-from leafspan.store.collection import Collection
+from leafspan.mirror import _mirror as following
+from leafspan.mirror import _segment as segment
+from leafspan.store._change_file import ChangeFile
+from leafspan.store._collection import Collection
 from tests.durability.versions import ALL, broken, document, open_index, text_of
 
 _SHOWN = 5

@@ -9,7 +9,7 @@ import pytest
 
 from leafspan import Document, Index
 from leafspan.engine import run
-from leafspan.store.reading import Reader
+from leafspan.store import Reader
 
 
 async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from leafspan import Finding, Index
-from leafspan.store.manifest import columns, unpack_rows
+from leafspan.store._manifest import columns, unpack_rows
 from leafspan.values import leaf_id
 from tests.durability.versions import document, open_index, records, text_of
 
@@ -110,8 +110,8 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_swept(index: Ind
     whole = records(index, place["name"])
     manifest = raw(index, place, "manifest")
     row = unpack_rows({"first": {"metadata": manifest.get(ids=["first"])["metadatas"][0]}})["first"]
-    coming = replace(row, litter=(("11111111", 3),))
-    new = replace(row, document_id="new", version=None, leaves=0, hash="", litter=(("22222222", 2),))
+    coming = replace(row, leftovers=(("11111111", 3),))
+    new = replace(row, document_id="new", version=None, leaves=0, hash="", leftovers=(("22222222", 2),))
     raw(index, place, "leaves").add(
         ids=[leaf_id("first", "11111111", 1), leaf_id("new", "22222222", 0)],
         documents=["a", "b"],

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index
-from leafspan.store import connecting
+from leafspan.store import _connecting as connecting
 from tests.durability.children import Nursery
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 

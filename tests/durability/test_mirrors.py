@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from leafspan import BM25, F, Index, Vector
-from leafspan.mirror import following
+from leafspan.mirror import _mirror as following
 from tests.durability.children import Nursery, child
 from tests.durability.versions import ALL, document, open_index
 

@@ -12,7 +12,7 @@ import numpy as np
 from chromadb.config import Settings
 
 from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
-from leafspan.store.manifest import CHANGES_ID
+from leafspan.store._manifest import CHANGES_ID
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))
 ALL = 1_000  # more than the leaves of any index here

@@ -12,7 +12,7 @@ from llama_index.core.retrievers import AutoMergingRetriever, BaseRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from leafspan.values import Found, Leaf
+from leafspan.values import Candidate, Leaf
 from tests.peers.trees import Result, ancestry, families, tree
 
 
@@ -29,7 +29,7 @@ class Canned(BaseRetriever):
 
 def retriever_over(
     leaves: Sequence[Leaf],
-    hits: Sequence[Found] = (),
+    hits: Sequence[Candidate] = (),
     threshold: float = 0.5,
     *,
     kind: type[AutoMergingRetriever] = AutoMergingRetriever,

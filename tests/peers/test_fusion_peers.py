@@ -20,14 +20,8 @@ from llama_index.core.retrievers import BaseRetriever as LlamaRetriever
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from leafspan.fusion import (
-    distribution_based_fusion,
-    maximum_fusion,
-    reciprocal_rank_fusion,
-    relative_score_fusion,
-    sum_fusion,
-    three_sigma,
-)
+from leafspan.scoring import maximum_fusion, reciprocal_rank_fusion, sum_fusion, three_sigma
+from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
 
 KEYS = st.sampled_from("abcdefghij")
 SCORES = st.floats(-100, 100) | st.integers(-8, 8).map(float)

@@ -8,7 +8,8 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from leafspan.merging import _Node, auto_merge, fill
+from leafspan.spans import auto_merge
+from leafspan.spans._merging import _Node, fill
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, outermost, results, tree, trees_with_hits
 from tests.trees import hit

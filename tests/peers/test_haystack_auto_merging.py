@@ -8,7 +8,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan.merging import auto_merge
+from leafspan.spans import auto_merge
 from tests.peers.trees import Result, ancestry, families, outermost, results, tree, trees_with_hits
 from tests.trees import hit
 

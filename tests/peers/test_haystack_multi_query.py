@@ -11,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import Vector
-from leafspan.requests import Search
-from leafspan.strategies.multi_query import MultiQuery
-from leafspan.strategies.strategy import Reach
+from leafspan.strategies import LoadedVectorSearch, MultiQuery, RetrievalContext
 from leafspan.values import Query
 from tests.trees import hit, tree
 
 LEAVES = tree(*[5] * 6)
 BY_ID = {leaf.id: leaf for leaf in LEAVES}
-ALL = Reach(len(LEAVES))
+ALL = RetrievalContext(len(LEAVES))
 
 WORDS = ["harbour", "pier", "oak", "salt", "timber", "herring", "railway", "keeper", "gas", "bees", "queen", "tea", "water"]
 TEXTS = [
@@ -55,7 +53,7 @@ def with_vectors(strategy, query, stored):
     """What the strategy finds, whose one search is answered exactly."""
     asking = strategy.retrieve([query], ALL)
     request = next(asking)
-    assert isinstance(request, Search)
+    assert isinstance(request, LoadedVectorSearch)
     asked, stored = np.asarray(request.vectors, dtype=float), np.asarray(stored)
     cosines = asked @ stored.T / np.outer(np.linalg.norm(asked, axis=1), np.linalg.norm(stored, axis=1))
     rows = [

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspan import Cut, Document
-from leafspan.leaves import make_leaves
-from leafspan.windows import widen
+from leafspan.documents import make_leaves
+from leafspan.spans import windows_around
 from tests.trees import hit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
@@ -50,7 +50,7 @@ def windows_of_haystack(documents, leaves, hits, size):
 
 def windows_of_ours(documents, leaves, hits, size):
     """The text of each window, best first."""
-    return [text_of(window, documents, leaves) for window in widen(hits, before=size, after=size)]
+    return [text_of(window, documents, leaves) for window in windows_around(hits, before=size, after=size)]
 
 
 def text_of(window, documents, leaves):
@@ -88,7 +88,7 @@ def test_all_text_of_haystacks_windows_is_there_and_none_of_it_twice(cut, data, 
         st.lists(st.sampled_from([leaf for some in leaves.values() for leaf in some]), unique_by=lambda leaf: leaf.id)
     )
     hits = [hit(leaf, score) for leaf, score in zip(chosen, data.draw(SCORES), strict=False)]
-    windows = widen(hits, before=size, after=size)
+    windows = windows_around(hits, before=size, after=size)
 
     for found, theirs in zip(hits, windows_of_haystack(documents, leaves, hits, size), strict=True):
         holding = [
@@ -138,7 +138,7 @@ def test_the_documents_of_haystacks_windows_come_once_a_window_and_without_the_s
 
     assert [document.content for document in documents] == ["ef", "gh", "ij", "gh", "ij", "kl"]
     assert [document.score for document in documents] == [None] * 6
-    assert [window.score for window in widen([hit(PAIRS[3], 0.9), hit(PAIRS[4], 0.7)], before=1, after=1)] == [0.9]
+    assert [window.score for window in windows_around([hit(PAIRS[3], 0.9), hit(PAIRS[4], 0.7)], before=1, after=1)] == [0.9]
 
 
 def test_a_window_within_another_changes_nothing_where_haystack_corrupts_the_text():
@@ -161,7 +161,7 @@ def test_every_window_is_the_text_as_it_stands_where_haystack_glues_over_a_chunk
 
     assert windows == ["ef" + "ij" + "kl" + "mn"]
     # Ours names the leaves that make up the window, so that none can be missing unnoticed.
-    [window] = widen([hit(PAIRS[4], 0.9)], before=2, after=2)
+    [window] = windows_around([hit(PAIRS[4], 0.9)], before=2, after=2)
     assert window.span.leaf_ids == [f"a#00000000#{ordinal}" for ordinal in (2, 3, 4, 5, 6)]
 
 
@@ -176,7 +176,7 @@ def test_a_window_of_nothing_is_the_hit_where_haystack_refuses_it():
 
 @pytest.mark.parametrize(("before", "after"), [(0, 1), (2, 0), (1, 2)])
 def test_a_window_may_be_lopsided_where_haystacks_is_the_same_on_both_sides(before, after):
-    [window] = widen([hit(PAIRS[4], 0.9)], before=before, after=after)
+    [window] = windows_around([hit(PAIRS[4], 0.9)], before=before, after=after)
     [theirs] = both([hit(PAIRS[4], 0.9)], max(before, after))[0]
 
     assert text_of(window, {"a": ALPHABET}, {"a": PAIRS}) == ALPHABET.text[8 - 2 * before : 10 + 2 * after]

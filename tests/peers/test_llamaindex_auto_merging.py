@@ -8,7 +8,7 @@ from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from leafspan import AutoMerging, InvalidArgument
-from leafspan.merging import auto_merge
+from leafspan.spans import auto_merge
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, Result, outermost, results, tree, trees_with_hits
 from tests.trees import hit

@@ -9,8 +9,8 @@ from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.schema import NodeWithScore
 
 from leafspan import Cut, Document
-from leafspan.leaves import make_leaves
-from leafspan.windows import widen
+from leafspan.documents import make_leaves
+from leafspan.spans import windows_around
 from tests.trees import hit
 
 SENTENCES = ["One a. ", "Two b. ", "Three c.\n\n", "Four d. ", "Five e."]
@@ -33,7 +33,9 @@ def windows(sentences, ordinals, size):
     text = "".join(sentences)
     leaves = make_leaves(Document("a", text), "00000000", [Cut(end) for end in ends])
     hits = [hit(leaves[ordinal], 1 / (rank + 1)) for rank, ordinal in enumerate(ordinals)]
-    return [text[leaves[w.span.first].start : leaves[w.span.last].end] for w in widen(hits, before=size, after=size)]
+    return [
+        text[leaves[w.span.first].start : leaves[w.span.last].end] for w in windows_around(hits, before=size, after=size)
+    ]
 
 
 @settings(max_examples=100, deadline=None)
@@ -83,7 +85,7 @@ def test_hits_are_never_changed_where_llamaindex_overwrites_the_text_of_its_node
 
     [leaf] = make_leaves(Document("a", "One a."), "00000000", [Cut(6)])
     found = hit(leaf, 0.5)
-    widen([found], before=1, after=1)
+    windows_around([found], before=1, after=1)
     assert found == hit(leaf, 0.5)
 
 

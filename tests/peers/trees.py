@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from leafspan.leaves import make_leaves
-from leafspan.splitting.cuts import Cut
-from leafspan.values import Document, Found, Leaf
+from leafspan.documents import make_leaves
+from leafspan.splitting import Cut
+from leafspan.values import Candidate, Document, Leaf
 from tests.trees import hit
 
 # From the square roots of primes: no weighted sum of some equals one of others, so means of different hits never tie.
@@ -66,7 +66,7 @@ def trees_with_hits(draw):
     return leaves, sorted(hits, key=lambda found: found.order)
 
 
-def results(merged: Iterable[Found]) -> list[Result]:
+def results(merged: Iterable[Candidate]) -> list[Result]:
     return [Result(item.span.document_id, item.span.first, item.span.last, item.score) for item in merged]
 
 

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli import building_trees, showing_trees
-from leafspan.cli.demo import demo
-from leafspan.cli.doctor import doctor
-from leafspan.cli.failing import CleanGroup
-from leafspan.cli.indexing import index
-from leafspan.cli.querying import query
-from leafspan.cli.showing import show
+from leafspan.cli import _build_tree as building_trees
+from leafspan.cli import _show_tree as showing_trees
+from leafspan.cli._demo import demo
+from leafspan.cli._doctor import doctor
+from leafspan.cli._errors import CleanGroup
+from leafspan.cli._index import index
+from leafspan.cli._query import query
+from leafspan.cli._show import show
 
 __all__ = ["app"]
 

@@ -1,10 +1,11 @@
 """One filter language over the metadata of documents, and the dialects of Chroma, Haystack and LlamaIndex read into it."""
 
-from leafspan.filters.builder import F
-from leafspan.filters.columns import Columns
-from leafspan.filters.dialects import to_filter
-from leafspan.filters.expression import Where
-from leafspan.filters.implications import implied
-from leafspan.filters.policies import FilterPolicy, apply_policy
+from leafspan.filters._builder import F
+from leafspan.filters._columns import Columns
+from leafspan.filters._constants import constant
+from leafspan.filters._dialects import to_filter
+from leafspan.filters._expression import And, Where
+from leafspan.filters._implications import implied
+from leafspan.filters._policies import FilterPolicy, apply_policy
 
-__all__ = ["F", "Where", "to_filter", "apply_policy", "FilterPolicy", "implied", "Columns"]
+__all__ = ["And", "Columns", "F", "FilterPolicy", "Where", "apply_policy", "constant", "implied", "to_filter"]

@@ -1,11 +1,11 @@
 """BM25, exact at any time: from texts to terms, from terms to postings, from postings to scores."""
 
-from leafspan.lexical.analysis import Analysis, Analyzer, describe_analyzer, to_terms
-from leafspan.lexical.merging import merge_postings
-from leafspan.lexical.postings import build_postings
-from leafspan.lexical.rank_bm25_engine import RankBM25
-from leafspan.lexical.ranking import Corpus, Scores, best
-from leafspan.lexical.variants import BM25Settings
+from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, to_terms
+from leafspan.lexical._posting_merge import merge_postings
+from leafspan.lexical._postings import build_postings
+from leafspan.lexical._rank_bm25_engine import RankBM25
+from leafspan.lexical._ranking import Corpus, Scores, best
+from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
     "Analysis",

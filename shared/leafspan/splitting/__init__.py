@@ -1,9 +1,9 @@
 """From text to leaves: where a text is cut, and which levels end at each cut."""
 
-from leafspan.splitting.chunks import ChunkSplitter, cuts_at
-from leafspan.splitting.cuts import Cut, Splitter, check_cuts, describe_splitter
-from leafspan.splitting.headings import Heading, find_headings
-from leafspan.splitting.hierarchical import HierarchicalSplitter
+from leafspan.splitting._chunks import ChunkSplitter, cuts_at
+from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter
+from leafspan.splitting._headings import Heading, find_headings
+from leafspan.splitting._hierarchical import HierarchicalSplitter
 
 __all__ = [
     "ChunkSplitter",

@@ -1,24 +1,34 @@
-"""Leaves and their manifest in Chroma. Only the modules of this package know chromadb."""
+"""Leaves and their manifest in Chroma, and who may see them. Only this package knows chromadb."""
 
-from leafspan.store.catalogue import Catalogue, Selection, Viewpoint, shown_rows
-from leafspan.store.connecting import open_store
-from leafspan.store.manifest import Row, grouped
-from leafspan.store.reading import Gone, Reader, StoredLeaf
-from leafspan.store.store import Store
-from leafspan.store.writing import Coming, Writer
+from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
+from leafspan.store._collection import MOST_RESULTS
+from leafspan.store._connecting import open_store
+from leafspan.store._consistent_reading import read_consistently
+from leafspan.store._embedder_record import EmbedderRecord
+from leafspan.store._manifest import Row, grouped
+from leafspan.store._reader import Reader, StaleRead, StoredLeaf
+from leafspan.store._scope import Scope
+from leafspan.store._store import Store
+from leafspan.store._texts import Texts
+from leafspan.store._writer import DocumentToWrite, Writer
 
 __all__ = [
+    "MOST_RESULTS",
     "Catalogue",
-    "Coming",
-    "Gone",
+    "DocumentToWrite",
+    "EmbedderRecord",
     "Reader",
     "Row",
+    "Scope",
     "Selection",
+    "StaleRead",
     "Store",
     "StoredLeaf",
-    "Viewpoint",
+    "Texts",
+    "Visibility",
     "Writer",
     "grouped",
     "open_store",
+    "read_consistently",
     "shown_rows",
 ]

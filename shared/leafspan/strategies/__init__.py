@@ -1,36 +1,94 @@
-"""The strategies, as values: they hold no index, and can be compared, printed and composed."""
+"""The strategies, as values: they hold no index, and can be compared, printed and composed.
 
-from leafspan.strategies.auto_merging import AutoMerging
-from leafspan.strategies.bm25 import BM25
-from leafspan.strategies.ensemble import Ensemble
-from leafspan.strategies.filter import Filter
-from leafspan.strategies.hybrid import Hybrid
-from leafspan.strategies.multi_query import MultiQuery
-from leafspan.strategies.outside import Outside
-from leafspan.strategies.parent_document import ParentDocument
-from leafspan.strategies.relevant_segments import RelevantSegments
-from leafspan.strategies.sentence_window import SentenceWindow
-from leafspan.strategies.strategy import Reach, Strategy
-from leafspan.strategies.tree import Tree
-from leafspan.strategies.vector import Vector
+What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
+"""
+
+from leafspan.strategies._auto_merging import AutoMerging
+from leafspan.strategies._bm25 import BM25
+from leafspan.strategies._ensemble import Ensemble
+from leafspan.strategies._filter import Filter
+from leafspan.strategies._filtered import Filtered, filtered
+from leafspan.strategies._fuse import Fusion
+from leafspan.strategies._host_retriever import HostRetriever
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._multi_query import MultiQuery
+from leafspan.strategies._parent_document import ParentDocument
+from leafspan.strategies._queries import query_texts, to_queries
+from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._relevant_segments import RelevantSegments
+from leafspan.strategies._requests import (
+    AskHost,
+    Embed,
+    Generate,
+    HostResult,
+    LexicalMatches,
+    LexicalSearch,
+    ListLeaves,
+    Load,
+    LoadedVectorSearch,
+    Request,
+    RunStrategies,
+    Similarities,
+    StrategyFlow,
+    StrategyResults,
+    StrategyRun,
+    TreeRoot,
+    TreeRoots,
+    VectorSearch,
+)
+from leafspan.strategies._sentence_window import SentenceWindow
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base, check_strategy
+from leafspan.strategies._tree import Mode, Tree
+from leafspan.strategies._vector import Vector
 
 __all__ = [
-    "BM25",
-    "DEFAULT",
-    "AutoMerging",
-    "Ensemble",
-    "Filter",
-    "Hybrid",
-    "MultiQuery",
-    "Outside",
-    "ParentDocument",
-    "Reach",
-    "RelevantSegments",
-    "SentenceWindow",
-    "Strategy",
-    "Tree",
+    # the strategies
     "Vector",
+    "BM25",
+    "Hybrid",
+    "ParentDocument",
+    "SentenceWindow",
+    "AutoMerging",
+    "RelevantSegments",
+    "Ensemble",
+    "MultiQuery",
+    "Filter",
+    "Tree",
+    "Filtered",
+    "HostRetriever",
+    "DEFAULT",
+    # what a strategy is, and is told
+    "Strategy",
+    "RetrievalContext",
+    "StrategyFlow",
+    "check_base",
+    "check_strategy",
+    # what it can ask for
+    "Request",
+    "Embed",
+    "VectorSearch",
+    "LoadedVectorSearch",
+    "LexicalSearch",
+    "LexicalMatches",
+    "ListLeaves",
+    "Load",
+    "Similarities",
+    "TreeRoots",
+    "TreeRoot",
+    "AskHost",
+    "HostResult",
+    "Generate",
+    "RunStrategies",
+    "StrategyRun",
+    "StrategyResults",
+    # the types of options, and helpers
+    "Fusion",
+    "Mode",
+    "filtered",
+    "query_texts",
+    "query_vectors",
+    "to_queries",
 ]
 
 DEFAULT: Strategy = RelevantSegments()
-"""What is used where none is named."""
+"""The strategy that is used where none is named."""

@@ -1,0 +1,112 @@
+"""Checks of options, each in one place: what breaks a rule raises ``InvalidArgument`` with the rule and the value.
+
+A bool is never taken for a number, and nan and infinity are no numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from math import isfinite
+from numbers import Real
+
+from leafspan.errors import InvalidArgument
+
+_SHOWN = 100  # characters of a value in a message
+
+
+def is_number(value: object) -> bool:
+    """Whether ``value`` is a finite real number, and no bool."""
+    return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Check that ``value`` is a whole number >= ``least``.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidArgument(f"{name} must be a whole number >= {least}, got {shown(value)}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    unit: str = "",
+) -> None:
+    """Check that ``value`` is a finite number within the bounds; ``unit`` says what it counts, such as ``"seconds"``.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    within = is_number(value) and not (
+        (at_least is not None and value < at_least)  # type: ignore[operator]
+        or (above is not None and value <= above)  # type: ignore[operator]
+        or (at_most is not None and value > at_most)  # type: ignore[operator]
+        or (below is not None and value >= below)  # type: ignore[operator]
+    )
+    if not within:
+        low = at_least if above is None else above
+        high = at_most if below is None else below
+        range_ = ""
+        if low is not None and high is not None:
+            range_ = f" in {'[' if above is None else '('}{low:g}, {high:g}{']' if below is None else ')'}"
+        elif low is not None:
+            range_ = f" {'>=' if above is None else '>'} {low:g}"
+        elif high is not None:
+            range_ = f" {'<=' if below is None else '<'} {high:g}"
+        of = f" of {unit}" if unit else ""
+        raise InvalidArgument(f"{name} must be a number{of}{range_}, got {shown(value)}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Check that ``value`` is True or False.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name} must be True or False, got {shown(value)}")
+
+
+def check_text(name: str, value: object) -> None:
+    """Check that ``value`` is a string.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} must be a string, got {shown(value)}")
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Check that ``value`` is one of the choices; the message suggests the one that is spelt alike.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidArgument(
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}{did_you_mean(value, choices)}"
+        )
+
+
+def did_you_mean(value: object, choices: Iterable[str]) -> str:
+    """A question that ends an error message, such as ``; did you mean 'hybrid'?``, or nothing where no name is close."""
+    close = get_close_matches(value, list(choices), n=1) if isinstance(value, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def shown(value: object) -> str:
+    """The value as an error message shows it: its repr, cut in the middle where it is so long that it would hide the rule."""
+    text = repr(value)
+    if len(text) <= _SHOWN:
+        return text
+    half = (_SHOWN - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"

@@ -1,0 +1,52 @@
+"""``leafspan index``: texts go in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER
+from leafspan.documents import SUFFIXES, read_documents
+from leafspan.errors import InvalidArgument, InvalidDocument
+from leafspan.index import Index
+from leafspan.splitting import HierarchicalSplitter
+
+
+def index(
+    paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.", show_default=False)],
+    into: Annotated[Path, typer.Option(help="The folder of the index; made where there is none.")] = DEFAULT_FOLDER,
+    leaf_words: Annotated[
+        int | None, typer.Option(help="Words of a leaf at most; fixed when the index is made, 45 by default.")
+    ] = None,
+    context_sentences: Annotated[
+        int | None,
+        typer.Option(help="Sentences of each neighbour indexed with a leaf; fixed when the index is made, 0 by default."),
+    ] = None,
+) -> None:
+    """Add files to an index: new ones are added, changed ones replaced, others left alone."""
+    # Read before anything is made, so that a mistyped path leaves no empty index behind; each once, where paths overlap.
+    documents = list({document.id: document for document in read_documents(paths)}.values())
+    if not documents:
+        raise InvalidDocument(
+            f"there are no text or Markdown files ({', '.join(SUFFIXES)}) in {', '.join(map(str, paths))}"
+        )
+    splitter = None if leaf_words is None else _splitter(leaf_words)
+    with Index.open(into, splitter=splitter, context_sentences=context_sentences) as opened:
+        done = opened.add(documents)
+        stats = opened.stats()
+    console().print(
+        plain(f"{into}: {len(done.added)} added, {len(done.replaced)} replaced, {done.unchanged} unchanged; "),
+        plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
+        sep="",
+    )
+
+
+def _splitter(leaf_words: int) -> HierarchicalSplitter:
+    parent_words = HierarchicalSplitter().parent_words[0]
+    if not 0 < leaf_words < parent_words:
+        rule = f"--leaf-words must be from 1 to {parent_words - 1}, as parents have {parent_words}"
+        raise InvalidArgument(f"{rule}, got {leaf_words}")
+    return HierarchicalSplitter(leaf_words)

@@ -1,0 +1,103 @@
+"""``leafspan query``: passages come out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._strategies import STRATEGIES, strategy_named
+from leafspan.errors import InvalidArgument
+from leafspan.index import Index
+from leafspan.values import Passage, Summary
+
+
+def query(
+    question: Annotated[str, typer.Argument(help="The question; the strategy filter needs none.", show_default=False)] = "",
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    strategy: Annotated[
+        str, typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.")
+    ] = "relevant-segments",
+    k: Annotated[
+        int | None, typer.Option("-k", help="Passages at most; 5 by default, or any number where there is a budget.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Words at most, in all passages together.")] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Leaves looked at before merging; by default 4 * k and at least 24.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="A filter on the metadata, in Chroma's dialect or in Haystack's.", metavar="JSON")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each passage was returned.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
+) -> None:
+    """Print the passages that a strategy finds, best first, each with its document and its characters there."""
+    chosen = strategy_named(strategy)
+    condition = None if where is None else _condition(where)
+    with Index.open(kb, create=False) as opened:
+        passages = opened.retrieve(question, chosen, k=k, candidates=candidates, budget=budget, where=condition)
+    if as_json:
+        _print_json(passages, explain=explain)
+    else:
+        _print(passages, explain=explain)
+
+
+def _condition(where: str) -> dict[str, Any]:
+    try:
+        condition = json.loads(where)
+    except ValueError as error:
+        raise InvalidArgument(f"where must be JSON, got {where!r}: {error}") from None
+    if not isinstance(condition, dict):
+        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {where!r}')
+    return condition
+
+
+def _print(passages: Sequence[Passage], *, explain: bool) -> None:
+    out = console()
+    if not passages:
+        console(stderr=True).print(plain("nothing found", "yellow"))
+    for number, passage in enumerate(passages, start=1):
+        if number > 1:
+            out.print()
+        out.print(plain(f"{number}. {_place(passage)}  score {passage.score:.3f}", "bold cyan"))
+        out.print(plain(passage.text.strip()))
+        for line in passage.trace.explain() if explain else []:
+            out.print(plain(f"  - {line}", "dim"))
+
+
+def _place(passage: Passage) -> str:
+    if passage.summary is None:
+        return f"{passage.document_id}  characters {passage.start} to {passage.end}"
+    summary = f"summary in layer {passage.layer}"
+    if not passage.document_id:
+        return f"{summary}, of {len({run.document_id for run in passage.summary.covers})} documents"
+    return f"{passage.document_id}  {summary}, of characters {passage.start} to {passage.end}"
+
+
+def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
+    rows = [
+        {
+            "id": passage.id,
+            "document_id": passage.document_id,
+            "start": passage.start,
+            "end": passage.end,
+            "score": passage.score,
+            "text": passage.text,
+            "metadata": dict(passage.metadata),
+            **({"summary": _summary(passage.summary)} if passage.summary else {}),
+            **({"trace": passage.trace.explain()} if explain else {}),
+        }
+        for passage in passages
+    ]
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    typer.echo(json.dumps(rows, indent=2, ensure_ascii=not unicode))
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    covers = [run._asdict() for run in summary.covers]
+    return {"layer": summary.layer, "children": list(summary.children), "covers": covers}

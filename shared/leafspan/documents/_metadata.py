@@ -1,0 +1,79 @@
+"""The user's own metadata: what can be stored, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from leafspan.errors import InvalidDocument
+from leafspan.reserved import is_reserved
+
+
+def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Metadata that the caller may change: the catalogue's is what filters go by, everybody's."""
+    return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
+
+
+def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
+    """The metadata as it will be stored: None and empty lists dropped, tuples as lists, numpy scalars as Python's.
+
+    Raises:
+        InvalidDocument: if a key is reserved or no string, or a value is anything but a str, int, float, bool, or a list
+            of one of these types; the message names document and key.
+    """
+    if not isinstance(metadata, Mapping):
+        raise InvalidDocument(f"metadata of document {document_id!r} must be a mapping, got {type(metadata).__name__}")
+    cleaned = {}
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not key:
+            raise InvalidDocument(f"metadata keys must be non-empty strings, got {key!r} in document {document_id!r}")
+        if is_reserved(key):
+            raise InvalidDocument(f"metadata key {key!r} of document {document_id!r} is reserved; use another name")
+        _check_text(document_id, key, key)
+        stored = _clean_value(document_id, key, value)
+        if stored is not None:
+            cleaned[key] = stored
+    return cleaned
+
+
+def _clean_value(document_id: str, key: str, value: object) -> object:
+    if isinstance(value, list | tuple):
+        items = [_clean_scalar(document_id, key, item) for item in value]
+        if len({type(item) for item in items}) > 1:
+            names = sorted({type(item).__name__ for item in items})
+            raise _refusal(document_id, key, f"a list that mixes {' and '.join(names)}")
+        return items or None
+    return None if value is None else _clean_scalar(document_id, key, value)
+
+
+def _clean_scalar(document_id: str, key: str, value: object) -> object:
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        scalar: Any = value
+        value = scalar.item()
+    if isinstance(value, str):
+        _check_text(document_id, key, value)
+        return str.__str__(value)  # the text itself, also of an enumeration of texts
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _refusal(document_id, key, repr(value))
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise _refusal(document_id, key, f"{value}, which needs more than 64 bits")
+        return int(value)
+    raise _refusal(document_id, key, f"{value!r} of type {type(value).__name__}")
+
+
+def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:
+    return InvalidDocument(
+        f"metadata {key!r} of document {document_id!r} must be a str, a finite int or float, a bool, or a list of one of "
+        f"these types, got {what}"
+    )
+
+
+def _check_text(document_id: str, key: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidDocument(f"metadata {key!r} of document {document_id!r} must be valid Unicode: {error}") from None

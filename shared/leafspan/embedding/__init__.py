@@ -1,0 +1,19 @@
+"""Embedders of any kind behind one interface, and what is done with their vectors."""
+
+from leafspan.embedding._blending import blend
+from leafspan.embedding._checked import CheckedEmbedder
+from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
+from leafspan.embedding._normalize import normalize
+from leafspan.embedding._wordllama import default_embedder
+
+__all__ = [
+    "CheckedEmbedder",
+    "Embed",
+    "Embedder",
+    "EmbedderIdentity",
+    "blend",
+    "default_embedder",
+    "embed_in_batches",
+    "normalize",
+    "to_embedder",
+]

@@ -1,0 +1,144 @@
+"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for short work of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import wait
+from typing import Any, NamedTuple
+
+from leafspan.engine._flow import Call, Flow, arun, run
+from leafspan.engine._threads import shared_threads
+
+
+def run_together(flows: Sequence[Flow[Any]]) -> Call:
+    """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
+
+    It is for short work of the package's own, and uses threads that stay for the next time. The last flow runs in the
+    caller's thread, and so does every flow that no thread has started by then, so that calls can nest.
+    """
+    return Call(_run_in_shared_threads, (flows,), native=_arun_together)
+
+
+def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
+    """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
+
+    A flow that takes longer than its timeout (in seconds, None for no limit) has a TimeoutError as its result.
+
+    ``run`` uses a thread for each flow, with the context variables of the caller. A late flow goes on in its thread, and
+    its result is dropped. ``arun`` uses a task for each flow, and cancels it when it is late or when the caller is
+    cancelled; a thread that such a task waits for goes on. A single flow without a timeout runs in the caller's thread.
+    What is no Exception (KeyboardInterrupt, SystemExit, CancelledError) is raised at once.
+
+    Raises:
+        ValueError: if there is not one timeout for each flow.
+    """
+    limited = [_Limited(flow, timeout) for flow, timeout in zip(flows, timeouts, strict=True)]
+    return Call(_run_in_own_threads, (limited,), native=_arun_limited)
+
+
+class _Limited(NamedTuple):
+    """A flow, and the seconds it may take."""
+
+    flow: Flow[Any]
+    timeout: float | None
+
+    @property
+    def late(self) -> TimeoutError:
+        """The error that is the result of a late flow."""
+        return TimeoutError(f"not done after {self.timeout:g} seconds")
+
+
+def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
+    if len(flows) == 1 and flows[0].timeout is None:
+        return [_outcome(flows[0].flow)]
+    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+    start = time.monotonic()
+    deadlines = {number: None if each.timeout is None else start + each.timeout for number, each in enumerate(flows)}
+    for number, each in enumerate(flows):
+        _start_thread(number, each.flow, finished)
+    results: dict[int, Any] = {}
+    while deadlines:
+        try:
+            number, result = finished.get(timeout=_seconds_to_first(deadlines))
+        except queue.Empty:
+            now = time.monotonic()
+            late = [number for number, deadline in deadlines.items() if deadline is not None and deadline <= now]
+            results |= {number: flows[number].late for number in late}
+            for number in late:
+                del deadlines[number]
+            continue
+        if isinstance(result, BaseException) and not isinstance(result, Exception):
+            raise result
+        if number in deadlines:  # or it was late, and has its TimeoutError
+            del deadlines[number]
+            results[number] = result
+    return [results[number] for number in range(len(flows))]
+
+
+def _start_thread(number: int, flow: Flow[Any], finished: queue.SimpleQueue[tuple[int, Any]]) -> None:
+    """Run the flow in a thread that reports its number and its outcome."""
+
+    def report() -> None:
+        try:
+            outcome = _outcome(flow)
+        except BaseException as error:  # raised by whoever waits
+            outcome = error
+        finished.put((number, outcome))
+
+    # A context can be entered only once: each thread has a copy of its own.
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(report,), name=f"leafspan flow {number + 1}", daemon=True).start()
+
+
+def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
+    """How long to wait for the first deadline, None where there is none."""
+    times = [deadline for deadline in deadlines.values() if deadline is not None]
+    return max(0.0, min(times) - time.monotonic()) if times else None
+
+
+def _run_in_shared_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
+    *others, own = flows
+    started = [shared_threads().submit(contextvars.copy_context().run, _outcome, flow) for flow in others]
+    try:
+        last = _outcome(own)
+        return [
+            _outcome(flow) if future.cancel() else future.result() for flow, future in zip(others, started, strict=True)
+        ] + [last]
+    finally:
+        wait([future for future in started if not future.cancel()])
+
+
+async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
+    return await _arun_limited([_Limited(flow, None) for flow in flows])
+
+
+def _outcome(flow: Flow[Any]) -> Any:
+    """The flow's result, or the Exception that ended it."""
+    try:
+        return run(flow)
+    except Exception as error:
+        return error
+
+
+async def _arun_limited(flows: Sequence[_Limited]) -> list[Any]:
+    tasks = [asyncio.ensure_future(_aoutcome(each)) for each in flows]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _aoutcome(limited: _Limited) -> Any:
+    limit = asyncio.timeout(limited.timeout)
+    try:
+        async with limit:
+            return await arun(limited.flow)
+    except Exception as error:
+        # The flow may have a TimeoutError of its own.
+        return limited.late if limit.expired() and isinstance(error, TimeoutError) else error

@@ -1,0 +1,96 @@
+"""Chroma's ``where`` dialect: ``{"year": {"$gte": 2020}}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leafspan.errors import InvalidArgument
+from leafspan.filters._conditions import Contains, Equal, OneOf, Ordered
+from leafspan.filters._expression import Where
+from leafspan.filters._logic import all_of, any_of
+from leafspan.filters._refusals import refusal, showing
+
+
+def from_chroma(where: Mapping[object, object]) -> Where:
+    """Like Chroma reads it, but several keys or operators in one mapping must all hold, ``$and`` and ``$or`` take one part,
+    ``$in`` and ``$nin`` take no values, ``$eq`` and ``$ne`` take whole lists, and there is ``$not``.
+
+    An int equals a float by value; Chroma cuts 1.5 off to 1 before it looks at ints.
+
+    Raises:
+        InvalidArgument: if it breaks a rule; the message shows the part that does.
+    """
+    parts = []
+    for key, value in where.items():
+        if not isinstance(key, str) or not key:
+            raise refusal(f"a key must be a non-empty str, got {key!r}", where)
+        if key.startswith("$"):
+            parts.append(_combined(key, value))
+        elif key.startswith("#"):
+            raise refusal(f"the text of a document is no metadata: {key!r}", {key: value})
+        else:
+            parts.extend(_conditions(key, value))
+    return all_of(parts)
+
+
+def _combined(operator: str, operand: object) -> Where:
+    part = {operator: operand}
+    if operator == "$not":
+        if not isinstance(operand, Mapping):
+            raise refusal(f"$not needs a filter, got {operand!r}", part)
+        return ~from_chroma(operand)
+    if operator not in ("$and", "$or"):
+        advice = "such an operator belongs under a key" if operator in _OPERATORS else "one of $and, $or, $not"
+        raise refusal(f"unknown operator {operator!r}", part, advice)
+    if not isinstance(operand, list | tuple) or not operand:
+        raise refusal(f"{operator} needs a non-empty list of filters, got {operand!r}", part)
+    for item in operand:
+        if not isinstance(item, Mapping):
+            raise refusal(f"{operator} needs a list of filters, got {item!r}", part)
+    filters = [from_chroma(item) for item in operand]
+    return all_of(filters) if operator == "$and" else any_of(filters)
+
+
+def _conditions(key: str, value: object) -> list[Where]:
+    part = {key: value}
+    if isinstance(value, list | tuple):
+        raise refusal(
+            "a list needs an operator", part, "$in for one of these values, $contains for a member, $eq for all of it"
+        )
+    if not isinstance(value, Mapping):
+        with showing(part):
+            return [_OPERATORS["$eq"](key, value)]
+    if not value:
+        raise refusal("an operator is missing", part, f"one of {_NAMES}")
+    filters = []
+    for operator, operand in value.items():
+        if not isinstance(operator, str) or operator not in _OPERATORS:
+            raise refusal(f"unknown operator {operator!r}", part, f"one of {_NAMES}")
+        with showing({key: {operator: operand}}):
+            filters.append(_OPERATORS[operator](key, operand))
+    return filters
+
+
+def _ordered(operator: str) -> Callable[[str, Any], Where]:
+    def make(key: str, bound: object) -> Where:
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            raise InvalidArgument(f"an order comparison needs a number, got {bound!r}")
+        return Ordered(key, operator, bound)
+
+    return make
+
+
+_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
+    "$eq": Equal,
+    "$ne": lambda key, value: ~Equal(key, value),
+    "$gt": _ordered(">"),
+    "$gte": _ordered(">="),
+    "$lt": _ordered("<"),
+    "$lte": _ordered("<="),
+    "$in": OneOf,
+    "$nin": lambda key, values: ~OneOf(key, values),
+    "$contains": Contains,
+    "$not_contains": lambda key, member: ~Contains(key, member),
+}
+_NAMES = ", ".join(_OPERATORS)

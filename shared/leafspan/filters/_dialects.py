@@ -1,0 +1,37 @@
+"""From what users and frameworks call a filter to a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from leafspan.errors import InvalidArgument
+from leafspan.filters._chroma import from_chroma
+from leafspan.filters._expression import Where
+from leafspan.filters._haystack import from_haystack, is_haystack
+from leafspan.filters._llamaindex import from_llamaindex, is_llamaindex
+
+
+def to_filter(thing: object) -> Where | None:
+    """The filter that is meant; None for None, for ``{}`` and for LlamaIndex's filters without any, which allow everything.
+
+    Takes a :class:`Where`, a mapping in the dialect of Chroma or of Haystack, or LlamaIndex's ``MetadataFilters`` or
+    ``MetadataFilter``. Each dialect keeps the meaning of its operators; ``docs/filters.md`` has a table for each.
+
+    A mapping is Haystack's where it has at least two of the keys ``field``, ``operator``, ``value`` and ``conditions``, and
+    Chroma's otherwise.
+
+    Raises:
+        InvalidArgument: if it is none of these, or breaks the rules of its dialect; the message shows the part that does.
+    """
+    if thing is None or isinstance(thing, Where):
+        return thing
+    if isinstance(thing, Mapping):
+        if not thing:
+            return None
+        return from_haystack(thing) if is_haystack(thing) else from_chroma(thing)
+    if is_llamaindex(thing):
+        return from_llamaindex(thing) if getattr(thing, "filters", True) else None
+    raise InvalidArgument(
+        "where must be a filter made with F, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
+        f"MetadataFilters, got {thing!r}"
+    )

@@ -1,0 +1,32 @@
+"""Order comparisons: which there are, and what a value can be compared with."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from leafspan.errors import InvalidArgument
+from leafspan.filters._values import Scalar, checked_scalar
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def order_bound(value: object) -> Scalar:
+    """The value as the right side of an order comparison: a number or a text; dates of Python as ISO texts.
+
+    Raises:
+        InvalidArgument: if the value has no order.
+    """
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()
+    bound = None if isinstance(value, list | tuple) else checked_scalar(value)
+    if bound is None or isinstance(bound, bool):
+        raise InvalidArgument(f"an order comparison needs a number or a str, got {value!r}")
+    return bound

@@ -1,0 +1,24 @@
+"""Taking documents in, deleting and listing them, and looking whether an index is whole."""
+
+from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
+from leafspan.indexing._deleting import delete_documents
+from leafspan.indexing._doctor import Finding, examine
+from leafspan.indexing._ingest import Added, ingest
+from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+
+__all__ = [
+    "Added",
+    "DocumentInfo",
+    "Finding",
+    "SplitDocument",
+    "Stats",
+    "content_hash",
+    "delete_documents",
+    "examine",
+    "get_document",
+    "index_stats",
+    "ingest",
+    "list_documents",
+    "list_leaves",
+    "split_document",
+]

@@ -1,0 +1,155 @@
+"""What is in an index: documents, their texts and their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leafspan.documents import IndexSettings, copy_metadata
+from leafspan.embedding import CheckedEmbedder
+from leafspan.engine import Flow
+from leafspan.errors import DocumentNotFound
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, read_consistently
+from leafspan.trace import Trace
+from leafspan.tree import Trees, count_trees
+from leafspan.values import Document, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document without reading its text.
+
+    Attributes:
+        id: Its id.
+        title: Its title.
+        metadata: Its metadata.
+        leaves: Length in leaves.
+        words: Length in words.
+        characters: Length in characters.
+    """
+
+    id: str
+    title: str | None
+    metadata: Mapping[str, object]
+    leaves: int
+    words: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """An index in numbers, and what it was made with.
+
+    Attributes:
+        documents: Number of documents.
+        leaves: Number of leaves.
+        words: Length of all texts in words.
+        characters: Length of all texts in characters.
+        embedder: Name of the embedder, None before the first document.
+        dimension: Dimensions of its vectors, None before the first document.
+        splitter: The splitter.
+        context_sentences: Number of sentences from the previous and the next leaf that are indexed with each leaf.
+        title_weight: Weight of title and headings in a leaf's vector.
+        analyzer: The analyzer.
+        trees: Number of documents whose tree is up to date.
+        summaries: Number of summaries.
+        layers: Layers of the highest tree.
+    """
+
+    documents: int
+    leaves: int
+    words: int
+    characters: int
+    embedder: str | None
+    dimension: int | None
+    splitter: str
+    context_sentences: int
+    title_weight: float
+    analyzer: str
+    trees: int
+    summaries: int
+    layers: int
+
+
+def index_stats(
+    store: Store, embedder: CheckedEmbedder, trees: Trees, settings: IndexSettings, scope: Scope | None
+) -> Flow[Stats]:
+    """The index, or what ``scope`` shows of it, in numbers."""
+    documents = yield from list_documents(store, scope)
+    identity = yield from embedder.identity()
+    counts = yield from count_trees(store, trees, scope)
+    return Stats(
+        documents=len(documents),
+        leaves=sum(document.leaves for document in documents),
+        words=sum(document.words for document in documents),
+        characters=sum(document.characters for document in documents),
+        embedder=identity.name if identity else None,
+        dimension=identity.dimension if identity else None,
+        splitter=store.settings["splitter"],
+        context_sentences=settings.context_sentences,
+        title_weight=settings.title_weight,
+        analyzer=store.settings["analyzer"],
+        trees=counts.trees,
+        summaries=counts.summaries,
+        layers=counts.layers,
+    )
+
+
+def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
+    """All documents, in the order of their ids."""
+    rows = yield from read_consistently(store, Reader.rows, scope)
+    return [
+        DocumentInfo(row.document_id, row.title, copy_metadata(row.metadata), row.leaves, row.words, row.characters)
+        for _, row in sorted(rows.items())
+        if row.version is not None
+    ]
+
+
+def get_document(store: Store, document_id: str, scope: Scope | None = None) -> Flow[Document]:
+    """A document with its text.
+
+    Raises:
+        DocumentNotFound: if there is none of that id.
+    """
+
+    def read(reader: Reader) -> Flow[Document]:
+        row = yield from _current_row(reader, document_id)
+        ids = row.leaf_ids
+        texts = (yield from reader.fetch(ids)) if ids else {}
+        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, copy_metadata(row.metadata))
+
+    return (yield from read_consistently(store, read, scope))
+
+
+def list_leaves(store: Store, document_id: str | None, scope: Scope | None = None) -> Flow[list[Passage]]:
+    """The leaves of a document, or of all, as passages with score 0.
+
+    Raises:
+        DocumentNotFound: if there is no document of that id.
+    """
+
+    def read(reader: Reader) -> Flow[list[Passage]]:
+        if document_id is not None:
+            rows = [(yield from _current_row(reader, document_id))]
+        else:
+            known = yield from reader.rows()
+            rows = [row for _, row in sorted(known.items()) if row.version is not None]
+        ids = [id_ for row in rows for id_ in row.leaf_ids]
+        stored = yield from reader.fetch_leaves(ids)
+        if len(stored) < len(ids):
+            raise StaleRead
+        leaves = [(id_, stored[id_]) for id_ in ids]
+        return [
+            Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
+            for id_, s in leaves
+        ]
+
+    return (yield from read_consistently(store, read, scope))
+
+
+def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
+    rows = yield from reader.rows([document_id])
+    row = rows.get(document_id)
+    if row is None or row.version is None:
+        raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+    return row

@@ -1,0 +1,205 @@
+"""Adding documents: what is new or has changed is split, embedded and written, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from leafspan.documents import IndexSettings, read_documents
+from leafspan.embedding import Embed, blend, embed_in_batches
+from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import ConcurrentUpdate, IndexMismatch, InvalidDocument, WriterBusy
+from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+from leafspan.store import Reader, Row, Scope, Store, read_consistently
+from leafspan.values import Document
+
+_LOOKED_UP = 256  # documents looked up in the manifest at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What an ``add`` did.
+
+    Attributes:
+        added: Ids of the documents that are new.
+        replaced: Ids of the documents that were there, and have changed.
+        unchanged: Number of documents that were there as they are.
+    """
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: int
+
+
+def ingest(
+    store: Store,
+    embed: Embed,
+    documents: Iterable[object] | object,
+    settings: IndexSettings,
+    *,
+    scope: Scope | None,
+    timeout: float,
+    show: bool | None,
+) -> Flow[Added]:
+    """Add whatever a user adds. A list is checked as a whole before anything is written.
+
+    Args:
+        store: Where to write.
+        embed: What embeds texts.
+        documents: One document, or any iterable of them: see ``Index.add``.
+        settings: How the index splits and indexes.
+        scope: The view that they are added through, None for the whole index.
+        timeout: Seconds to wait for another writer.
+        show: Whether to show a bar, None for where a person is watching.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        InvalidDocument: if a document cannot be stored, or an id occurs twice.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    if settings.splitter is None:
+        recorded = store.settings["splitter"]
+        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+    checked: Iterable[Document] = read_documents(documents)
+    total = None
+    if isinstance(documents, Sequence):
+        checked = every = yield Call(list, (checked,))
+        total = len(every)
+    progress = Progress(total, show=show)
+    try:
+        return (yield from _Ingestion(store, embed, settings, scope, timeout, progress).run(checked))
+    finally:
+        progress.close()
+
+
+@dataclass(slots=True)
+class _Ingestion:
+    """One ``add``. Documents are collected in groups, each as large as Chroma takes at once."""
+
+    store: Store
+    embed: Embed
+    settings: IndexSettings
+    scope: Scope | None
+    timeout: float
+    progress: Progress
+    group: _Group = field(default_factory=lambda: _Group())
+    seen: set[str] = field(default_factory=set)
+    given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
+    were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
+    unchanged: int = 0
+    unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
+
+    def run(self, documents: Iterable[Document]) -> Flow[Added]:
+        """Add the documents."""
+        stream = iter(documents)
+        while some := (yield Call(_next, (stream,))):
+            rows = yield from self._look_up(some)
+            for document in some:
+                if (split := (yield from self._split_if_changed(document, rows))) is not None:
+                    yield from self._collect(split)
+        yield from self._write_group()
+        if self.unfinished or (self.store.interrupted and not self.were_there):
+            yield from self._finish_unchanged()
+        return Added(
+            tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
+            tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
+            self.unchanged,
+        )
+
+    def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
+        """The rows of the documents, as far as they are there, by stored id."""
+        for document in documents:
+            if document.id in self.seen:
+                raise InvalidDocument(f"document {document.id!r} occurs twice in one add; ids must differ")
+            self.seen.add(document.id)
+        stored_ids = self.scope.stored_ids if self.scope else lambda id_: [id_]
+        ids = [id_ for document in documents for id_ in stored_ids(document.id)]
+        return (yield from read_consistently(self.store, partial(Reader.rows, ids=ids)))
+
+    def _split_if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[SplitDocument | None]:
+        """The document as it will be stored, cut into leaves; None if it is there already."""
+        document = given if self.scope is None else self.scope.stamped(given, self.scope.place(given.id, rows))
+        self.given_ids[document.id] = given.id
+        old = rows.get(document.id)
+        hash_ = yield Call(content_hash, (document,))
+        if old is None or old.version is None or old.hash != hash_:
+            return (yield Call(split_document, (document, hash_, self.settings, old)))  # type: ignore[no-any-return]
+        self.unchanged += 1
+        if old.leftovers:
+            self.unfinished.append(document.id)
+        self.progress.advance(1)
+        return None
+
+    def _collect(self, split: SplitDocument) -> Flow[None]:
+        """Put the document into the group, which is written first if it would become too large."""
+        if self.group.documents and not self.group.has_room(split, self.store.batch):
+            yield from self._write_group()
+        self.group.documents.append(split)
+        self.group.leaves += len(split.leaves)
+
+    def _write_group(self) -> Flow[None]:
+        group, self.group = self.group, _Group()
+        if not group.documents:
+            return
+        vectors = yield from self._vectors(group.documents)
+        writer = yield from self.store.start_writing(self.timeout, [split.document.id for split in group.documents])
+        try:
+            yield from writer.recover()
+            to_write = []
+            for split, matrix in zip(group.documents, vectors, strict=True):
+                old = writer.rows.get(split.document.id)
+                if self.scope and old and old.version is not None and not self.scope.sees(old):
+                    raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
+                # Another writer may have come first: with the same content there is nothing left to do.
+                if old is None or old.hash != split.row.hash:
+                    to_write.append(split.with_vectors(matrix))
+                self.were_there[split.document.id] = old is not None
+            if to_write:
+                yield from writer.replace(to_write)
+        finally:
+            writer.stop()
+        self.progress.advance(len(group.documents))
+
+    def _vectors(self, documents: Sequence[SplitDocument]) -> Flow[list[Any]]:
+        """For each document a matrix, with a row for each leaf."""
+        texts = [text for split in documents for text in split.texts]
+        heads = [head for split in documents for head in split.heads]
+        weight = self.settings.title_weight
+        rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
+        vectors = yield from embed_in_batches(self.embed, [*texts, *rows], self.progress.embedded)
+        if not texts:
+            return [[] for _ in documents]
+        head_of = [*map(rows.get, heads)]
+        blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
+        return [list(islice(blended, len(split.leaves))) for split in documents]
+
+    def _finish_unchanged(self) -> Flow[None]:
+        """Finish what a killed writer left half done of unchanged documents, unless another writer is at work."""
+        try:
+            writer = yield from self.store.start_writing(0.0, self.unfinished)
+        except WriterBusy:
+            return
+        try:
+            yield from writer.recover()
+        finally:
+            writer.stop()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Documents to be written at once, and the number of their leaves."""
+
+    documents: list[SplitDocument] = field(default_factory=list)
+    leaves: int = 0
+
+    def has_room(self, split: SplitDocument, batch: int) -> bool:
+        """Whether the document fits in, where Chroma takes at most ``batch`` records at once."""
+        return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
+
+
+def _next(documents: Iterator[Document]) -> list[Document]:
+    """Some more documents, which may be files that are read now."""
+    return list(islice(documents, _LOOKED_UP))

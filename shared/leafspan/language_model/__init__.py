@@ -1,0 +1,28 @@
+"""Language models of any kind behind one interface, and the prompts they are given."""
+
+from leafspan.language_model._identity import identity_of
+from leafspan.language_model._models import (
+    GenerateOptions,
+    LanguageModel,
+    find_language_model,
+    from_langchain,
+    from_llamaindex,
+    model_name,
+)
+from leafspan.language_model._phrasing import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
+from leafspan.language_model._prompts import check_template
+
+__all__ = [
+    "DEFAULT_PROMPT",
+    "GenerateOptions",
+    "LanguageModel",
+    "check_prompt",
+    "check_template",
+    "fill_prompt",
+    "find_language_model",
+    "from_langchain",
+    "from_llamaindex",
+    "identity_of",
+    "model_name",
+    "read_phrasings",
+]

@@ -1,0 +1,64 @@
+"""Other phrasings of a question: the prompt that asks a language model for them, and the reading of its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from leafspan.language_model._prompts import check_template
+
+DEFAULT_PROMPT = """\
+Write {count} other phrasings of the question below. They are used to search documents that may answer it in other words.
+Keep its meaning, its language, its names and its numbers; vary the rest. Write each on a line of its own, and nothing else.
+
+Question: {question}
+"""
+
+# "1.", "2)", "(3)", "-", "*" or a bullet; but not the start of "1.5 million", "1984." or "-40 degrees".
+_MARK = re.compile(r"(?:\(?\d{1,2}[.)](?!\d)|[-–*•](?![\d*]))\s*")
+_QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"), ("«", "»"), ("`", "`"), ("**", "**")]
+
+
+def check_prompt(prompt: object) -> None:
+    """See that a prompt is a template with ``{question}`` and ``{count}``.
+
+    Raises:
+        InvalidArgument: if it is not; braces of its own must be doubled.
+    """
+    check_template(prompt, {"question": "a question", "count": 1})
+
+
+def fill_prompt(prompt: str, question: str, count: int) -> str:
+    """The prompt for one question."""
+    return prompt.format(question=question, count=count)
+
+
+def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str]:
+    """The first ``count`` phrasings of an answer that has one a line, without numbering and quotes.
+
+    Left out are lines without a letter or digit, a line that ends in a colon, which only introduces the others, and what
+    is there already or in ``known``, whatever the case.
+    """
+    seen = {_key(text) for text in known}
+    phrasings = []
+    # What is not valid Unicode cannot be embedded.
+    for line in answer.encode(errors="ignore").decode().splitlines():
+        text = _bare(line)
+        if any(map(str.isalnum, text)) and not text.endswith(":") and _key(text) not in seen:
+            seen.add(_key(text))
+            phrasings.append(text)
+    return phrasings[:count]
+
+
+def _bare(line: str) -> str:
+    text = line.strip()
+    if mark := _MARK.match(text):
+        text = text[mark.end() :]
+    for before, after in _QUOTES:
+        if len(text) >= len(before + after) and text.startswith(before) and text.endswith(after):
+            text = text[len(before) : -len(after)].strip()
+    return text
+
+
+def _key(text: str) -> str:
+    return " ".join(text.casefold().split())

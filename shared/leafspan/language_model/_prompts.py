@@ -1,0 +1,29 @@
+"""Prompts as templates with named fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+
+
+def check_template(prompt: object, fields: Mapping[str, object]) -> None:
+    """See that a prompt is a template with all of these fields, which can be filled with values like those given.
+
+    Raises:
+        InvalidArgument: if it is not, or has other fields; braces of its own must be doubled.
+    """
+    names = " and ".join(f"{{{field}}}" for field in fields)
+    rule = f"prompt must be a text with {names}, and no other fields (braces of its own doubled)"
+    if not isinstance(prompt, str):
+        raise InvalidArgument(f"{rule}, got {shown(prompt)}")
+    try:
+        found = {field for _, field, _, _ in Formatter().parse(prompt) if field is not None}
+        if found == set(fields):
+            prompt.format(**fields)
+            return
+    except ValueError as error:
+        raise InvalidArgument(f"{rule}, got {shown(prompt)}: {error}") from None
+    raise InvalidArgument(f"{rule}, got {shown(prompt)}")

@@ -1,0 +1,7 @@
+"""Answering questions: a strategy's requests answered from an index, and its results made into passages."""
+
+from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._retrieve import retrieve
+from leafspan.retrieval._sources import Sources
+
+__all__ = ["Limits", "Sources", "retrieve"]

@@ -1,0 +1,155 @@
+"""What answers each request of a strategy, during one attempt at a retrieval."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafspan.engine import Call, Flow, run_concurrently, run_together
+from leafspan.retrieval._host_results import recognise
+from leafspan.retrieval._language_model import generate_texts
+from leafspan.retrieval._leaf_reader import LeafReader
+from leafspan.retrieval._sources import Sources
+from leafspan.store import Reader, StaleRead
+from leafspan.strategies import (
+    AskHost,
+    Embed,
+    Generate,
+    LexicalSearch,
+    ListLeaves,
+    Load,
+    LoadedVectorSearch,
+    Request,
+    RetrievalContext,
+    RunStrategies,
+    Similarities,
+    Strategy,
+    StrategyResults,
+    StrategyRun,
+    TreeRoots,
+    VectorSearch,
+)
+from leafspan.tree import SummaryReader
+from leafspan.values import Candidate, LeafId, Query
+
+
+class Answers:
+    """Runs strategies, and answers their requests from what one reader sees.
+
+    Leaves and summaries have a reader each, and most requests go to one of the two. ``texts`` holds the texts of what was
+    read, by id, so that rendering fetches only what is missing.
+    """
+
+    def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]]) -> None:
+        self.texts: dict[str, str] = {}
+        self.summaries = SummaryReader(sources.trees, reader, stale)
+        self._leaves = LeafReader(sources.indexes, reader, self.texts)
+        self._reader = reader
+        self._embedder = sources.embedder
+        self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
+            Embed: lambda request: self._embedder.queries(request.texts),
+            VectorSearch: lambda request: self._of(request).vector_search(request),
+            LoadedVectorSearch: self._leaves.loaded_vector_search,
+            LexicalSearch: lambda request: self._of(request).lexical_search(request),
+            ListLeaves: self._leaves.page,
+            Load: self._load,
+            Similarities: self._compare,
+            TreeRoots: self.summaries.roots,
+            AskHost: self._ask_host,
+            Generate: generate_texts,
+            RunStrategies: self._run_strategies,
+        }
+
+    def run(self, strategy: Strategy, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
+        """What the strategy finds: see leafspan.strategies._requests for the protocol."""
+        flow = strategy.retrieve(queries, context)
+        answer: Any = None
+        while True:
+            try:
+                request = flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            if isinstance(request, tuple):
+                answer = yield from self._answer_all(request)
+            else:
+                answer = yield from self._by_type[type(request)](request)
+
+    def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
+        return self.summaries if request.summaries else self._leaves
+
+    def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        if any(isinstance(request, AskHost) for request in requests):
+            return (yield from self._ask_hosts_first(requests))
+        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
+        if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
+            yield from self.summaries.enter()  # once, before several do
+        answers: list[Any] = yield run_together([self._by_type[type(request)](request) for request in requests])
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def _ask_hosts_first(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        """The hosts' retrievers are asked together, which an event loop does at the same time."""
+        asked = [request for request in requests if isinstance(request, AskHost)]
+        replies = iter((yield [_host_call(request) for request in asked]))
+        answers = []
+        for request in requests:
+            if isinstance(request, AskHost):
+                answers.append((yield from recognise(request, next(replies), self._reader, self._leaves)))
+            else:
+                answers.append((yield from self._by_type[type(request)](request)))
+        return answers
+
+    def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
+        results = yield _host_call(request)
+        return (yield from recognise(request, results, self._reader, self._leaves))
+
+    def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
+        leaves: dict[str, None] = {}
+        summaries: dict[str, None] = {}
+        for id_ in (*request.ids, *request.optional):
+            (summaries if LeafId.parse(id_).is_summary else leaves)[id_] = None
+        loaded = (yield from self._leaves.load(list(leaves))) if leaves else {}
+        if summaries:
+            for found, text in (yield from self.summaries.load(list(summaries))):
+                self.texts[found.id] = text
+                loaded[found.id] = found
+        if any(id_ not in loaded for id_ in request.ids):
+            raise StaleRead
+        return loaded
+
+    def _compare(self, request: Similarities) -> Flow[Any]:
+        """Leaves are compared where they are, and summaries where those are."""
+        import numpy as np
+
+        are_summaries = np.fromiter((LeafId.parse(id_).is_summary for id_ in request.ids), bool, len(request.ids))
+        cosines = np.empty((len(request.vectors), len(request.ids)))
+        for reader, columns in ((self._leaves, ~are_summaries), (self.summaries, are_summaries)):
+            if columns.any():
+                ids = tuple(itertools.compress(request.ids, columns))
+                cosines[:, columns] = yield from reader.similarities(request.vectors, ids)
+        return cosines
+
+    def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
+        """Run strategies at the same time, each holding the reader for as long as it goes on."""
+
+        def run(each: StrategyRun) -> Flow[list[list[Candidate]]]:
+            try:
+                return (yield from self.run(each.strategy, each.queries, each.context))
+            finally:
+                self._reader.leave()
+
+        for _ in request.runs:
+            self._reader.stay()  # before this attempt may leave: a late strategy goes on without it
+        answers: list[StrategyResults] = yield run_concurrently(
+            [run(each) for each in request.runs], [each.timeout for each in request.runs]
+        )
+        if any(isinstance(answer, StaleRead) for answer in answers):
+            raise StaleRead
+        return answers
+
+
+def _host_call(request: AskHost) -> Call:
+    return Call(request.ask, (request.question,), native=request.aask)

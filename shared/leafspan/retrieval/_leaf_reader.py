@@ -1,0 +1,64 @@
+"""Leaves as one retrieval sees them: searched, compared and loaded. Summaries have a reader of the same face."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.search import SearchIndexes, nearest_leaves, page_of_leaves, similarities
+from leafspan.store import Reader, StoredLeaf
+from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Hit, Span, scored
+
+
+class LeafReader:
+    """The leaves that ``reader`` sees. ``texts`` collects the text of each leaf that is read, by id."""
+
+    def __init__(self, indexes: SearchIndexes, reader: Reader, texts: dict[str, str]) -> None:
+        self._indexes = indexes
+        self._reader = reader
+        self._texts = texts
+
+    def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
+        """The nearest to each vector."""
+        return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
+
+    def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
+        """The nearest to each vector, loaded: in one round trip where nothing is filtered."""
+        if request.where is None and self._reader.scope is None:
+            rows = yield from self._reader.search(request.vectors, request.count)
+            return [[scored(self.candidate(stored), stored.score, "vector") for stored in row] for row in rows]
+        hits = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
+        ids = [hit.id for row in hits for hit in row]
+        loaded = yield from self.load(ids)
+        return [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in hits]
+
+    def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
+        """Those that match the words of each question best."""
+        return self._indexes.words.search(self._reader, request)
+
+    def page(self, request: ListLeaves) -> Flow[list[Hit]]:
+        """A page of them, in the order of documents and texts."""
+        return page_of_leaves(self._reader, request)
+
+    def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
+        """The cosines of these with each vector."""
+        return similarities(self._reader, self._indexes.vectors, vectors, ids)
+
+    def load(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
+        """What is stored of these, as far as they are there.
+
+        Raises:
+            StaleRead: if a leaf was met that may just have been replaced.
+        """
+        stored = yield from self._reader.fetch_leaves(ids)
+        return {id_: self.candidate(leaf) for id_, leaf in stored.items()}
+
+    def candidate(self, stored: StoredLeaf) -> Candidate:
+        """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
+        leaf = stored.leaf
+        self._texts[leaf.id] = stored.text
+        span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, leaf.start))
+        return Candidate(span, 0.0, Trace(), stored.metadata, words=leaf.words, leaf=leaf)

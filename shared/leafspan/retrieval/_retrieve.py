@@ -1,0 +1,96 @@
+"""One retrieval: from what was asked to passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.errors import InvalidArgument
+from leafspan.retrieval._answers import Answers
+from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._sources import Sources
+from leafspan.spans import shortlist, within_budget
+from leafspan.store import Reader, Scope, read_consistently
+from leafspan.strategies import RetrievalContext, Strategy, check_strategy, to_queries
+from leafspan.tree import summary_passage
+from leafspan.values import Candidate, Passage, Query
+
+_DEFAULT_K = 5
+
+
+def retrieve(
+    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
+) -> Flow[list[Passage] | list[list[Passage]]]:
+    """The passages for what was asked.
+
+    Args:
+        sources: The open index.
+        asked: A query in any of its forms, or a list of them, for which the result is a list of lists.
+        strategy: What finds.
+        limits: How much to look at and to return.
+        scope: The view that is asked, None for the whole index.
+
+    Raises:
+        InvalidArgument: if ``asked`` is no query, a vector has another length than the index's, or ``strategy`` is no
+            strategy.
+        ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
+    """
+    check_strategy("strategy", strategy)
+    queries, single = to_queries(asked, needed=strategy.needs_query)
+    yield from _check_vectors(sources, queries)
+    if not queries:
+        return []
+    stale: set[tuple[str, str]] = set()
+
+    def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
+        answers = Answers(sources, reader, stale)
+        try:
+            return (yield from _attempt(sources, answers, reader, strategy, queries, limits))
+        finally:
+            answers.summaries.leave()
+
+    results = yield from read_consistently(sources.store, attempt, scope)
+    return results[0] if single else results
+
+
+def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
+    vectors = [each.vector for each in queries if each.vector is not None]
+    if vectors:
+        identity = yield from sources.embedder.identity()
+        length = identity.dimension if identity else len(vectors[0])
+        for vector in vectors:
+            if len(vector) != length:
+                raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+
+
+def _attempt(
+    sources: Sources, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
+) -> Flow[list[list[Passage]]]:
+    identity = yield from sources.embedder.identity()
+    k = limits.k
+    if k is None and limits.budget is None and not strategy.returns_all:
+        k = _DEFAULT_K
+    words = limits.budget.words if limits.budget else None
+    context = RetrievalContext(limits.candidates, limits.where, k, words, identity.name if identity else None)
+    results = yield from answers.run(strategy, queries, context)
+    chosen = [shortlist(found, k, limits.budget) for found in results]
+    texts = answers.texts
+    missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in texts]
+    if missing:
+        texts.update((yield from reader.fetch(missing)))
+    return [within_budget([_passage(found, texts) for found in row], limits.budget) for row in chosen]
+
+
+def _passage(found: Candidate, texts: dict[str, str]) -> Passage:
+    """The span with its text. Leaves partition the text, so the place of one leaf gives that of every other."""
+    span = found.span
+    if found.summary is not None:
+        return summary_passage(found, texts[found.id])
+    pieces = [texts[id_] for id_ in span.leaf_ids]
+    ordinal, place = span.anchor
+    start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
+    text = "".join(pieces)
+    return Passage(
+        span.id, span.document_id, start, start + len(text), text, found.score, dict(found.metadata), found.trace
+    )

@@ -1,0 +1,35 @@
+"""Where the answers of a retrieval come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leafspan.embedding import CheckedEmbedder
+from leafspan.search import SearchIndexes
+from leafspan.store import Store
+from leafspan.tree import Trees
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The parts of an open index.
+
+    Attributes:
+        indexes: The store of the documents, and the indexes that search it.
+        embedder: What embeds queries and texts.
+        trees: The trees of the documents.
+    """
+
+    indexes: SearchIndexes
+    embedder: CheckedEmbedder
+    trees: Trees
+
+    @property
+    def store(self) -> Store:
+        """The store of the documents."""
+        return self.indexes.store
+
+    def close(self) -> None:
+        """Close the stores."""
+        self.store.close()
+        self.trees.close()

@@ -1,0 +1,28 @@
+"""Scores of lists and of neighbours, fused into one score, and made into probabilities."""
+
+from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, total_weight
+from leafspan.scoring._fusion import (
+    distribution_based_fusion,
+    maximum_fusion,
+    min_max,
+    reciprocal_rank_fusion,
+    relative_score_fusion,
+    sum_fusion,
+    three_sigma,
+)
+from leafspan.scoring._neighbours import neighbour_bonuses
+
+__all__ = [
+    "EMBEDDER",
+    "answer_probability",
+    "distribution_based_fusion",
+    "maximum_fusion",
+    "min_max",
+    "neighbour_bonuses",
+    "probability",
+    "reciprocal_rank_fusion",
+    "relative_score_fusion",
+    "sum_fusion",
+    "three_sigma",
+    "total_weight",
+]

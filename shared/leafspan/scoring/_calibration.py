@@ -1,0 +1,52 @@
+"""From the fused scores of a question's leaves to probabilities, which mean the same across questions.
+
+Each leaf that was looked at is weighed against the others and against the case that none holds the answer:
+
+    p(leaf) = exp(a * fused(leaf)) / (sum of exp(a * fused) over all leaves + exp(b - c * share) + exp(d))
+
+``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: where even the
+best match lacks most of the question's rare words, the answer is likely not there at all. ``exp(d)`` is the doubt that
+stays where no word is lacking. So the probabilities of one question add up to the probability that the index holds an
+answer, and they leave the order of the leaves as it is. Of several leaves that hold the answer each gets its part: a
+probability is that of being the one, not one among others. Vectors come in by ``fused`` alone, whose scale does not depend
+on the embedder.
+
+The four numbers were fitted by maximum likelihood (a softmax with a null class: multinomial logistic regression; of a
+question with an answer, the likelihood of all leaves together that hold it) on questions of three sets, with as many
+questions of other sets that the documents say nothing about. ``python benchmarks/calibration.py`` prints how reliable they
+are on other questions, and with ``--fit`` fits them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import exp, fsum
+
+SHARPNESS = 7.8  # a
+ABSENCE = 15.9  # b
+COVERAGE = 25.6  # c
+DOUBT = 6.4  # d
+
+EMBEDDER = "WordLlama(l2_supercat_256)"
+"""What the numbers were fitted with."""
+
+
+def total_weight(fused: Iterable[float], share: float) -> float:
+    """What the weights of all leaves, and that of no answer, add up to: the denominator."""
+    weights = [exp(SHARPNESS * score) for score in fused]
+    weights.append(_absence(share))
+    return fsum(weights)
+
+
+def probability(fused: float, total: float) -> float:
+    """The probability of a leaf with this score, in [0, 1]."""
+    return exp(SHARPNESS * fused) / total
+
+
+def answer_probability(share: float, total: float) -> float:
+    """The probability that one of the leaves holds an answer, in [0, 1]."""
+    return 1 - _absence(share) / total
+
+
+def _absence(share: float) -> float:
+    return exp(ABSENCE - COVERAGE * share) + exp(DOUBT)

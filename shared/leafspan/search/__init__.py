@@ -1,0 +1,8 @@
+"""Finding leaves: by their vectors, by their words, or in the order in which they stand."""
+
+from leafspan.search._indexes import SearchIndexes
+from leafspan.search._leaf_list import page_of_leaves
+from leafspan.search._vectors import nearest_leaves, similarities
+from leafspan.search._words import LexicalIndex
+
+__all__ = ["LexicalIndex", "SearchIndexes", "nearest_leaves", "page_of_leaves", "similarities"]

@@ -1,0 +1,28 @@
+"""Leaves in the order in which they stand, without a question."""
+
+from __future__ import annotations
+
+from leafspan.engine import Flow
+from leafspan.store import Reader
+from leafspan.strategies import ListLeaves
+from leafspan.values import Hit, LeafId
+
+
+def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
+    """A page of the leaves of the documents that match, by document id, then position; each has a score of 1."""
+    visible = yield from reader.catalogue()
+    chosen = visible.select(request.where).ids
+    hits: list[Hit] = []
+    skip = request.offset
+    for document_id, row in sorted(visible.rows.items()):
+        if len(hits) >= request.count:
+            break
+        if visible.stored_id(document_id) not in chosen:
+            continue
+        if skip >= row.leaves:
+            skip -= row.leaves
+            continue
+        last = min(row.leaves, skip + request.count - len(hits))
+        hits += [Hit(LeafId(document_id, row.version or "", ordinal), 1.0) for ordinal in range(skip, last)]
+        skip = 0
+    return hits

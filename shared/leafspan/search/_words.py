@@ -1,0 +1,94 @@
+"""Lexical search: finding leaves by their words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leafspan.checks import check_choice
+from leafspan.engine import Call, Flow
+from leafspan.errors import IndexMismatch
+from leafspan.lexical import Analysis, BM25Settings, Corpus, RankBM25, best, to_terms
+from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
+from leafspan.store import Catalogue, Reader, Selection
+from leafspan.strategies import LexicalMatches, LexicalSearch
+from leafspan.values import Hit
+
+ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
+
+
+class LexicalIndex:
+    """BM25 over what a reader sees. It follows the index by itself.
+
+    Args:
+        folder: Where its files are, None to keep everything in memory.
+        analyzer: How texts become terms, None if the index was made with a function that was not given again.
+        settings: How to score, unless a search says otherwise.
+    """
+
+    def __init__(self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
+        self._analyzer = analyzer
+        self._settings = settings
+        self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer))
+        self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
+
+    def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
+        """The leaves with words of each question, best first. Ties go by document, then position.
+
+        Raises:
+            IndexMismatch: if the analyzer that the index was made with is a function, and was not given again.
+        """
+        if self._mirror is None:
+            raise IndexMismatch(
+                "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
+            )
+        snapshot = yield from self._mirror.current(reader)
+        visible = yield from reader.catalogue()
+        everything = reader.scope is None
+        chosen = None if everything and request.where is None else visible.select(request.where)
+        counted = None if reader.scope is None or reader.scope.shares_statistics else visible.select(None)
+        return (yield Call(self._search, (snapshot, visible, chosen, counted, request)))  # type: ignore[no-any-return]
+
+    def _search(
+        self,
+        snapshot: MirrorSnapshot,
+        visible: Catalogue,
+        chosen: Selection | None,
+        counted: Selection | None,
+        request: LexicalSearch,
+    ) -> list[LexicalMatches]:
+        corpus = self._corpus(snapshot, request.engine)
+        counting = None if counted is None else snapshot.mask(counted)
+        wanted = None if chosen is None else snapshot.mask(chosen)
+
+        def order(row: int) -> tuple[str, int]:
+            leaf = snapshot.leaf(row)
+            return visible.shown_id(leaf.document_id) or "", leaf.ordinal
+
+        found = []
+        assert self._analyzer is not None
+        for terms in to_terms(self._analyzer, request.texts):
+            scores = corpus.score(terms, settings=request.bm25 or self._settings, counting=counting)
+            if wanted is not None:
+                scores = replace(scores, marked=scores.present & wanted)
+            rows = best(scores, request.count, order)
+            hits = [_hit(snapshot, visible, row, float(scores.scores[row])) for row in rows]
+            found.append(LexicalMatches(hits, scores.ideal))
+        return found
+
+    def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
+        check_choice("engine", engine, ENGINES)
+        known, corpora = self._corpora
+        if known is not snapshot:
+            corpora = {}
+            self._corpora = (snapshot, corpora)
+        if engine not in corpora:
+            corpora[engine] = ENGINES[engine](snapshot.parts)
+        return corpora[engine]
+
+
+def _hit(snapshot: MirrorSnapshot, visible: Catalogue, row: int, score: float) -> Hit:
+    leaf = snapshot.leaf(row)
+    shown = visible.shown_id(leaf.document_id) or ""
+    return Hit(leaf if shown == leaf.document_id else leaf._replace(document_id=shown), score)

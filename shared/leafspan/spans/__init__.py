@@ -1,0 +1,25 @@
+"""Arithmetic on spans of leaves: merging, windows, parents, runs that are worth their words, and keeping to a budget."""
+
+from leafspan.spans._citation import citation
+from leafspan.spans._merging import SCORES, auto_merge
+from leafspan.spans._packing import Budget, joined, shortlist, within_budget
+from leafspan.spans._parents import parents_of
+from leafspan.spans._repeats import without_repeats
+from leafspan.spans._uniting import unite
+from leafspan.spans._windows import windows_around
+from leafspan.spans._word_budget import runs_within_budget
+
+__all__ = [
+    "SCORES",
+    "Budget",
+    "auto_merge",
+    "citation",
+    "joined",
+    "parents_of",
+    "runs_within_budget",
+    "shortlist",
+    "unite",
+    "windows_around",
+    "within_budget",
+    "without_repeats",
+]

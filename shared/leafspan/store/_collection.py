@@ -1,0 +1,118 @@
+"""One Chroma collection, with Chroma's limits and habits kept inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from leafspan.engine import Call, Flow
+from leafspan.store._files import Files
+
+MOST_RESULTS = 10_000
+"""The most results asked of one query: Chroma fails somewhere above thirty thousand."""
+
+_MOST_RECORDS = 30_000  # of one query: for more than 32,766 it fails, however many vectors they are the nearest of
+_VALUES = 500  # looked for at a time
+_PAGE = 5_000  # a get of as many fails too
+
+
+class Collection:
+    """A handle of a Chroma collection, synchronous or (``native``) asynchronous, as flows.
+
+    Every write is cut to the client's largest batch; every read of many records into pages. Records come back by id, in
+    no order, and missing ones are left out, as Chroma has it. Writing holds the ``files``, where there are some.
+    """
+
+    def __init__(self, handle: Any, batch: int, *, native: bool, files: Files | None = None) -> None:
+        self._handle = handle
+        self._native = native
+        self._files = files
+        self.batch = batch
+
+    @property
+    def name(self) -> str:
+        """The collection's name in Chroma."""
+        return str(self._handle.name)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The collection's own metadata, as it was when the handle was made."""
+        return dict(self._handle.metadata or {})
+
+    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The ids of the ``count`` nearest records of each vector, with what is included (``distances``, ...)."""
+        count = min(count, MOST_RESULTS)
+        at_once = max(1, _MOST_RECORDS // count)
+        columns: dict[str, Any] = {name: [] for name in ("ids", *include)}
+        for start in range(0, len(vectors), at_once):
+            some = vectors[start : start + at_once]
+            answer = yield self._call("query", {"query_embeddings": some, "n_results": count, "include": list(include)})
+            for name in columns:
+                columns[name] += answer[name]
+        return columns
+
+    def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """Records by id, as a mapping from id to what is included (``document``, ``metadata``, ``embedding``)."""
+        records: dict[str, dict[str, Any]] = {}
+        for batch in _batches(list(dict.fromkeys(ids)), self.batch):
+            answer = yield self._call("get", {"ids": batch, "include": list(include)})
+            records.update(_records(answer, include))
+        return records
+
+    def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """All records."""
+        answer = yield self._call("get", {"limit": _PAGE, "include": list(include)})
+        if len(answer["ids"]) < _PAGE:
+            return _records(answer, include)
+        # Further pages would leave records out where others were deleted in the meantime; all ids come at once.
+        answer = yield self._call("get", {"include": []})
+        return (yield from self.get(answer["ids"], include)) if include else _records(answer, include)
+
+    def find(self, key: str, values: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records, nothing of them included, whose metadata has one of these values under the key."""
+        records: dict[str, dict[str, Any]] = {}
+        for batch in _batches(list(values), _VALUES):
+            answer = yield self._call("get", {"where": {key: {"$in": batch}}, "include": []})
+            records.update(_records(answer, []))
+        return records
+
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records; those of ids that are there already stay as they are."""
+        yield from self._write("add", ids, columns)
+
+    def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add or overwrite records."""
+        yield from self._write("upsert", ids, columns)
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records; ids that are not there do not matter."""
+        yield from self._write("delete", ids, {})
+
+    def modify(self, metadata: Mapping[str, Any]) -> Flow[None]:
+        """Replace the collection's own metadata."""
+        yield self._call("modify", {"metadata": dict(metadata)}, finish=True)
+
+    def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
+        for start in range(0, len(ids), self.batch):
+            chosen = slice(start, start + self.batch)
+            options = {"ids": list(ids[chosen]), **{name: column[chosen] for name, column in columns.items()}}
+            yield self._call(method, options, finish=True)
+
+    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
+        function = getattr(self._handle, method)
+        if self._native:
+            return Call(None, (), options, native=function, finish=finish)
+        if finish and self._files is not None:
+            return Call(self._files.call, (function,), options, finish=True)
+        return Call(function, (), options, finish=finish)
+
+
+def _batches(items: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _records(answer: Mapping[str, Any], include: Sequence[str]) -> dict[str, dict[str, Any]]:
+    names = [name.removesuffix("s") for name in include]
+    columns = [answer[name] for name in include]
+    return {id_: dict(zip(names, values, strict=True)) for id_, *values in zip(answer["ids"], *columns, strict=True)}

@@ -1,0 +1,41 @@
+"""Reading that starts again where a writer got in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from leafspan.engine import Flow
+from leafspan.errors import ConcurrentUpdate
+from leafspan.store._reader import Reader, StaleRead
+from leafspan.store._scope import Scope
+from leafspan.store._store import Store
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+
+
+def read_consistently(store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None) -> Flow[T]:
+    """The result of ``read``, which starts again each time that a document it saw was replaced meanwhile.
+
+    Args:
+        store: Where to read.
+        read: Flow from a reader to the result.
+        scope: What the reader sees, None for everything.
+
+    Raises:
+        ConcurrentUpdate: if documents were replaced during every one of ten attempts.
+    """
+    stale: set[tuple[str, str]] = set()
+    for attempt in range(_ATTEMPTS):
+        reader = yield from store.reader(stale, scope=scope, again=attempt > 0)
+        try:
+            return (yield from read(reader))
+        except StaleRead:
+            continue
+        finally:
+            reader.leave()
+    raise ConcurrentUpdate(
+        f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
+        "fewer writes; if it happens without any, leaves are missing, and doctor() says of which document"
+    )

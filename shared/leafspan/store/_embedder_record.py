@@ -1,0 +1,33 @@
+"""The embedder that an index remembers."""
+
+from __future__ import annotations
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engine import Flow
+from leafspan.store._store import Store
+
+
+class EmbedderRecord:
+    """Reads and writes the embedder that an index was made with."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self) -> Flow[EmbedderIdentity | None]:
+        """The embedder that the index was made with, None before the first embedding."""
+        return self._store.embedder()
+
+    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
+        """Record this embedder, unless another writer was first. Returns the one that is recorded now.
+
+        Raises:
+            WriterBusy: if another writer holds the index for more than ``timeout`` seconds.
+        """
+        writer = yield from self._store.start_writing(timeout, [])
+        try:
+            recorded = yield from self._store.embedder()
+            if recorded is None:
+                yield from self._store.record_embedder(identity)
+            return recorded or identity
+        finally:
+            writer.stop()

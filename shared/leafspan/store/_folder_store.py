@@ -1,0 +1,179 @@
+"""An index in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engine import Call, Flow
+from leafspan.errors import LeafspanError
+from leafspan.store._catalogue import Catalogue, Visibility
+from leafspan.store._collection import Collection
+from leafspan.store._folder import Folder, Opened, take
+from leafspan.store._manifest import unpack_rows
+from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._reader import Reader
+from leafspan.store._texts import CollectionLease, Texts
+from leafspan.store._waiting import wait_for_turn
+from leafspan.store._writer import Writer
+
+
+class FolderStore:
+    """An index in a folder: the manifest is held in memory and kept current by the folder's change counter."""
+
+    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], cache_folder: Path) -> None:
+        self._folder: Folder | None = folder
+        self._process = os.getpid()
+        self.cache_folder: Path | None = cache_folder
+        self._leaves_name = leaves_name(name)
+        self._manifest_name = manifest_name(name)
+        self._texts_name = texts_name(name)
+        self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
+        self.settings = settings
+        self.batch = folder.opened().batch
+
+    embedded = True
+
+    @property
+    def interrupted(self) -> bool:
+        """See Store."""
+        return self._open_folder().changes.writing
+
+    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+        """See Store: the counter tells what can be trusted, also when reading again."""
+        folder = self._open_folder()
+        count = folder.changes.count  # first: what is opened and read after it can only be newer
+        opened = folder.reader()
+        if opened is None:
+            opened = yield Call(folder.reopened_reader)
+        try:
+            for name in (self._leaves_name, self._manifest_name):
+                if name not in opened.collections:
+                    yield Call(opened.collection, (name,))
+            manifest = opened.collections[self._manifest_name]
+            known = self._catalogue  # others may put theirs in its place at any time
+            if known[0] != count:
+                records = yield from manifest.scan(["metadatas"])
+                self._catalogue = known = (count, Catalogue(unpack_rows(records)))
+            return Reader(
+                opened.collections[self._leaves_name],
+                manifest,
+                known=known[1],
+                load=_never,
+                has_changed=lambda: folder.changes.count != count,
+                stay=opened.enter,
+                leave=opened.leave,
+                stale=stale,
+                scope=scope,
+            )
+        except BaseException:
+            opened.leave()
+            raise
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+        """See Store."""
+        folder = self._open_folder()
+        lock = folder.writer_lock()
+        try:
+            yield from wait_for_turn(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
+            reader = yield from self.reader(set())
+            reader.leave()
+            rows = dict((yield from reader.rows()))
+            opened = folder.opened()
+            leaves = opened.collection(self._leaves_name)
+            manifest = opened.collection(self._manifest_name)
+        except BaseException:
+            folder.stop_writing(lock, whole=False)
+            raise
+
+        def advance(*, settled: bool) -> Flow[None]:
+            # A new catalogue each time: readers go on with the one they hold.
+            self._catalogue = (folder.advance(), Catalogue(dict(rows)))
+            yield from ()
+
+        return Writer(
+            leaves,
+            manifest,
+            rows=rows,
+            advance=advance,
+            stop=lambda whole: folder.stop_writing(lock, whole=whole),
+        )
+
+    def embedder(self) -> Flow[EmbedderIdentity | None]:
+        """See Store."""
+        folder = self._open_folder()
+        opened = folder.reader() or (yield Call(folder.reopened_reader))
+        try:
+            handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+            return read_embedder(handle.metadata)
+        finally:
+            opened.leave()
+
+    def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
+        """See Store."""
+        manifest = self._open_folder().opened().collection(self._manifest_name)
+        yield from manifest.modify(settings_with(self.settings, identity))
+
+    def texts(self, timeout: float) -> Texts:
+        """See Store."""
+
+        def lend(write: bool) -> Flow[CollectionLease | None]:
+            folder = self._open_folder()
+            if not write:
+                opened = folder.reader() or (yield Call(folder.reopened_reader))
+                collection = yield Call(_find, (opened, self._texts_name))
+                if collection is None:
+                    opened.leave()
+                    return None
+                return CollectionLease(collection, opened.leave)
+            # Only the lock: readers look for no texts, and what a killed writer has left half written is still so.
+            lock = folder.writer_lock()
+            try:
+                yield from wait_for_turn(partial(take, lock), timeout, repr(str(folder.path)))
+                opened = folder.opened()
+                if self._texts_name not in opened.collections:
+                    yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
+                collection = yield Call(opened.collection, (self._texts_name,))
+            except BaseException:
+                lock.release()
+                raise
+            return CollectionLease(collection, lock.release)
+
+        return Texts(lend)
+
+    @property
+    def client(self) -> Any:
+        """See Store."""
+        return self._open_folder().opened().client
+
+    def close(self) -> None:
+        """See Store."""
+        self._folder = None
+
+    def _open_folder(self) -> Folder:
+        if self._folder is None:
+            raise LeafspanError("this index is closed; open it again")
+        if os.getpid() != self._process:  # Chroma would wait for threads that a forked process has not
+            raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
+        return self._folder
+
+
+# Nothing is near to a text: its vector need never be written to a file, which two processes would do in place.
+_TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
+
+
+def _find(opened: Opened, name: str) -> Collection | None:
+    from chromadb.errors import NotFoundError
+
+    try:
+        return opened.collection(name)
+    except NotFoundError:
+        return None
+
+
+def _never() -> Flow[Catalogue]:
+    raise AssertionError("the catalogue of a folder is always known")

@@ -1,0 +1,122 @@
+"""The manifest: a record for each document, which says what version of it counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafspan.reserved import RESERVED_ID_PREFIX
+from leafspan.values import Section, leaf_ids
+
+CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
+"""The id of a record beside the rows, whose token is another after every change that readers must see."""
+
+_ROW_KEY = "row"
+_TOKEN_KEY = "token"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the index knows of a document, apart from its text.
+
+    Attributes:
+        document_id: Id that the document is stored under; in a view, the one that it is shown under.
+        hash: Hash of the content. Empty if leaves are missing, so that the next ``add`` writes the document again.
+        version: The version that counts. None while the document is first being written, or being deleted.
+        leaves: Number of leaves of that version.
+        leftovers: Other versions that may have leaves in the store, each with their number: a version that is being
+            written, or that a writer has not deleted yet.
+        title: Title of the document.
+        metadata: The user's own metadata.
+        sections: Which leaves stand below which heading.
+        characters: Length of the text in characters.
+        words: Length of the text in words.
+        extra: What else is stored with the row, as JSON has it.
+    """
+
+    document_id: str
+    hash: str
+    version: str | None
+    leaves: int
+    leftovers: tuple[tuple[str, int], ...] = ()
+    title: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    characters: int = 0
+    words: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def leaf_ids(self) -> list[str]:
+        """The ids of the leaves of the version that counts, in the order of the text."""
+        return leaf_ids(self.document_id, self.version or "", range(self.leaves))
+
+    @property
+    def is_half_done(self) -> bool:
+        """Whether a writer has yet to finish what it began, or was killed before."""
+        return bool(self.leftovers) or self.version is None
+
+    def pack(self) -> dict[str, str]:
+        """The row as the metadata of its record."""
+        values = {stored: getattr(self, name) for name, stored in _STORED.items()}
+        return {_ROW_KEY: json.dumps(values, ensure_ascii=False, separators=(",", ":"))}
+
+    @classmethod
+    def unpack(cls, document_id: str, metadata: Mapping[str, Any]) -> Row:
+        """The row from the metadata of its record."""
+        stored = json.loads(metadata[_ROW_KEY])
+        values = {name: stored[key] for name, key in _STORED.items()}
+        values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
+        values["sections"] = tuple(Section(*section) for section in values["sections"])
+        return cls(document_id, **values)
+
+
+# By field: the key of the stored JSON, in its order.
+_STORED = {
+    "hash": "hash",
+    "version": "version",
+    "leaves": "leaves",
+    "leftovers": "litter",
+    "title": "title",
+    "metadata": "metadata",
+    "sections": "sections",
+    "characters": "characters",
+    "words": "words",
+    "extra": "more",
+}
+
+
+def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
+    """The rows in groups of at least ``leaves`` leaves, except for the last group, in their order."""
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += row.leaves
+        if size >= leaves:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def columns(rows: Sequence[Row]) -> dict[str, Any]:
+    """Rows as Chroma writes them. Every record needs a vector, and these have nothing to be near to."""
+    return {"embeddings": [[0.0]] * len(rows), "metadatas": [row.pack() for row in rows]}
+
+
+def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
+    """Rows by document id."""
+    return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items() if id_ != CHANGES_ID}
+
+
+def token_columns(token: str) -> dict[str, Any]:
+    """A token as Chroma writes it."""
+    return {"embeddings": [[0.0]], "metadatas": [{_TOKEN_KEY: token}]}
+
+
+def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The token, None before the first change."""
+    return str(records[CHANGES_ID]["metadata"][_TOKEN_KEY]) if CHANGES_ID in records else None

@@ -1,0 +1,73 @@
+"""Auto-merging: hits that stand close together become the text they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from leafspan.checks import check_choice, check_number, check_whole
+from leafspan.spans import SCORES, auto_merge
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base
+from leafspan.values import Candidate, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoMerging(Strategy):
+    """The hits of ``base``, merged into their parent wherever enough of its children were found.
+
+    Merging goes level by level. Before it, gaps of at most ``fill_gaps`` leaves between two hits of one parent are filled.
+
+    Args:
+        base: Strategy that finds single leaves. Default: ``Hybrid()``.
+        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there. At 0 every hit becomes
+            the largest node there may be, at 1 nothing merges. Default: 0.5.
+        fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
+        max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
+        max_words: Longest node to merge into, in words, >= 1. Default: 400. None: any.
+        score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
+
+    Raises:
+        InvalidArgument: if ``base`` finds spans longer than leaves, or an option is out of its range.
+
+    Ties go by document id, then position.
+    """
+
+    base: Strategy = field(default_factory=Hybrid)
+    threshold: float = 0.5
+    fill_gaps: int = 1
+    max_level: int | None = None
+    max_words: int | None = 400
+    score: Literal["mean", "max"] = "max"
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        check_number("threshold", self.threshold, at_least=0, at_most=1)
+        check_whole("fill_gaps", self.fill_gaps, 0)
+        if self.max_level is not None:
+            check_whole("max_level", self.max_level, 1)
+        if self.max_words is not None:
+            check_whole("max_words", self.max_words, 1)
+        check_choice("score", self.score, SCORES)
+
+    @property
+    def finds_spans(self) -> bool:
+        """It returns merged nodes."""
+        return True
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, context.for_base)
+        return [
+            auto_merge(
+                hits,
+                threshold=self.threshold,
+                fill_gaps=self.fill_gaps,
+                max_level=self.max_level,
+                max_words=self.max_words,
+                score=self.score,
+            )
+            for hits in results
+        ]

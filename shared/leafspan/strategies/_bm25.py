@@ -1,0 +1,96 @@
+"""Search by words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.lexical import BM25Settings
+from leafspan.strategies._queries import query_texts
+from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow
+from leafspan.strategies._search import search
+from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.values import Candidate, Query, scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BM25(Strategy):
+    """The leaves that have words of the query, with their BM25 scores. Leaves without any are not found.
+
+    Words are counted in a leaf's text, its title and its headings.
+
+    Args:
+        k: Most leaves to find, >= 1. Default: as many as are asked for.
+        bm25: k1, b and the variant, as ``BM25Settings``. Default: those of the index.
+        scale: Whether a score is the share, in [0, 1], of the highest score that any leaf could have for the query.
+            A score below 0 becomes 0. Default: False.
+        engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
+            okapi. Default: ``"postings"``.
+        min_score: Lowest score of a result, after scaling. Default: any.
+        summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those
+            of leaves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is out of its range; at retrieval, if a query is a vector only.
+
+    Ties go by document id, then position. Source: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009),
+    section 3.
+    """
+
+    k: int | None = None
+    bm25: BM25Settings | None = None
+    scale: bool = False
+    engine: Literal["postings", "rank-bm25"] = "postings"
+    min_score: float | None = None
+    summaries: bool = False
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            check_whole("k", self.k, 1)
+        check_bm25(self.bm25)
+        check_choice("engine", self.engine, ("postings", "rank-bm25"))
+        check_flag("scale", self.scale)
+        check_flag("summaries", self.summaries)
+        if self.min_score is not None:
+            check_number("min_score", self.min_score)
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether summaries may be among the results."""
+        return self.summaries
+
+    def with_summaries(self) -> BM25:
+        """The same, with ``summaries``."""
+        return replace(self, summaries=True)
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: one pass over the postings for all queries, and one fetch."""
+        count = context.results if self.k is None else self.k
+        request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
+        _, matches = yield from search(None, request, summaries=self.summaries)
+        rows = [
+            [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits[:count], start=1)]
+            for row in matches
+        ]
+        if self.min_score is not None:
+            rows = [[found for found in row if found[2] >= self.min_score] for row in rows]
+        loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for _, hit, _ in row))
+        return [[scored(loaded[hit.id], score, "bm25", rank) for rank, hit, score in row] for row in rows]
+
+    def _score(self, score: float, ideal: float) -> float:
+        if not self.scale:
+            return score
+        return min(1.0, max(0.0, score / ideal)) if ideal > 0 else 0.0
+
+
+def check_bm25(bm25: object) -> None:
+    """Check that an option is ``BM25Settings`` or None.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if bm25 is not None and not isinstance(bm25, BM25Settings):
+        raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(bm25)}")

@@ -1,0 +1,165 @@
+"""Ensembles: several retrievers asked at once, and what they find fused into one list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from leafspan.checks import check_choice, check_number, check_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.scoring import reciprocal_rank_fusion
+from leafspan.strategies._filtered import Filtered
+from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
+from leafspan.strategies._host_retriever import HostRetriever
+from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.values import Candidate, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensemble(Strategy):
+    """What two or more ``retrievers`` find, run at the same time and fused.
+
+    If all of them find single leaves, so does the ensemble. Otherwise spans that overlap become one passage, with the
+    best score among them.
+
+    Args:
+        retrievers: Two or more strategies.
+        weights: A number > 0 for each retriever; except for ``"maximum"``, only their ratios count. Default: equal ones.
+        fusion: What a score means. Default: ``"rrf"``. Names of LlamaIndex and Haystack are understood as well.
+            ``"rrf"``, reciprocal rank fusion: the weighted mean of 1 / (rank_constant + rank), for scores that cannot be
+            compared. ``"relative_score"``: the weighted mean of the scores, each retriever's scaled to [0, 1], so that
+            its last result adds nothing. ``"distribution_based"``: the same, but a retriever's mean becomes 0.5, and
+            three standard deviations from it 0 and 1. ``"maximum"``: the best of the retrievers' own scores, each times
+            its weight.
+        rank_constant: The constant of ``"rrf"``, >= 0. Default: 60.
+        timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A late
+            retriever has failed, and goes on in the background. Default: no limit.
+        on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
+            ``"leave out"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
+            of all retrievers are always raised. Default: ``"raise"``.
+        min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is.
+        names: A name for each retriever, for traces and errors. Default: after their classes.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+
+    Ties go by document id, then position. Source of ``"rrf"``: Cormack et al., SIGIR 2009.
+    """
+
+    retrievers: Sequence[Strategy]
+    weights: Sequence[float] | None = None
+    fusion: Fusion = "rrf"
+    rank_constant: float = 60
+    timeout: float | Sequence[float | None] | None = None
+    on_failure: Literal["raise", "leave out"] = "raise"
+    min_candidates: int | None = None
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.retrievers, Sequence) or isinstance(self.retrievers, str) or len(self.retrievers) < 2:
+            raise InvalidArgument(f"retrievers must be two or more strategies, got {shown(self.retrievers)}")
+        for number, retriever in enumerate(self.retrievers, start=1):
+            check_strategy(f"retriever {number}", retriever)
+        object.__setattr__(self, "retrievers", tuple(self.retrievers))
+        for name in ("weights", "timeout", "names"):
+            object.__setattr__(self, name, _one_each(name, getattr(self, name), len(self.retrievers)))
+        object.__setattr__(self, "fusion", to_fusion(self.fusion))
+        reciprocal_rank_fusion([()] * len(self.retrievers), weights=self.weights, rank_constant=self.rank_constant)
+        for timeout in self._timeouts:
+            if timeout is not None:
+                check_number("timeout", timeout, above=0, unit="seconds")
+        if self.min_candidates is not None:
+            check_whole("min_candidates", self.min_candidates, 1)
+        if self.names is not None:
+            if not all(isinstance(name, str) and name.strip() for name in self.names):
+                raise InvalidArgument(f"names must be texts that are not blank, got {shown(self.names)}")
+            if len(set(self.names)) < len(self.names):
+                raise InvalidArgument(f"names must differ from each other, got {shown(self.names)}")
+        check_choice("on_failure", self.on_failure, ("raise", "leave out"))
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether one of the retrievers does."""
+        return any(retriever.finds_spans for retriever in self.retrievers)
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: all retrievers at once."""
+        deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates or 0))
+        answers: list[StrategyResults] = yield RunStrategies(
+            tuple(
+                StrategyRun(retriever, queries, deep, timeout)
+                for retriever, timeout in zip(self.retrievers, self._timeouts, strict=True)
+            )
+        )
+        names = self.names or _readable_names(self.retrievers)
+        weights = self.weights or [1.0] * len(self.retrievers)
+        present: list[tuple[str, float, list[list[Candidate]]]] = []
+        failed: dict[str, Exception] = {}
+        for number, (name, weight, answer) in enumerate(zip(names, weights, answers, strict=True), start=1):
+            if isinstance(answer, Exception):
+                failed[f"retriever {number} ({name})"] = answer
+            else:
+                present.append((name, weight, answer))
+        mistaken = any(isinstance(error, InvalidArgument) for error in failed.values())
+        if failed and (self.on_failure == "raise" or mistaken or not present):
+            raise _noted(failed)
+        notes = [f"{retriever} was left out: {_in_words(error)}" for retriever, error in failed.items()]
+        results = []
+        for each in range(len(queries)):
+            lists = [Ranked(name, rows[each], weight) for name, weight, rows in present]
+            fused = fuse(lists, fusion=self.fusion, rank_constant=self.rank_constant, notes=notes)
+            results.append(fused[: context.candidates])
+        return results
+
+    @property
+    def _timeouts(self) -> Sequence[float | None]:
+        if isinstance(self.timeout, Sequence):
+            return self.timeout
+        return [self.timeout] * len(self.retrievers)
+
+
+_RULES = {
+    "weights": "a list of numbers",
+    "timeout": "a number of seconds, or a list of such",
+    "names": "a list of texts",
+}
+
+
+def _one_each(name: str, value: Any, retrievers: int) -> Any:
+    """A list of options as a tuple, which must have one for each retriever."""
+    if value is None or (name == "timeout" and not isinstance(value, Sequence)):
+        return value
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != retrievers:
+        raise InvalidArgument(
+            f"{name} must be {_RULES[name]}, one for each of the {retrievers} retrievers, got {shown(value)}"
+        )
+    return tuple(value)
+
+
+def _readable_names(retrievers: Sequence[Strategy]) -> list[str]:
+    """``sentence window``, ``BM25``, a host's retriever by its class; numbered where two are the same."""
+    bare = [each.base if isinstance(each, Filtered) else each for each in retrievers]
+    names = [each.name if isinstance(each, HostRetriever) else _readable(type(each).__name__) for each in bare]
+    return [
+        f"{name} {names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)
+    ]
+
+
+def _readable(name: str) -> str:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).split()
+    return " ".join(word if word.isupper() else word.lower() for word in words)
+
+
+def _noted(failed: Mapping[str, Exception]) -> Exception:
+    """The first failure, a mistake of the caller before others, with a note for each retriever that failed."""
+    raised = min(failed.values(), key=lambda error: not isinstance(error, InvalidArgument))
+    for retriever, error in failed.items():
+        raised.add_note(f"{retriever} of the ensemble failed" + ("" if error is raised else f" too: {_in_words(error)}"))
+    return raised
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,41 @@
+"""Passages by metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leafspan.checks import check_whole
+from leafspan.strategies._requests import ListLeaves, Load, StrategyFlow
+from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.values import Candidate, Hit, Query, scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(Strategy):
+    """The leaves of the documents that match the filter of the call. No query is needed, and all scores are 1.
+
+    Args:
+        offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
+
+    Raises:
+        InvalidArgument: if ``offset`` is negative.
+
+    Leaves come by document id, then position.
+    """
+
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("offset", self.offset, 0)
+
+    @property
+    def needs_query(self) -> bool:
+        """No query is needed."""
+        return False
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        hits: list[Hit] = yield ListLeaves(self.offset, context.candidates, context.where)
+        loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
+        return [[scored(loaded[hit.id], hit.score, "filter") for hit in hits] for _ in queries]

@@ -1,0 +1,157 @@
+"""Lists of candidates, of several retrievers or for several phrasings, fused into one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import fsum
+from typing import Literal, TypeAlias, TypeVar
+
+from leafspan.checks import check_choice
+from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
+from leafspan.spans import unite
+from leafspan.trace import Contribution, Fused, Trace
+from leafspan.values import Candidate
+
+Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
+FUSIONS: tuple[Fusion, ...] = ("rrf", "relative_score", "distribution_based", "maximum")
+"""How scores of several lists become one; the functions of leafspan.scoring that are named after them say how."""
+
+_OTHER_NAMES: dict[str, Fusion] = {
+    "reciprocal_rerank": "rrf",  # LlamaIndex
+    "dist_based_score": "distribution_based",
+    "simple": "maximum",
+    "reciprocal_rank_fusion": "rrf",  # Haystack
+    "distribution_based_rank_fusion": "distribution_based",
+    "concatenate": "maximum",
+}
+
+K = TypeVar("K", bound=Hashable)
+_Shares: TypeAlias = list[tuple[K, float]]
+
+
+def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
+    """The fusion of this name, which may be LlamaIndex's (``"reciprocal_rerank"``) or Haystack's, also as their enum.
+
+    Raises:
+        InvalidArgument: if there is none.
+    """
+    plain = name.value if isinstance(name, Enum) else name
+    found = _OTHER_NAMES.get(plain, plain) if isinstance(plain, str) else plain
+    check_choice("fusion", found, choices)
+    return found  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What ``source`` found, best first. ``weight``, > 0, is how much it counts."""
+
+    source: str
+    found: Sequence[Candidate]
+    weight: float = 1.0
+
+
+def fuse(
+    lists: Sequence[Ranked], *, fusion: Fusion, rank_constant: float = 60, notes: Sequence[str] = ()
+) -> list[Candidate]:
+    """One list of all candidates, each once, with what each list contributed to its score.
+
+    Candidates are the same if their spans are. Spans that overlap without being the same become one afterwards, with the
+    best score among them. Sorted by score, then document, then position.
+
+    Args:
+        lists: The lists.
+        fusion: How their scores become one.
+        rank_constant: See ``reciprocal_rank_fusion``.
+        notes: Remarks for the trace of each candidate.
+
+    Weights are normalised, except for ``"maximum"``, which multiplies scores by them.
+    """
+    total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
+    shares = [
+        shares_of([(each.span.id, each.score) for each in ranked.found], ranked.weight / total, fusion, rank_constant)
+        for ranked in lists
+    ]
+    combine = maximum_fusion if fusion == "maximum" else _sums
+    contributions = _contributions(lists, shares, only_best=fusion == "maximum")
+    same: dict[str, list[Candidate]] = {}
+    for ranked in lists:
+        for found in ranked.found:
+            same.setdefault(found.span.id, []).append(found)
+    return unite(_fused(same[id_], score, fusion, contributions[id_], notes) for id_, score in combine(shares))
+
+
+def shares_of(
+    ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, rank_constant: float = 60
+) -> list[tuple[K, float]]:
+    """What one list contributes to the score of each of its keys; ``weight`` is taken as it is."""
+    if fusion == "rrf":
+        return reciprocal_rank_fusion([ranking], weights=[weight], normalize_weights=False, rank_constant=rank_constant)
+    if fusion == "maximum":
+        return maximum_fusion([ranking], weights=[weight])
+    scaled = min_max(ranking) if fusion == "relative_score" else three_sigma(ranking)
+    return [(key, score * weight) for key, score in scaled]
+
+
+def shares_beside(
+    ranking: Sequence[tuple[K, float]],
+    shares: Sequence[tuple[K, float]],
+    others: Sequence[tuple[K, float]],
+    weight: float,
+    fusion: Fusion,
+    rank_constant: float = 60,
+) -> list[tuple[K, float]]:
+    """What ``others`` would get if they were in the list, whose own shares they leave as they are.
+
+    Each gets as much as a key of the list with its score would, and at least 0. If the list is empty, the others are
+    a list themselves.
+    """
+    if not ranking:
+        return shares_of(others, weight, fusion, rank_constant)
+    if fusion == "maximum":
+        return [(key, score * weight) for key, score in others]
+    scores = [score for _, score in ranking]
+    if fusion == "rrf":
+        ahead = ((key, sum(each > score for each in scores)) for key, score in others)
+        return [(key, weight / (rank_constant + 1 + rank)) for key, rank in ahead]
+    (high, most), (low, least) = (scores[0], shares[0][1]), (scores[-1], shares[-1][1])
+    if high == low:
+        return [(key, most if score >= high else 0.0) for key, score in others]
+    slope = (most - least) / (high - low)
+    return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
+
+
+def _sums(shares: Sequence[_Shares[str]]) -> _Shares[str]:
+    return sum_fusion(shares, normalize_weights=False)
+
+
+def _contributions(
+    lists: Sequence[Ranked], shares: Sequence[_Shares[str]], *, only_best: bool
+) -> dict[str, list[Contribution]]:
+    """For each id, what each list that has it contributed; with ``only_best``, the largest counts, the first of equals."""
+    found: dict[str, list[Contribution]] = {}
+    for ranked, given in zip(lists, shares, strict=True):
+        share = dict(given)
+        first: dict[str, Candidate] = {}
+        for candidate in ranked.found:
+            first.setdefault(candidate.span.id, candidate)
+        for rank, (id_, candidate) in enumerate(first.items(), start=1):
+            found.setdefault(id_, []).append(Contribution(ranked.source, rank, candidate.score, share[id_]))
+    if only_best:
+        for id_, all_of_it in found.items():
+            best = max(range(len(all_of_it)), key=lambda number: all_of_it[number].share)
+            found[id_] = [each if number == best else replace(each, share=0.0) for number, each in enumerate(all_of_it)]
+    return found
+
+
+def _fused(
+    same: Sequence[Candidate], score: float, fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
+) -> Candidate:
+    """One candidate for the same span in several lists; what one of them knows of it is known."""
+    span = same[0].span
+    trace = sum((found.trace for found in same), Trace())
+    step = Trace(fused=(Fused(span.first, span.last, fusion, tuple(contributions), score),), notes=tuple(notes))
+    words = next((found.words for found in same if found.words is not None), None)
+    leaf = next((found.leaf for found in same if found.leaf is not None), None)
+    return replace(same[0], score=score, trace=trace + step, words=words, leaf=leaf)

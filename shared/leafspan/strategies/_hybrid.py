@@ -1,0 +1,204 @@
+"""Search by words and by vectors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+
+from leafspan.checks import check_flag, check_number, check_text, check_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.lexical import BM25Settings
+from leafspan.scoring import EMBEDDER
+from leafspan.strategies._bm25 import check_bm25
+from leafspan.strategies._fuse import Fusion, to_fusion
+from leafspan.strategies._hybrid_pool import Pool, ScoredLeaf, best_of, fused_pool
+from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow, VectorSearch
+from leafspan.strategies._search import search
+from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.trace import Calibrated, Fused, Trace, TracedHit
+from leafspan.values import Candidate, LeafId, Query
+
+_SUMMARIES_LOOKED_AT = 50
+_WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hybrid(Strategy):
+    """The leaves that match the query's words and its meaning, by BM25 and by vectors. Scores are probabilities.
+
+    BM25 and vectors each give their best leaves. Their scores become one, and to it comes a share of the score of the
+    better neighbour in the document. A query that is a vector only is searched by vectors only.
+
+    Args:
+        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.7, 0.3).
+        fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
+            scores to [0, 1].
+        depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for.
+            Default: (100, 50).
+        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
+        calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
+            same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
+            embedder other than the default one, the trace says that scores are not calibrated. Default: True.
+        min_score: Lowest score of a result. Default: any.
+        min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
+            finds nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another
+            field. Needs calibrated scores. Default: any.
+        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: those of the index.
+        instruction: Text before each query when it is embedded. Default: none.
+        summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without
+            neighbours. Default: False.
+        summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
+            not. For questions about a theme. Default: 0.
+
+    Raises:
+        InvalidArgument: if an option is out of its range, or needs another one.
+
+    Ties go by document id, then position. How scores are calibrated: docs/scores.md.
+    """
+
+    weights: tuple[float, float] = (0.7, 0.3)
+    fusion: Fusion = "relative_score"
+    depth: int | tuple[int, int] = (100, 50)
+    neighbour_bonus: float = 0.4
+    calibrate: bool = True
+    min_score: float | None = None
+    min_answer_probability: float | None = None
+    bm25: BM25Settings | None = None
+    instruction: str = ""
+    summaries: bool = False
+    summary_bonus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weights, Sequence) or len(self.weights) != 2:
+            raise InvalidArgument(f"weights must be two numbers > 0, of BM25 and of vectors, got {shown(self.weights)}")
+        for weight in self.weights:
+            check_number("weights", weight, above=0)
+        object.__setattr__(self, "weights", tuple(self.weights))
+        object.__setattr__(self, "fusion", to_fusion(self.fusion))
+        depths = self.depth if isinstance(self.depth, Sequence) else (self.depth, self.depth)
+        if len(depths) != 2:
+            raise InvalidArgument(f"depth must be a whole number, or two, of BM25 and of vectors, got {shown(self.depth)}")
+        for depth in depths:
+            check_whole("depth", depth, 1)
+        object.__setattr__(self, "depth", tuple(depths))
+        check_number("neighbour_bonus", self.neighbour_bonus, at_least=0, at_most=1)
+        check_flag("calibrate", self.calibrate)
+        if self.min_score is not None:
+            check_number("min_score", self.min_score)
+        if self.min_answer_probability is not None:
+            check_number("min_answer_probability", self.min_answer_probability, at_least=0, at_most=1)
+            if not self.scores_are_probabilities:
+                raise InvalidArgument(
+                    "min_answer_probability needs scores that are probabilities: leave calibrate=True and "
+                    f"fusion='relative_score', got calibrate={self.calibrate} and fusion={self.fusion!r}"
+                )
+        check_bm25(self.bm25)
+        check_text("instruction", self.instruction)
+        check_flag("summaries", self.summaries)
+        check_number("summary_bonus", self.summary_bonus, at_least=0, at_most=1)
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether summaries may be among the results."""
+        return self.summaries
+
+    @property
+    def query_instruction(self) -> str:
+        """The ``instruction``."""
+        return self.instruction
+
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """Whether ``calibrate`` has an effect."""
+        return self.calibrate and self.fusion == "relative_score"
+
+    def with_summaries(self) -> Hybrid:
+        """The same, with ``summaries``."""
+        return replace(self, summaries=True)
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: both searches for all queries at once, then one fetch of what is returned."""
+        vectors = yield from query_vectors(queries, self.instruction)
+        assert isinstance(self.depth, tuple)
+        by_words, by_vectors = (max(depth, context.candidates) for depth in self.depth)
+        texts = tuple(query.text for query in queries if query.text)
+        near, matches = yield from search(
+            VectorSearch(vectors, by_vectors, context.where),
+            LexicalSearch(texts, by_words, context.where, self.bm25),
+            summaries=self.summaries or self.summary_bonus > 0,
+        )
+        words = iter(matches)
+        pools = [
+            fused_pool(
+                next(words) if query.text else None,
+                hits,
+                weights=self.weights,
+                fusion=self.fusion,
+                with_summaries=self.summaries or self.summary_bonus > 0,
+            )
+            for query, hits in zip(queries, near, strict=True)
+        ]
+        if self.summary_bonus:
+            yield from self._add_bonuses_from_summaries(pools)
+        rows = [
+            best_of(
+                pool,
+                context.results,
+                neighbour_bonus=self.neighbour_bonus,
+                probabilities=self.scores_are_probabilities,
+                min_score=self.min_score,
+                min_answer_probability=self.min_answer_probability,
+                summaries=self.summaries,
+            )
+            for pool in pools
+        ]
+        trusted = context.embedder == EMBEDDER and not self.summary_bonus
+        return (yield from self._loaded(rows, context.results, trusted))
+
+    def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
+        """Give each leaf below one of the best summaries its bonus."""
+        best = [nlargest(_SUMMARIES_LOOKED_AT, pool.summaries.items(), key=lambda item: item[1]) for pool in pools]
+        ids = {str(leaf): None for row in best for leaf, _ in row}
+        loaded: dict[str, Candidate] = yield Load(tuple(ids))
+        for pool, row in zip(pools, best, strict=True):
+            for leaf, score in row:
+                summary = loaded[str(leaf)].summary
+                assert summary is not None
+                if summary.size > _WIDEST:
+                    continue
+                for run in summary.covers:
+                    for ordinal in range(run.first, run.last + 1):
+                        below = LeafId(run.document_id, run.version, ordinal)
+                        bonus = self.summary_bonus * score
+                        pool.summary_bonuses[below] = max(pool.summary_bonuses.get(below, 0.0), bonus)
+
+    def _loaded(
+        self, rows: Sequence[Sequence[ScoredLeaf]], count: int, trusted: bool
+    ) -> StrategyFlow[list[list[Candidate]]]:
+        """The best of each query as candidates. Leaves that were only guessed to be there may be missing."""
+        found = tuple(str(each.leaf) for row in rows for each in row if each.contributions)
+        guessed = tuple(str(each.leaf) for row in rows for each in row if not each.contributions)
+        loaded: dict[str, Candidate] = yield Load(found, guessed)
+        there = [[(loaded[id_], each) for each in row if (id_ := str(each.leaf)) in loaded] for row in rows]
+        return [[self._candidate(found, each, trusted) for found, each in row[:count]] for row in there]
+
+    def _candidate(self, found: Candidate, scored: ScoredLeaf, trusted: bool) -> Candidate:
+        ordinal = scored.leaf.ordinal
+        fused = Fused(
+            ordinal,
+            ordinal,
+            self.fusion,
+            scored.contributions,
+            scored.sum,
+            scored.neighbour_bonus,
+            scored.summary_bonus,
+        )
+        trace = Trace(
+            hits=tuple(TracedHit(ordinal, each.score, each.source, each.rank) for each in scored.contributions),
+            fused=(fused,),
+            calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.scores_are_probabilities else (),
+            layer=found.summary.layer if found.summary else 0,
+        )
+        return Candidate(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)

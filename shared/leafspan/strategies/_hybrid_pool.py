@@ -1,0 +1,178 @@
+"""The leaves that BM25 and vectors found for one query: their scores fused, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop
+from typing import NamedTuple
+
+from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
+from leafspan.strategies._requests import LexicalMatches
+from leafspan.trace import Contribution
+from leafspan.values import Hit, LeafId
+
+
+@dataclass(frozen=True, slots=True)
+class SearchShares:
+    """What BM25 or vectors found, best first, and what each hit adds to the fused score (in the same order)."""
+
+    source: str
+    hits: Sequence[Hit]
+    shares: Sequence[tuple[LeafId, float]]
+    ranks: Mapping[LeafId, int]  # from 0
+
+    def contribution(self, leaf: LeafId) -> Contribution | None:
+        """What this adds to the leaf's score, None if it did not find it."""
+        rank = self.ranks.get(leaf)
+        return None if rank is None else Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1])
+
+
+@dataclass(slots=True)
+class Pool:
+    """What was found for one query.
+
+    Attributes:
+        coverage: Best BM25 score as a share of the highest score that any leaf could have.
+        leaves: Fused score of each leaf.
+        summaries: Fused score of each summary.
+        summary_bonuses: What is added to a leaf's score for the best summary above it.
+        found: What BM25 and vectors found.
+    """
+
+    coverage: float
+    leaves: dict[LeafId, float] = field(default_factory=dict)
+    summaries: dict[LeafId, float] = field(default_factory=dict)
+    summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
+    found: list[SearchShares] = field(default_factory=list)
+
+    def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
+        """What BM25 and vectors add to the leaf's score; empty for a leaf that neither of them found."""
+        return tuple(each for found in self.found if (each := found.contribution(leaf)) is not None)
+
+    def is_there(self, leaf: LeafId) -> bool:
+        """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
+        behind = (leaf[0], leaf[1], leaf[2] + 1)
+        return leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
+
+
+class ScoredLeaf(NamedTuple):
+    """A leaf or summary of a pool with its final ``score``, the ``sum`` it was made of, and the parts of that sum."""
+
+    leaf: LeafId
+    score: float
+    sum: float
+    neighbour_bonus: float
+    summary_bonus: float
+    contributions: tuple[Contribution, ...]
+
+
+def fused_pool(
+    matches: LexicalMatches | None,
+    near: Sequence[Hit],
+    *,
+    weights: tuple[float, float],
+    fusion: Fusion,
+    with_summaries: bool,
+) -> Pool:
+    """The leaves of both searches with their fused scores.
+
+    Args:
+        matches: What BM25 found, None for a query without text.
+        near: What vectors found.
+        weights: Of BM25 and of vectors.
+        fusion: How scores become one.
+        with_summaries: Whether summaries are among the hits.
+    """
+    searches = [("vector", near, weights[1])]
+    if matches is not None:
+        searches.insert(0, ("bm25", matches.hits, weights[0]))
+    total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
+    pool = Pool(_coverage(matches))
+    for source, hits, weight in searches:
+        shares = _shares(hits, weight / total, fusion, with_summaries=with_summaries)
+        pool.found.append(SearchShares(source, hits, shares, {leaf: rank for rank, (leaf, _) in enumerate(shares)}))
+        for leaf, share in shares:
+            fused = pool.summaries if with_summaries and leaf.is_summary else pool.leaves
+            if leaf not in fused:
+                fused[leaf] = share
+            else:
+                fused[leaf] = max(fused[leaf], share) if fusion == "maximum" else fused[leaf] + share
+    return pool
+
+
+def best_of(
+    pool: Pool,
+    count: int,
+    *,
+    neighbour_bonus: float,
+    probabilities: bool,
+    min_score: float | None,
+    min_answer_probability: float | None,
+    summaries: bool,
+) -> list[ScoredLeaf]:
+    """The best of a pool by score, then document, then position.
+
+    ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
+
+    Args:
+        pool: What was found.
+        count: Number of results wanted.
+        neighbour_bonus: Share of the better neighbour's score to add.
+        probabilities: Whether scores become probabilities.
+        min_score: Lowest score of a result.
+        min_answer_probability: Lowest probability that the pool holds an answer; below it, the list is empty.
+        summaries: Whether summaries can be results.
+    """
+    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
+    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
+    for leaf, bonus in pool.summary_bonuses.items():
+        sums[leaf] = sums.get(leaf, 0.0) + bonus
+    # Of the leaves alone: summaries must not make them less probable.
+    total = total_weight(sums.values(), pool.coverage) if probabilities else 1.0
+    if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
+        return []
+    if summaries:
+        sums |= pool.summaries
+    best: list[ScoredLeaf] = []
+    left = count
+    for leaf in _best_first(sums):
+        score = min(1.0, probability(sums[leaf], total)) if probabilities else sums[leaf]
+        if left == 0 or (min_score is not None and score < min_score):
+            break
+        left -= pool.is_there(leaf)
+        summary_bonus = pool.summary_bonuses.get(leaf, 0.0)
+        best.append(ScoredLeaf(leaf, score, sums[leaf], bonuses.get(leaf, 0.0), summary_bonus, pool.contributions(leaf)))
+    return best
+
+
+def _best_first(sums: Mapping[LeafId, float]) -> Iterator[LeafId]:
+    """The leaves by score, then document, then position. Few of them are wanted, so a heap is faster than sorting."""
+    order = [(-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items()]
+    heapify(order)
+    while order:
+        yield heappop(order)[-1]
+
+
+def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summaries: bool) -> list[tuple[LeafId, float]]:
+    """What one search adds to each of its hits. Leaves get what they would without summaries, and these get as much."""
+    if not with_summaries and fusion == "relative_score" and hits and hits[-1].score < hits[0].score:
+        # The same as shares_of, for scores that are known to be finite and in order.
+        low, width = hits[-1].score, hits[0].score - hits[-1].score
+        return [(leaf, (score - low) / width * weight) for leaf, score in hits]
+    ranking: list[tuple[LeafId, float]] = [(hit.leaf, hit.score) for hit in hits]
+    if not with_summaries:
+        return shares_of(ranking, weight, fusion)
+    leaves = [each for each in ranking if not each[0].is_summary]
+    others = [each for each in ranking if each[0].is_summary]
+    shares = shares_of(leaves, weight, fusion)
+    given = dict([*shares, *shares_beside(leaves, shares, others, weight, fusion)])
+    return [(leaf, given[leaf]) for leaf, _ in ranking]
+
+
+def _coverage(matches: LexicalMatches | None) -> float:
+    """The best leaf's BM25 score as a share of the highest that any could have."""
+    if matches is None or matches.ideal <= 0:
+        return 0.0
+    return next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0) / matches.ideal

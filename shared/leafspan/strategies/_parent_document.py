@@ -1,0 +1,49 @@
+"""Parent documents: search small, return large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from leafspan.checks import check_whole
+from leafspan.spans import parents_of
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base
+from leafspan.values import Candidate, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentDocument(Strategy):
+    """The sections around the hits of ``base``, each once, in the order of the hits, with the best hit's score.
+
+    Args:
+        base: Strategy that finds single leaves. Default: ``Hybrid()``.
+        level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default
+            splitter), 2 is their parents (up to 600). None, or more than there are, is the whole document. Default: 1.
+        max_parents: Most results, >= 1. Default: any number.
+
+    Raises:
+        InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
+    """
+
+    base: Strategy = field(default_factory=Hybrid)
+    level: int | None = 1
+    max_parents: int | None = None
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        if self.level is not None:
+            check_whole("level", self.level, 1)
+        if self.max_parents is not None:
+            check_whole("max_parents", self.max_parents, 1)
+
+    @property
+    def finds_spans(self) -> bool:
+        """It returns sections."""
+        return True
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, context.for_base)
+        return [parents_of(hits, level=self.level)[: self.max_parents] for hits in results]

@@ -1,0 +1,76 @@
+"""Relevant segments: as much relevance as fits into the words asked for, in runs of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from leafspan.checks import check_number, check_whole
+from leafspan.spans import runs_within_budget
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base
+from leafspan.values import Candidate, Query
+
+_LEAST = 24  # leaves asked of the base
+_WORDS_A_LEAF = 15  # more leaves are asked for than a budget can hold, since some are passed over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevantSegments(Strategy):
+    """Runs of leaves that hold as much relevance as the words asked for can, each as long as its text stays relevant.
+
+    A leaf's relevance is its score in ``base``. A run is worth the relevance of its leaves, less a price for each of its
+    words and for ``run_cost`` more words. Of all ways to choose runs that do not overlap, the best one is found, exactly,
+    and of all prices the lowest at which the runs fit the budget. The rest of the budget is filled with the best other
+    leaves; a leaf that touches a run joins it. Best first, by the best leaf in each run, whose score the run has.
+
+    The budget is that of the call, or ``words``, or else ``passage_words`` for each of the ``k`` passages asked for.
+    Without a budget of the call, the leaves that did not fit follow one by one.
+
+    Args:
+        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. It is asked for at
+            least 24 leaves and one more for every 15 words of the budget. Default: ``Hybrid()``.
+        words: Words in all runs together, >= 1. Default: see above.
+        max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
+        run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
+            bridged to make one run of two. Default: 30.
+        passage_words: Words for each passage asked for, where there is no budget, >= 1. Default: 75.
+
+    Raises:
+        InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
+
+    Ties go by document id, then position. Source: relevant segment extraction in dsRAG, which is greedy there.
+    """
+
+    base: Strategy = field(default_factory=Hybrid)
+    words: int | None = None
+    max_words: int | None = 300
+    run_cost: float = 30
+    passage_words: int = 75
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        if self.words is not None:
+            check_whole("words", self.words, 1)
+        if self.max_words is not None:
+            check_whole("max_words", self.max_words, 1)
+        check_whole("passage_words", self.passage_words, 1)
+        check_number("run_cost", self.run_cost, at_least=0)
+
+    @property
+    def finds_spans(self) -> bool:
+        """It returns runs of leaves."""
+        return True
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        budget = self.words or context.words or self.passage_words * (context.k or _LEAST)
+        candidates = max(context.candidates, _LEAST + budget // _WORDS_A_LEAF)
+        results = yield from self.base.retrieve(queries, replace(context.for_base, candidates=candidates))
+        found = []
+        for hits in results:
+            runs, others = runs_within_budget(hits, budget, max_words=self.max_words, run_cost=self.run_cost)
+            # A better leaf that did not fit would end the list before runs that do.
+            found.append(runs if context.words else sorted(runs + others, key=lambda run: run.order))
+        return found

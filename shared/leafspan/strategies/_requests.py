@@ -1,0 +1,216 @@
+"""What a strategy can ask for, and the protocol by which it is answered.
+
+A strategy's ``retrieve`` is a generator that does no I/O. The protocol between it and the retrieval that runs it:
+
+1. The strategy yields a request of this module, or a tuple of requests that do not depend on each other.
+2. The retrieval answers. Requests of a tuple are answered together, at the same time where that is faster.
+3. The retrieval sends back the answer, or a list of answers in the order of the requests. The docstring of each request
+   says what its answer is. An error of a request ends the retrieval; it is not thrown into the strategy.
+4. The strategy returns its candidates. It runs another strategy by ``yield from base.retrieve(...)``.
+
+So a strategy knows neither the store nor asyncio, and a test can answer its requests by hand. Flows of ``leafspan.engine``
+work in the same way one level below: the retrieval is a flow, and turns each request into calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from leafspan.filters import Where
+from leafspan.lexical import BM25Settings
+from leafspan.values import Candidate, Hit, Query
+
+if TYPE_CHECKING:  # a strategy that runs others names them here
+    from leafspan.strategies._strategy import RetrievalContext, Strategy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed questions. The answer is a matrix with a row for each text."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorSearch:
+    """Find the leaves nearest to vectors. The answer is a list of Hits for each vector, best first.
+
+    Args:
+        vectors: Matrix with a row for each query.
+        count: Number of leaves for each query.
+        where: Filter on the documents, None for all.
+        summaries: Whether to search the summaries of the trees instead of the leaves.
+    """
+
+    vectors: Any
+    count: int
+    where: Where | None
+    summaries: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedVectorSearch:
+    """Find the leaves nearest to vectors and load them, in one round trip where that is possible.
+
+    The answer is a list of Candidates for each vector, best first.
+    """
+
+    vectors: Any
+    count: int
+    where: Where | None
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalSearch:
+    """Find the leaves that match the words of questions best. The answer is a ``LexicalMatches`` for each question.
+
+    Args:
+        texts: The questions.
+        count: Number of leaves for each question.
+        where: Filter on the documents, None for all.
+        bm25: How to score. None uses the settings of the index.
+        engine: ``"postings"`` or ``"rank-bm25"``.
+        summaries: Whether to search the summaries of the trees instead of the leaves.
+    """
+
+    texts: tuple[str, ...]
+    count: int
+    where: Where | None
+    bm25: BM25Settings | None = None
+    engine: str = "postings"
+    summaries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatches:
+    """Leaves with a word of the question, best first; ``ideal`` is the highest score that any leaf could have for it."""
+
+    hits: list[Hit]
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
+class ListLeaves:
+    """List ``count`` leaves after the first ``offset``, by document id and position. The answer is a list of Hits."""
+
+    offset: int
+    count: int
+    where: Where | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load leaves and summaries. The answer maps each id to a Candidate with score 0 and an empty trace.
+
+    Args:
+        ids: Ids that must be there. If one has been replaced meanwhile, the retrieval starts again.
+        optional: Ids that may be missing from the answer.
+    """
+
+    ids: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRoots:
+    """List the tops of the trees: the highest summaries, and the leaves of documents without a tree.
+
+    The answer is a list of ``TreeRoot``. With ``layer``, the summaries of that layer, and the tops of lower trees.
+    """
+
+    where: Where | None
+    layer: int | None = None
+
+
+class TreeRoot(NamedTuple):
+    """The top of a tree or of a part of it: the id of a summary or leaf, and its layer (0 for a leaf)."""
+
+    id: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similarities:
+    """Compare leaves and summaries with vectors. The answer is a matrix of cosines: a row a vector, a column an id."""
+
+    vectors: Any
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """What a retriever of a host framework returned: a text, with an id and a score where it has them."""
+
+    id: str | None
+    text: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskHost:
+    """Ask a retriever of a host framework. The answer is a list of Candidates: its results, which must be leaves.
+
+    Args:
+        name: Name of the retriever, for traces and errors.
+        question: What to ask.
+        ask: Function from the question to the results.
+        aask: Its coroutine function.
+        where: Filter on the documents. The retriever does not know of it; results that do not match are left out.
+    """
+
+    name: str
+    question: str
+    ask: Callable[[str], Sequence[HostResult]]
+    aask: Callable[[str], Awaitable[Sequence[HostResult]]]
+    where: Where | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask a language model. The answer is a list with a text, or the Exception that came instead, for each prompt."""
+
+    prompts: tuple[str, ...]
+    generate: Callable[[str], str]
+    agenerate: Callable[[str], Awaitable[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRun:
+    """A strategy to run beside others, with the seconds it may take (None for no limit)."""
+
+    strategy: Strategy
+    queries: Sequence[Query]
+    context: RetrievalContext
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStrategies:
+    """Run strategies at the same time. The answer has for each its results for each query, or the error that ended it.
+
+    A strategy that is late has a TimeoutError. Its thread goes on, and its results are dropped.
+    """
+
+    runs: tuple[StrategyRun, ...]
+
+
+StrategyResults = list[list[Candidate]] | Exception
+Request = (
+    Embed
+    | VectorSearch
+    | LoadedVectorSearch
+    | LexicalSearch
+    | ListLeaves
+    | Load
+    | TreeRoots
+    | Similarities
+    | AskHost
+    | Generate
+    | RunStrategies
+)
+StrategyFlow = Generator[Request | tuple[Request, ...], Any, T]
+"""A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""

@@ -1,0 +1,110 @@
+"""What a strategy is, and what it is told about a retrieval."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.values import Candidate, Query
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalContext:
+    """What a strategy is told about one retrieval.
+
+    Attributes:
+        candidates: Number of leaves to look at for each query, >= 1.
+        where: Filter on the documents, None for all. Pass it on with every request.
+        k: Number of results that will be used, so that no more need to be loaded. None if all may be used, as they are by
+            a strategy that builds on this one.
+        words: About how many words are wanted in all, None if that was not said.
+        embedder: Name of the embedder that the index was made with, None before its first document.
+    """
+
+    candidates: int
+    where: Where | None = None
+    k: int | None = None
+    words: int | None = None
+    embedder: str | None = None
+
+    @property
+    def results(self) -> int:
+        """The number of results that are worth loading."""
+        return self.candidates if self.k is None else min(self.k, self.candidates)
+
+    @property
+    def for_base(self) -> RetrievalContext:
+        """The context for the base of this strategy, all of whose results are used."""
+        return replace(self, k=None)
+
+
+class Strategy(ABC):
+    """A frozen value that finds spans of leaves. Subclass it to write a strategy of your own.
+
+    ``retrieve`` is the one method that a subclass must have. It is written once, without I/O, as a generator of requests.
+    The properties below say what is special about a strategy; a subclass overrides those that differ. See
+    docs/write-a-strategy.md for a worked example.
+    """
+
+    # No protocol, since the defaults below must be inherited: a flag that is looked up by name would be misspelt unnoticed.
+    __slots__ = ()
+
+    @abstractmethod
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """A list of candidates for each query, best first.
+
+        Args:
+            queries: The questions, each as text, vector, or both.
+            context: How much is wanted, and of which documents.
+        """
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether candidates can be longer than one leaf, or summaries, so that nothing can merge or widen them."""
+        return False
+
+    @property
+    def needs_query(self) -> bool:
+        """Whether a query is needed. If not, None and a blank text are queries, too."""
+        return True
+
+    @property
+    def returns_all(self) -> bool:
+        """Whether all candidates are returned when neither ``k`` nor ``budget`` is given. By default, five are."""
+        return False
+
+    @property
+    def query_instruction(self) -> str:
+        """Text that stands before each query when it is embedded."""
+        return ""
+
+    def with_summaries(self) -> Strategy | None:
+        """The same strategy, searching the summaries of the trees as well; None if it cannot."""
+        return None
+
+
+def check_strategy(name: str, value: object) -> None:
+    """Check that an option is a strategy.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(value, Strategy):
+        raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {shown(value)}")
+
+
+def check_base(base: object) -> None:
+    """Check that an option is a strategy that finds single leaves, which can be merged or widened.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    check_strategy("base", base)
+    assert isinstance(base, Strategy)
+    if base.finds_spans:
+        raise InvalidArgument(f"base must be a strategy that finds single leaves, such as Hybrid(), got {shown(base)}")

@@ -1,0 +1,259 @@
+"""Retrieval from RAPTOR trees: collapsed, or from the top down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.spans import without_repeats
+from leafspan.strategies._filtered import Filtered
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._requests import Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.values import Candidate, LeafId, Query, scored
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Mode: TypeAlias = Literal["collapsed", "traversal"]
+
+_TOP_K = 5  # of each layer, as in the paper
+_EXPANDED = 3  # leaves in place of a summary, where the number is not given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree(Strategy):
+    """Leaves and summaries of the RAPTOR trees that ``Index.build_tree`` builds.
+
+    Collapsed, leaves and summaries of all layers are ranked together by ``base``, with its scores. In a traversal, the
+    summaries of the highest layer that are most similar to the query are chosen, then of their children, and so on down to
+    the leaves; results come layer by layer, with their cosine similarity as score.
+
+    Lower trees, and leaves of documents without a tree, join a traversal at their own height. Where a summary cannot be
+    seen because it covers what is filtered out, the highest below it takes its place. Where no tree was built, every
+    document is its leaves.
+
+    Args:
+        mode: ``"collapsed"`` or ``"traversal"``. Default: ``"collapsed"``.
+        base: What ranks in a collapsed tree: ``Hybrid()``, ``Vector()`` (the paper's) or ``BM25()``. A traversal only uses
+            its instruction. Default: ``Hybrid()``.
+        top_k: Most results, >= 1; in a traversal, of each layer. Default: as many as are asked for; in a traversal 5, or
+            any number with ``min_score``.
+        min_score: Lowest score of a result. Default: any.
+        start_layer: Highest layer of a traversal, >= 0. Default: the highest there is.
+        end_layer: Lowest layer of a traversal, >= 0 (the leaves). Default: 0.
+        expand: Whether to return, in place of a summary, the leaves it covers that are most similar to the query: True for
+            three of them, or a number >= 1. Each leaf comes once, with its similarity as score. Default: False.
+        keep_covered_summaries: Whether a summary stays even if all of its leaves are among the results. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is out of its range or does not belong to the mode, or ``base`` cannot search
+            summaries.
+
+    With ``k`` or a budget the first results are kept, so that in a traversal upper layers win. Without them, everything
+    that was chosen is returned in a traversal, or with ``top_k`` or ``min_score``. Ties go by document id, then position.
+    Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
+    """
+
+    mode: Mode = "collapsed"
+    base: Strategy = field(default_factory=Hybrid)
+    top_k: int | None = None
+    min_score: float | None = None
+    start_layer: int | None = None
+    end_layer: int = 0
+    expand: bool | int = False
+    keep_covered_summaries: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("mode", self.mode, ("collapsed", "traversal"))
+        check_strategy("base", self.base)
+        if self.base.with_summaries() is None:
+            raise InvalidArgument(
+                f"base must be a strategy that can search summaries, such as Hybrid(), got {shown(self.base)}"
+            )
+        if self.mode == "traversal" and isinstance(self.base, Filtered):
+            raise InvalidArgument(
+                "base is not used for mode='traversal', and so its filter would not hold: give it to the call"
+            )
+        if self.top_k is not None:
+            check_whole("top_k", self.top_k, 1)
+        if self.min_score is not None:
+            check_number("min_score", self.min_score)
+        if self.start_layer is not None:
+            check_whole("start_layer", self.start_layer, 0)
+        check_whole("end_layer", self.end_layer, 0)
+        if self.mode == "collapsed" and (self.start_layer is not None or self.end_layer):
+            raise InvalidArgument("start_layer and end_layer are for mode='traversal': a collapsed tree has no layers")
+        if self.start_layer is not None and self.start_layer < self.end_layer:
+            raise InvalidArgument(f"start_layer must be >= end_layer, got {self.start_layer} and {self.end_layer}")
+        if not isinstance(self.expand, bool):
+            check_whole("expand", self.expand, 1)
+        check_flag("keep_covered_summaries", self.keep_covered_summaries)
+
+    @property
+    def finds_spans(self) -> bool:
+        """It returns summaries."""
+        return True
+
+    @property
+    def returns_all(self) -> bool:
+        """In a traversal, and where ``top_k`` or ``min_score`` limits the results."""
+        return self.mode == "traversal" or self.top_k is not None or self.min_score is not None
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        vectors: Any = None
+        if self.mode == "traversal" or self.expand:
+            vectors = yield from query_vectors(queries, self.base.query_instruction)
+            # So that the base embeds no query again.
+            queries = [replace(query, vector=tuple(v.tolist())) for query, v in zip(queries, vectors, strict=True)]
+        if self.mode == "traversal":
+            rows = yield from self._traverse(vectors, context)
+            return (yield from self._without_repeats(vectors, rows, context))
+        most = context.candidates if self.top_k is None else self.top_k
+        # Few summaries repeat others: mostly it is enough to load twice as many as are wanted.
+        few = most if context.k is None else min(2 * context.k, most)
+        rows = yield from self._collapse(queries, context, few)
+        found = yield from self._without_repeats(vectors, rows, context)
+        if few < most and any(
+            len(row) == few and len(kept) < (context.k or 0) for row, kept in zip(rows, found, strict=True)
+        ):
+            rows = yield from self._collapse(queries, context, most)
+            found = yield from self._without_repeats(vectors, rows, context)
+        return found
+
+    def _collapse(
+        self, queries: Sequence[Query], context: RetrievalContext, count: int
+    ) -> StrategyFlow[list[list[Candidate]]]:
+        """The ``count`` best of the leaves and summaries of all layers."""
+        base = self.base.with_summaries()
+        assert base is not None
+        rows = yield from base.retrieve(queries, replace(context, k=count, candidates=max(context.candidates, count)))
+        return [[each for each in row if self.min_score is None or each.score >= self.min_score][:count] for row in rows]
+
+    def _without_repeats(
+        self, vectors: Any, rows: Sequence[list[Candidate]], context: RetrievalContext
+    ) -> StrategyFlow[list[list[Candidate]]]:
+        """What was chosen, so that no text comes twice: summaries expanded, or left out beside all of their leaves."""
+        if self.expand:
+            return (yield from self._expand(vectors, rows, context.k))
+        if self.keep_covered_summaries:
+            return list(rows)
+        return [without_repeats(row, results=context.k, words=context.words) for row in rows]
+
+    def _traverse(self, vectors: Any, context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """Layer by layer: of the children of what was chosen, and of the roots at this height, the most similar ones."""
+        roots: Sequence[TreeRoot] = yield TreeRoots(context.where, self.start_layer)
+        by_layer: dict[int, list[str]] = {}
+        for root in roots:
+            by_layer.setdefault(root.layer, []).append(root.id)
+        rows: list[dict[str, Candidate]] = [{} for _ in vectors]
+        below: list[list[str]] = [[] for _ in vectors]
+        for layer in range(max(by_layer, default=0), self.end_layer - 1, -1):
+            pools = [[*by_layer.get(layer, []), *children] for children in below]
+            chosen = yield from self._choose(vectors, pools, rows)
+            loaded: dict[str, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
+            for row, picked in zip(rows, chosen, strict=True):
+                found = [scored(loaded[id_], score, "tree") for id_, score in picked]
+                row.update((each.id, each) for each in found if _layer(each) >= self.end_layer)
+            below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
+        return [list(row.values()) for row in rows]
+
+    def _children(self, chosen: Sequence[Candidate]) -> list[str]:
+        """Their children, each once, in the order in which they are met; no leaves where these are not wanted."""
+        children = dict.fromkeys(child for found in chosen if found.summary for child in found.summary.children)
+        return [child for child in children if self.end_layer == 0 or LeafId.parse(child).is_summary]
+
+    def _choose(
+        self, vectors: Any, pools: Sequence[Sequence[str]], taken: Sequence[Mapping[str, Candidate]]
+    ) -> StrategyFlow[list[list[_IdAndScore]]]:
+        """The best of each query's pool that are not taken yet."""
+        cosines = yield from _compare(vectors, (id_ for pool in pools for id_ in pool))
+        limit = _TOP_K if self.top_k is None and self.min_score is None else self.top_k
+        found = []
+        for number, (pool, before) in enumerate(zip(pools, taken, strict=True)):
+            fresh = [id_ for id_ in dict.fromkeys(pool) if id_ not in before]
+            found.append(_best(fresh, cosines.of(number, fresh), limit, self.min_score))
+        return found
+
+    def _expand(
+        self, vectors: Any, rows: Sequence[Sequence[Candidate]], most: int | None
+    ) -> StrategyFlow[list[list[Candidate]]]:
+        """Each summary replaced by the best of its leaves that have not come yet; the first ``most`` of each row."""
+        covered = {each.span.id: each.summary.leaf_ids for row in rows for each in row if each.summary}
+        cosines = yield from _compare(vectors, (leaf for leaves in covered.values() for leaf in leaves))
+        expanded = [self._expand_row(row, covered, cosines, number, most) for number, row in enumerate(rows)]
+        missing = tuple({id_: None for row in expanded for id_, item in row.items() if not isinstance(item, Candidate)})
+        loaded: dict[str, Candidate] = yield Load(missing)
+        return [
+            [item if isinstance(item, Candidate) else scored(loaded[id_], item, "tree") for id_, item in row.items()]
+            for row in expanded
+        ]
+
+    def _expand_row(
+        self,
+        row: Sequence[Candidate],
+        covered: Mapping[str, Sequence[str]],
+        cosines: _Cosines,
+        number: int,
+        most: int | None,
+    ) -> dict[str, Candidate | float]:
+        """By leaf, in order: the candidate that was found, or the score of a leaf that has yet to be loaded."""
+        count = _EXPANDED if self.expand is True else int(self.expand)
+        items: dict[str, Candidate | float] = {}
+        for each in row:
+            if most is not None and len(items) >= most:
+                break
+            if each.summary is None:
+                items.setdefault(each.id, each)
+            else:
+                fresh = [leaf for leaf in covered[each.span.id] if leaf not in items]
+                items.update(_best(fresh, cosines.of(number, fresh), count))
+        return items
+
+
+_IdAndScore: TypeAlias = tuple[str, float]
+
+
+class _Cosines(NamedTuple):
+    """Cosines of ids (by their columns) with vectors (rows)."""
+
+    matrix: Any
+    columns: Mapping[str, int]
+
+    def of(self, row: int, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Those of some of the ids with one vector."""
+        import numpy as np
+
+        return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)  # type: ignore[no-any-return]
+
+
+def _compare(vectors: Any, ids: Iterator[str]) -> StrategyFlow[_Cosines]:
+    columns = {id_: column for column, id_ in enumerate(dict.fromkeys(ids))}
+    return _Cosines((yield Similarities(vectors, tuple(columns))) if columns else None, columns)
+
+
+def _best(
+    ids: Sequence[str], scores: NDArray[np.float64], count: int | None, min_score: float | None = None
+) -> list[_IdAndScore]:
+    """The ``count`` best (None: all) that score at least ``min_score``, best first; ties by document, then position."""
+    import numpy as np
+
+    at = np.arange(len(ids)) if min_score is None else np.flatnonzero(scores >= min_score)
+    if count is not None and len(at) > count:
+        at = at[scores[at] >= np.partition(scores[at], len(at) - count)[len(at) - count]]
+    return sorted(((ids[place], float(scores[place])) for place in at.tolist()), key=_order)[:count]
+
+
+def _order(item: _IdAndScore) -> tuple[float, str, int]:
+    leaf = LeafId.parse(item[0])
+    return (-item[1], leaf.document_id, leaf.ordinal)
+
+
+def _layer(found: Candidate) -> int:
+    return found.summary.layer if found.summary else 0

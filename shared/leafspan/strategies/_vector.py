@@ -1,0 +1,73 @@
+"""Plain vector search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leafspan.checks import check_flag, check_number, check_text, check_whole
+from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
+from leafspan.strategies._search import search
+from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.values import Candidate, Query, scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector(Strategy):
+    """The leaves whose vectors are nearest to the query's. A score is a cosine similarity, in [-1, 1].
+
+    Args:
+        k: Most leaves to find, >= 1. Default: as many as are asked for.
+        instruction: Text before each query when it is embedded, for embedders that want one, such as ``"query: "``.
+            Default: none.
+        min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
+        summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+
+    Ties go by document id, then position.
+    """
+
+    k: int | None = None
+    instruction: str = ""
+    min_score: float | None = None
+    summaries: bool = False
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            check_whole("k", self.k, 1)
+        check_text("instruction", self.instruction)
+        if self.min_score is not None:
+            check_number("min_score", self.min_score, at_least=-1, at_most=1)
+        check_flag("summaries", self.summaries)
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether summaries may be among the results."""
+        return self.summaries
+
+    @property
+    def query_instruction(self) -> str:
+        """The ``instruction``."""
+        return self.instruction
+
+    def with_summaries(self) -> Vector:
+        """The same, with ``summaries``."""
+        return replace(self, summaries=True)
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: one search for all queries."""
+        vectors = yield from query_vectors(queries, self.instruction)
+        count = context.candidates if self.k is None else self.k
+        if self.summaries:
+            hits, _ = yield from search(VectorSearch(vectors, count, context.where), None, summaries=True)
+            rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
+            loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for hit in row))
+            results = [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in rows]
+        else:
+            results = yield LoadedVectorSearch(vectors, count, context.where)
+        if self.min_score is None:
+            return results
+        return [[found for found in row if found.score >= self.min_score] for row in results]

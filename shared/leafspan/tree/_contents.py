@@ -1,0 +1,68 @@
+"""What is in the trees of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from leafspan.engine import Flow
+from leafspan.errors import DocumentNotFound
+from leafspan.store import Reader, Scope, Store, read_consistently
+from leafspan.tree._passages import summary_passage
+from leafspan.tree._summary_reader import SummaryReader
+from leafspan.tree._tree_record import TreeRecord
+from leafspan.tree._trees import Trees
+from leafspan.values import Passage
+
+T = TypeVar("T")
+
+
+class TreeCounts(NamedTuple):
+    """Number of documents whose tree is up to date, of summaries, and of layers in the highest tree."""
+
+    trees: int
+    summaries: int
+    layers: int
+
+
+def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
+    """The trees in numbers, as far as they are visible."""
+
+    def read(summaries: SummaryReader) -> Flow[TreeCounts]:
+        records = [TreeRecord.of(row) for row in (yield from summaries.visible()).rows.values()]
+        layers = [layer for record in records for layer in record.layers]
+        return TreeCounts(sum(record.is_of_document for record in records), len(layers), max(layers, default=0))
+
+    return (yield from _read_summaries(store, trees, scope, read))
+
+
+def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: Scope | None) -> Flow[list[Passage]]:
+    """The summaries of a document's tree, or all, as passages with score 0: by document, top layer first.
+
+    Raises:
+        DocumentNotFound: if there is no document of that id.
+    """
+
+    def read(summaries: SummaryReader) -> Flow[list[Passage]]:
+        documents = yield from summaries.documents()
+        if document_id is not None and document_id not in documents.rows:
+            raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+        ids = (yield from summaries.visible()).summaries(document_id)
+        found = {each.id: summary_passage(each, text) for each, text in (yield from summaries.load(ids))}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    return (yield from _read_summaries(store, trees, scope, read))
+
+
+def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
+    """What is read of the summaries beside the documents that they are of; again where a writer got in between."""
+    stale: set[tuple[str, str]] = set()
+
+    def with_documents(reader: Reader) -> Flow[T]:
+        summaries = SummaryReader(trees, reader, stale)
+        try:
+            return (yield from read(summaries))
+        finally:
+            summaries.leave()
+
+    return (yield from read_consistently(store, with_documents, scope))

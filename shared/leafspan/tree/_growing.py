@@ -1,0 +1,276 @@
+"""Growing trees: what is alike is clustered, each cluster is summarised, and the same again with the summaries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from leafspan.embedding import Embed, blend, embed_in_batches, normalize
+from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import InvalidArgument
+from leafspan.tree._clusters import Clusterer, check_clusters
+from leafspan.tree._summarizer import Summarizer
+from leafspan.tree._summary_cache import SummaryCache
+from leafspan.tree._summary_record import SummaryRecord, united
+from leafspan.values import Covered
+from leafspan.words import count_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A leaf or a summary, of which a summary can be made. All ids are those of the store.
+
+    Attributes:
+        id: Its id.
+        text: Its text.
+        words: Length of the text in words.
+        vector: Its vector.
+        layer: 0 for a leaf.
+        covers: What lies below it, as in a ``SummaryRecord``.
+        record: What is stored of a summary, None for a leaf.
+    """
+
+    id: str
+    text: str
+    words: int
+    vector: Any
+    layer: int
+    covers: tuple[Covered | str, ...]
+    record: SummaryRecord | None = None
+
+
+@dataclass(slots=True)
+class TreeDraft:
+    """A tree that is being built: its nodes, the given ones first.
+
+    Attributes:
+        name: Name for reports.
+        owner: Whom its summaries are cached for, by stored id.
+        nodes: The given nodes, followed by the summaries.
+        node_id: Function that gives the id of a summary, by its number, the ids of its children and its key.
+        title: Title that draws the vectors of summaries towards itself, as it does with leaves.
+        given: Number of the given nodes.
+        top: Places of the nodes that the next layer is made of.
+        failures: Layer and error of each summary that failed.
+    """
+
+    name: str
+    owner: str
+    nodes: list[TreeNode]
+    node_id: Callable[[int, Sequence[str], str], str]
+    title: str | None = None
+    given: int = field(init=False)
+    top: list[int] = field(init=False)
+    failures: list[tuple[int, Exception]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.given = len(self.nodes)
+        self.top = list(range(self.given))
+
+    @property
+    def summaries(self) -> list[TreeNode]:
+        """The summaries made so far."""
+        return self.nodes[self.given :]
+
+    @property
+    def roots(self) -> list[int]:
+        """The places of the nodes that no summary was made of."""
+        ids = {child for node in self.summaries if node.record for child in node.record.children}
+        return [place for place, node in enumerate(self.nodes) if node.id not in ids]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Number of different summaries that were ``asked`` for, and that were ``reused`` from those made before."""
+
+    asked: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """The nodes (by their places) of a tree that one summary is made of, and the key of that summary."""
+
+    draft: TreeDraft
+    members: list[int]
+    key: str
+
+    @property
+    def nodes(self) -> list[TreeNode]:
+        return [self.draft.nodes[place] for place in self.members]
+
+    @property
+    def layer(self) -> int:
+        """The layer of the summary."""
+        return 1 + max(node.layer for node in self.nodes)
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves directly below."""
+        return sum(node.layer == 0 for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeGrower:
+    """Grows trees, all of them layer by layer.
+
+    Attributes:
+        clusterer: What groups nodes.
+        summarizer: What summarises each group.
+        max_layers: Most layers to add.
+        embed: What embeds summaries. None to take the mean of the children's vectors instead, in a dry run.
+        title_weight: Weight of the title in the vector of a summary.
+        cache: Summaries that were made before.
+        key_prefix: How the keys begin under which summaries are cached.
+    """
+
+    clusterer: Clusterer
+    summarizer: Summarizer
+    max_layers: int
+    embed: Embed | None
+    title_weight: float
+    cache: SummaryCache
+    key_prefix: str
+
+    def grow(self, drafts: Sequence[TreeDraft], tally: Tally, bar: Progress) -> Flow[None]:
+        """Grow each tree until it has one root or ``max_layers`` more layers, or does not shrink further.
+
+        A cluster of one is not summarised, but waits for the next layer. If a summary fails, its tree grows no further;
+        the other summaries of the layer are cached.
+        """
+        active = [draft for draft in drafts if len(draft.top) > 1]
+        for _ in range(self.max_layers):
+            if not active:
+                return
+            found = yield Call(_cluster_all, (self.clusterer, active, self.summarizer.max_input_words))
+            shrinking = [
+                (draft, groups) for draft, groups in zip(active, found, strict=True) if len(groups) < len(draft.top)
+            ]
+            clusters = [cluster for draft, groups in shrinking for cluster in self._clusters(draft, groups)]
+            texts = yield from self._summaries(clusters, tally, bar)
+            done = [cluster for cluster in clusters if cluster.key in texts]
+            vectors = yield from self._vectors(done, texts)
+            made: dict[int, list[TreeNode]] = {}
+            for cluster, vector in zip(done, vectors, strict=True):
+                below = made.setdefault(id(cluster.draft), [])
+                below.append(_summary_node(cluster, texts[cluster.key], vector, len(below)))
+            for draft, groups in shrinking:
+                _add_layer(draft, groups, made.get(id(draft), []))
+            active = [draft for draft, _ in shrinking if len(draft.top) > 1 and not draft.failures]
+
+    def _clusters(self, draft: TreeDraft, groups: Iterable[Sequence[int]]) -> list[_Cluster]:
+        """The groups of more than one node."""
+        members = [[draft.top[place] for place in group] for group in groups if len(group) > 1]
+        return [_Cluster(draft, each, self._key([draft.nodes[place].text for place in each])) for each in members]
+
+    def _key(self, texts: Sequence[str]) -> str:
+        """The key under which a summary is cached: all that it depends on."""
+        content = json.dumps([self.summarizer.identity, list(texts)], ensure_ascii=True)
+        return self.key_prefix + hashlib.sha256(content.encode()).hexdigest()[:32]
+
+    def _summaries(self, clusters: Sequence[_Cluster], tally: Tally, bar: Progress) -> Flow[dict[str, str]]:
+        """The summaries by key: those made before, and new ones, each of which is cached as soon as it is there."""
+        first: dict[str, _Cluster] = {}  # of equal ones
+        for cluster in clusters:
+            first.setdefault(cluster.key, cluster)
+        done = yield from self.cache.get(list(first))
+        tally.reused += len(done)
+        bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in done))
+        missing = [cluster for key, cluster in first.items() if key not in done]
+        tally.asked += len(missing)
+
+        def keep(place: int, text: str) -> Flow[None]:
+            cluster = missing[place]
+            yield from self.cache.put(cluster.key, text, cluster.draft.owner)
+            done[cluster.key] = text
+            bar.advance(cluster.leaves)
+
+        groups = [[node.text for node in cluster.nodes] for cluster in missing]
+        errors = yield from self.summarizer.summarizing(groups, self.embed or _never, keep)
+        failed = {missing[place].key: error for place, error in errors.items()}
+        for cluster in clusters:
+            if cluster.key in failed:
+                cluster.draft.failures.append((cluster.layer, failed[cluster.key]))
+        return done
+
+    def _vectors(self, clusters: Sequence[_Cluster], texts: Mapping[str, str]) -> Flow[Any]:
+        """A vector for each summary, drawn towards that of its title as those of leaves are."""
+        if not clusters:
+            return []
+        if self.embed is None:
+            return (yield Call(_means, (clusters,)))
+        summaries = list(dict.fromkeys(texts[cluster.key] for cluster in clusters))
+        titles = dict.fromkeys(cluster.draft.title for cluster in clusters if cluster.draft.title)
+        heads = {title: row for row, title in enumerate(titles)} if self.title_weight else {}
+        vectors = yield from embed_in_batches(self.embed, [*summaries, *heads])
+        place = {text: row for row, text in enumerate(summaries)}
+        rows = [vectors[place[texts[cluster.key]]] for cluster in clusters]
+        head_of = [heads.get(cluster.draft.title or "") for cluster in clusters]
+        return (yield Call(blend, (rows, vectors[len(summaries) :], head_of, self.title_weight)))
+
+
+def _never(texts: Sequence[str]) -> Flow[Any]:
+    raise AssertionError("nothing is embedded in a dry run")
+    yield from ()
+
+
+def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_words: int) -> list[list[list[int]]]:
+    import numpy as np
+
+    found = []
+    for draft in drafts:
+        nodes = [draft.nodes[place] for place in draft.top]
+        vectors = normalize(np.asarray([node.vector for node in nodes], dtype=np.float32))
+        sizes = [node.words for node in nodes]
+        clusters = clusterer(vectors, list(sizes), max_words)
+        try:
+            found.append(check_clusters(clusters, sizes, max_words))
+        except TypeError:
+            raise InvalidArgument(f"a clusterer must give clusters as lists of places, got {clusters!r}") from None
+    return found
+
+
+def _means(clusters: Sequence[_Cluster]) -> NDArray[np.float32]:
+    import numpy as np
+
+    means = [np.mean([node.vector for node in cluster.nodes], axis=0) for cluster in clusters]
+    return normalize(np.asarray(means, dtype=np.float32))
+
+
+def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> TreeNode:
+    """The summary of a cluster; ``number`` counts those of its layer and tree."""
+    nodes, draft = cluster.nodes, cluster.draft
+    children = tuple(node.id for node in nodes)
+    covers = _united(chain.from_iterable(node.covers for node in nodes))
+    words = count_words(text)
+    record = SummaryRecord(cluster.layer, words, children, covers, cluster.key)
+    id_ = draft.node_id(len(draft.nodes) - draft.given + number, children, cluster.key)
+    return TreeNode(id_, text, words, vector, record.layer, covers, record)
+
+
+def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Sequence[TreeNode]) -> None:
+    """Add a new layer to a tree. The next one is made of it and of the nodes that stayed alone, in the order of the text."""
+    alone = [draft.top[group[0]] for group in groups if len(group) == 1]
+    added = range(len(draft.nodes), len(draft.nodes) + len(summaries))
+    draft.nodes.extend(summaries)
+    draft.top = sorted([*alone, *added], key=lambda place: (_first(draft.nodes[place]), place))
+
+
+def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
+    """Runs of leaves made one where they touch, and whole documents."""
+    every = list(covers)
+    whole = dict.fromkeys(each for each in every if isinstance(each, str))
+    return (*sorted(whole), *united(each for each in every if not isinstance(each, str) and each.document_id not in whole))
+
+
+def _first(node: TreeNode) -> tuple[str, int]:
+    cover = node.covers[0]
+    return (cover, 0) if isinstance(cover, str) else (cover.document_id, cover.first)

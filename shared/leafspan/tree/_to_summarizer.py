@@ -1,0 +1,32 @@
+"""Summarizers of whatever a user names."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.language_model import find_language_model
+from leafspan.tree._abstractive import Abstractive
+from leafspan.tree._extractive import Extractive
+from leafspan.tree._summarizer import Summarizer
+
+
+def to_summarizer(thing: object) -> Summarizer:
+    """A summarizer: ``Extractive()`` for None, one as it is, and an ``Abstractive`` for a language model or a function.
+
+    See ``Abstractive.of`` for those.
+
+    Raises:
+        InvalidArgument: if it is none of them.
+    """
+    if thing is None:
+        return Extractive()
+    if not isinstance(thing, type) and callable(getattr(thing, "summarizing", None)):
+        return cast(Summarizer, thing)
+    if find_language_model(thing) is not None or (callable(thing) and not isinstance(thing, type)):
+        return Abstractive.of(thing)
+    raise InvalidArgument(
+        "a summarizer must be Extractive(), an Abstractive, a LangChain chat model or LLM, a LlamaIndex LLM, or a function "
+        f"from a list of texts to their summary, got {shown(thing)}"
+    )
