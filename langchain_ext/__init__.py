@@ -18,10 +18,12 @@ from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
 
 __all__ = [
+    "StrategyRetriever",
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",

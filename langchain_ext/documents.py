@@ -5,7 +5,7 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from leafspan import Passage, View
-from leafspan.spans import citation
+from leafspan.hosting import citation
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
-from langchain_ext.retriever import SpanRetriever
-from leafspan import Filter
+from langchain_ext.retriever import NamedRetriever
+from leafspan import Filter, Strategy
 
 
-class FilterRetriever(SpanRetriever):
+class FilterRetriever(NamedRetriever):
     """Like the core's ``Filter``, but a LangChain retriever: the question is not read, and may be ``""``."""
 
-    offset: int = 0
+    kind: ClassVar[type[Strategy]] = Filter
 
-    def _strategy(self, child: Any = None) -> Filter:
-        return Filter(offset=self.offset)
+    offset: int = 0

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from langchain_ext.generating import as_generate
+from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import BasedRetriever
-from leafspan import MultiQuery
-from leafspan.language_model import DEFAULT_PROMPT
+from leafspan import MultiQuery, Strategy
+from leafspan.hosting import DEFAULT_PROMPT
 
 
 class MultiQueryRetriever(BasedRetriever):
     """Like the core's ``MultiQuery``, but a LangChain retriever, and its ``base`` may be one too.
 
-    In place of ``generate`` and ``agenerate`` it has an ``llm``: a chat model, or any Runnable from a prompt to a message
-    or a text.
+    In place of ``generate`` and ``agenerate`` it has an ``llm``.
     """
+
+    kind: ClassVar[type[Strategy]] = MultiQuery
 
     llm: Any = None
     phrasings: Sequence[Any] = ()
     count: int = 3
     prompt: str = DEFAULT_PROMPT
-    fusion: Literal["reciprocal rank", "maximum"] = "reciprocal rank"
+    fusion: Literal["rrf", "maximum"] = "rrf"
 
-    def _strategy(self, child: Any = None) -> MultiQuery:
-        return MultiQuery(
-            **self._base(child),
-            **as_generate(self.llm, child),
-            phrasings=self.phrasings,
-            count=self.count,
-            prompt=self.prompt,
-            fusion=self.fusion,
-        )
+    def _converted(self, child: Any) -> dict[str, Any]:
+        return {**super()._converted(child), **as_generate(self.llm, child)}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from inspect import getattr_static
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -13,22 +12,28 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict, model_validator
 
 from langchain_ext.documents import to_document
-from langchain_ext.outside import as_strategy
-from leafspan import Budget, InvalidArgument, Strategy, View
-from leafspan.filters import FilterPolicy, apply_policy, to_filter
-from leafspan.retrieval import Limits
-from leafspan.strategies import filtered
+from langchain_ext.host_retriever import as_strategy
+from leafspan import Budget, Strategy, View
+from leafspan.hosting import (
+    CALL_OPTIONS,
+    FilterPolicy,
+    Limits,
+    apply_policy,
+    check_index,
+    check_option_names,
+    filtered,
+    is_plain,
+    make_strategy,
+    to_filter,
+)
 
 
 class SpanRetriever(BaseRetriever):
-    """A strategy over an index or a view of one. ``k``, ``candidates``, ``budget``, ``where`` are its ``retrieve``'s.
+    """A strategy over an index or a view of one, as a LangChain retriever.
 
-    Each of the four can also be given to a call, ``retriever.invoke(question, k=3)``, in place of the retriever's own.
-    With ``filter_policy="merge"`` a filter given to a call counts beside the retriever's own, and both must hold. With
-    ``explain``, Documents carry a ``trace`` in their metadata.
-
-    As a base or leg of another one over the same index it is its strategy, just as if that had been given: its ``where``
-    holds beside that of the call; its ``k``, ``candidates`` and ``budget`` do not, as the other one's do.
+    ``k``, ``candidates``, ``budget`` and ``where`` can also be given to a call, ``retriever.invoke(question, k=3)``, in
+    place of the retriever's own. As a base of another retriever over the same index it counts as its strategy: its
+    ``where`` holds beside that of the call; its ``k``, ``candidates`` and ``budget`` do not.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -43,25 +48,38 @@ class SpanRetriever(BaseRetriever):
 
     @abstractmethod
     def _strategy(self, child: Any = None) -> Strategy:
-        """The strategy, a base of LangChain's being called with the callbacks ``child``."""
+        """The strategy. A base of LangChain's is called with the callbacks ``child``."""
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether it does nothing but what its strategy does; a subclass may, and is then asked like any retriever."""
-        names = ("_get_relevant_documents", "_aget_relevant_documents")
-        return all(getattr_static(self, name) is getattr_static(SpanRetriever, name) for name in names)
-
-    def _used(self, name: str, thing: Any, child: Any = None) -> Strategy:
-        """A base or leg, called ``name`` in errors, as a strategy."""
-        if isinstance(thing, SpanRetriever) and thing.index == self.index and thing._is_plain:
+    def _as_strategy(self, name: str, thing: Any, child: Any = None) -> Strategy:
+        """A base, called ``name`` in errors, as a strategy."""
+        methods = ("_get_relevant_documents", "_aget_relevant_documents")
+        # A subclass with results of its own is asked like any other retriever.
+        if isinstance(thing, SpanRetriever) and thing.index == self.index and is_plain(thing, SpanRetriever, methods):
             return filtered(thing._strategy(child), thing.where)
         return as_strategy(thing, child, name=name)
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self._strategy()
-        Limits.of(self.k, self.candidates, self.budget, self.where)
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, values: Any) -> Any:
+        """Checks options by the core's rules before pydantic looks at them, so that both hosts raise the same errors."""
+        if not isinstance(values, dict):
+            return values
+        check_option_names(cls.__name__, values, cls.model_fields)
+        if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
+            return values  # pydantic says which is missing
+        draft = cls.model_construct(**values)
+        check_index(draft.index)
+        strategy = draft._strategy()
+        Limits.of(draft.k, draft.candidates, draft.budget, draft.where)
+        apply_policy(None, None, draft.filter_policy)
+        # As the strategy has them, which understands other names and types for some.
+        options = cls._plain_options()
+        return {name: getattr(strategy, name) if name in options else value for name, value in values.items()}
+
+    @classmethod
+    def _plain_options(cls) -> set[str]:
+        """The options that are the strategy's own, just as it has them."""
+        return set()
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -78,10 +96,9 @@ class SpanRetriever(BaseRetriever):
         return [to_document(passage, explain=self.explain) for passage in passages]
 
     def _limits(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        own: dict[str, Any] = {"k": self.k, "candidates": self.candidates, "budget": self.budget, "where": self.where}
-        if unknown := options.keys() - own.keys():
-            raise InvalidArgument(f"a call may be given {', '.join(own)}, got {', '.join(sorted(unknown))}")
+        check_option_names(f"a call of {type(self).__name__}", options, CALL_OPTIONS)
         where = apply_policy(to_filter(self.where), to_filter(options.get("where")), self.filter_policy)
+        own = {name: getattr(self, name) for name in CALL_OPTIONS}
         return {**own, **options, "where": where}
 
     def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
@@ -90,13 +107,27 @@ class SpanRetriever(BaseRetriever):
         return params
 
 
-class BasedRetriever(SpanRetriever):
-    """A strategy over what a ``base`` finds: another strategy, or any LangChain retriever that returns leaves.
+class NamedRetriever(SpanRetriever):
+    """The retriever of one strategy, ``kind``, whose options it declares."""
 
-    A retriever of this package over the same index is its strategy, see ``SpanRetriever``.
-    """
+    kind: ClassVar[type[Strategy]]
+
+    def _strategy(self, child: Any = None) -> Strategy:
+        return make_strategy(self.kind, self, self._converted(child))
+
+    def _converted(self, child: Any) -> dict[str, Any]:
+        """The options that the strategy has in another form."""
+        return {}
+
+    @classmethod
+    def _plain_options(cls) -> set[str]:
+        return cls.model_fields.keys() - SpanRetriever.model_fields.keys() - {"base", "retrievers", "llm"}
+
+
+class BasedRetriever(NamedRetriever):
+    """The retriever of a strategy that builds on a ``base``: another strategy, or any LangChain retriever of leaves."""
 
     base: Any = None
 
-    def _base(self, child: Any) -> dict[str, Strategy]:
-        return {} if self.base is None else {"base": self._used("base", self.base, child)}
+    def _converted(self, child: Any) -> dict[str, Any]:
+        return {"base": None if self.base is None else self._as_strategy("base", self.base, child)}

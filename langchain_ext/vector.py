@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
-from langchain_ext.retriever import SpanRetriever
-from leafspan import Vector
+from langchain_ext.retriever import NamedRetriever
+from leafspan import Strategy, Vector
 
 
-class VectorRetriever(SpanRetriever):
+class VectorRetriever(NamedRetriever):
     """Like the core's ``Vector``, but a LangChain retriever."""
+
+    kind: ClassVar[type[Strategy]] = Vector
 
     instruction: str = ""
     min_score: float | None = None
     summaries: bool = False
-
-    def _strategy(self, child: Any = None) -> Vector:
-        return Vector(instruction=self.instruction, min_score=self.min_score, summaries=self.summaries)

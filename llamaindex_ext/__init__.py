@@ -19,10 +19,12 @@ from llamaindex_ext.parent_document import ParentDocumentRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.strategy import StrategyRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
 
 __all__ = [
+    "StrategyRetriever",
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",

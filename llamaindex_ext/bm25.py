@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from llama_index.core.schema import QueryBundle
-
-from leafspan import BM25, BM25Settings, View
-from llamaindex_ext.retriever import SpanRetriever
+from leafspan import BM25, BM25Settings, Strategy
+from llamaindex_ext.retriever import NamedRetriever
 
 
-class BM25Retriever(SpanRetriever):
+@dataclass(kw_only=True, eq=False, repr=False)
+class BM25Retriever(NamedRetriever):
     """Like the core's ``BM25``, but a LlamaIndex retriever."""
 
-    def __init__(
-        self,
-        index: View,
-        *,
-        settings: BM25Settings | None = None,
-        scale: bool = False,
-        engine: Literal["postings", "rank-bm25"] = "postings",
-        min_score: float | None = None,
-        summaries: bool = False,
-        **options: Any,
-    ) -> None:
-        self.settings = settings
-        self.scale = scale
-        self.engine = engine
-        self.min_score = min_score
-        self.summaries = summaries
-        super().__init__(index, **options)
+    kind: ClassVar[type[Strategy]] = BM25
 
-    def _strategy(self, bundle: QueryBundle | None = None) -> BM25:
-        return BM25(
-            settings=self.settings,
-            scale=self.scale,
-            engine=self.engine,
-            min_score=self.min_score,
-            summaries=self.summaries,
-        )
+    bm25: BM25Settings | None = None
+    scale: bool = False
+    engine: Literal["postings", "rank-bm25"] = "postings"
+    min_score: float | None = None
+    summaries: bool = False

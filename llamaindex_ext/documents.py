@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-from leafspan.spans import citation
+from leafspan.hosting import citation
 
 
 def to_node(passage: Passage) -> TextNode:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from llama_index.core.schema import QueryBundle
-
-from leafspan import Filter, View
-from llamaindex_ext.retriever import SpanRetriever
+from leafspan import Filter, Strategy
+from llamaindex_ext.retriever import NamedRetriever
 
 
-class FilterRetriever(SpanRetriever):
+@dataclass(kw_only=True, eq=False, repr=False)
+class FilterRetriever(NamedRetriever):
     """Like the core's ``Filter``, but a LlamaIndex retriever: the question is not read, and may be ``""``."""
 
-    def __init__(self, index: View, *, offset: int = 0, **options: Any) -> None:
-        self.offset = offset
-        super().__init__(index, **options)
+    kind: ClassVar[type[Strategy]] = Filter
 
-    def _strategy(self, bundle: QueryBundle | None = None) -> Filter:
-        return Filter(offset=self.offset)
+    offset: int = 0

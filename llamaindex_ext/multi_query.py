@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
-from leafspan import MultiQuery, View
-from leafspan.language_model import DEFAULT_PROMPT, check_prompt
-from llamaindex_ext.generating import as_generate
+from leafspan import MultiQuery, Strategy
+from leafspan.hosting import DEFAULT_PROMPT, check_prompt
+from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import BasedRetriever
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultiQueryRetriever(BasedRetriever):
     """Like the core's ``MultiQuery``, but a LlamaIndex retriever, and its ``base`` may be one too.
 
-    In place of ``generate`` and ``agenerate`` it has an ``llm`` of LlamaIndex's, by default none. ``prompt`` can also be
-    read by ``get_prompts`` and changed by ``update_prompts``.
+    In place of ``generate`` and ``agenerate`` it has an ``llm``. ``prompt`` can also be read by ``get_prompts`` and
+    changed by ``update_prompts``.
     """
 
-    def __init__(
-        self,
-        index: View,
-        *,
-        llm: Any = None,
-        phrasings: Sequence[Any] = (),
-        count: int = 3,
-        prompt: str = DEFAULT_PROMPT,
-        fusion: Literal["reciprocal rank", "maximum"] = "reciprocal rank",
-        **options: Any,
-    ) -> None:
-        self.llm = llm
-        self.phrasings = phrasings
-        self.count = count
-        self.prompt = prompt
-        self.fusion = fusion
-        super().__init__(index, **options)
+    kind: ClassVar[type[Strategy]] = MultiQuery
 
-    def _strategy(self, bundle: QueryBundle | None = None) -> MultiQuery:
-        return MultiQuery(
-            **self._base(bundle),
-            **as_generate(self.llm),
-            phrasings=self.phrasings,
-            count=self.count,
-            prompt=self.prompt,
-            fusion=self.fusion,
-        )
+    llm: Any = None
+    phrasings: Sequence[Any] = ()
+    count: int = 3
+    prompt: str = DEFAULT_PROMPT
+    fusion: Literal["rrf", "maximum"] = "rrf"
+
+    def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
+        return {**super()._converted(bundle), **as_generate(self.llm)}
 
     def _get_prompts(self) -> PromptDictType:
         return {"prompt": PromptTemplate(self.prompt)}

@@ -11,8 +11,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 from llama_index.core.utils import get_tqdm_iterable
 
 from leafspan import HierarchicalSplitter
-from leafspan.documents import IndexSettings, OpenOptions, check_document, to_document
-from leafspan.indexing import content_hash, split_document
+from leafspan.hosting import check_document, split_into_leaves, to_document
 
 
 class SpanNodeParser(NodeParser):
@@ -32,11 +31,9 @@ class SpanNodeParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
-        indexing = IndexSettings.made(OpenOptions(splitter))
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
             document = check_document(to_document(node))
-            prepared = split_document(document, content_hash(document), indexing)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,
@@ -48,7 +45,7 @@ class SpanNodeParser(NodeParser):
                     end_char_idx=leaf.end,
                     relationships={NodeRelationship.SOURCE: node.source_node or node.as_related_node_info()},
                 )
-                for leaf in prepared.leaves
+                for leaf in split_into_leaves(document, splitter)
             ]
             if self.include_prev_next_rel:
                 for before, after in pairwise(leaves):

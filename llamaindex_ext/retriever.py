@@ -3,72 +3,65 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from inspect import getattr_static
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from leafspan import Budget, InvalidArgument, Query, Strategy, View
-from leafspan.retrieval import Limits
-from leafspan.strategies import filtered
+from leafspan import Budget, Query, Strategy, View
+from leafspan.hosting import Limits, check_index, check_option_names, filtered, is_plain, make_strategy
 from llamaindex_ext.documents import to_scored_node
-from llamaindex_ext.outside import as_strategy
+from llamaindex_ext.host_retriever import as_strategy
 
-_MEANT = {"k": "similarity_top_k", "top_k": "similarity_top_k", "filters": "where", "filter": "where"}
+_HOST_WORDS = {"k": "similarity_top_k", "top_k": "similarity_top_k", "filters": "where", "filter": "where"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpanRetriever(BaseRetriever):
-    """A strategy over an index, or a view of one.
+    """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
-    ``similarity_top_k`` is ``k`` of its ``retrieve``; ``candidates``, ``budget`` and ``where`` are as there. With
-    ``explain``, what is returned are ``NodeWithTrace``. What else LlamaIndex's retrievers take (``callback_manager``,
-    ``verbose``, ...) can be given too.
-
-    As a base or leg of another one over the same index it is its strategy, just as if that had been given: its ``where``
-    holds beside that of the other one; its ``similarity_top_k``, ``candidates`` and ``budget`` do not, as the other one's
-    do.
+    As a base of another retriever over the same index it counts as its strategy: its ``where`` holds beside that of the
+    other one; its ``similarity_top_k``, ``candidates`` and ``budget`` do not.
     """
 
-    def __init__(
-        self,
-        index: View,
-        *,
-        similarity_top_k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        explain: bool = False,
-        **options: Any,
-    ) -> None:
-        for name, meant in _MEANT.items():
-            if name in options:
-                raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {name!r}: here it is {meant!r}")
-        super().__init__(**options)
-        if not isinstance(index, View):
-            raise InvalidArgument(f"index must be an Index or a view of one, got {index!r}")
-        self.index = index
-        self.similarity_top_k = similarity_top_k
-        self.candidates = candidates
-        self.budget = budget
-        self.where = where
-        self.explain = explain
+    index: View = field(kw_only=False)
+    similarity_top_k: int | None = None
+    candidates: int | None = None
+    budget: int | Budget | None = None
+    where: Any = None
+    explain: bool = False
+    callback_manager: CallbackManager = field(default_factory=CallbackManager)
+    object_map: dict[Any, Any] = field(default_factory=dict)
+    objects: list[Any] | None = None
+    verbose: bool = False
+
+    def __new__(cls, *_: object, **options: object) -> Self:
+        """Checks the names of options, before the generated ``__init__`` does without saying what was meant."""
+        maker = next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
+        if maker.__module__.partition(".")[0] == __name__.partition(".")[0]:  # not that of a subclass of the user's
+            check_option_names(cls.__name__, options, [each.name for each in fields(cls)], _HOST_WORDS)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
+        check_index(self.index)
         self._strategy()
-        Limits.of(similarity_top_k, candidates, budget, where)
+        Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where)
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
-        """The strategy, a base of LlamaIndex's being asked ``bundle``."""
+        """The strategy. A base of LlamaIndex's is asked ``bundle``."""
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether it does nothing but what its strategy does; a subclass may, and is then asked like any retriever."""
-        names = ("_retrieve", "_aretrieve")
-        return all(getattr_static(self, name) is getattr_static(SpanRetriever, name) for name in names)
-
-    def _used(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
-        """A base or leg, called ``name`` in errors, as a strategy."""
-        if isinstance(thing, SpanRetriever) and thing.index == self.index and thing._is_plain:
+    def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
+        """A base, called ``name`` in errors, as a strategy."""
+        # A subclass with results of its own is asked like any other retriever.
+        if (
+            isinstance(thing, SpanRetriever)
+            and thing.index == self.index
+            and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve"))
+        ):
             return filtered(thing._strategy(bundle), thing.where)
         return as_strategy(thing, bundle, name=name)
 
@@ -89,18 +82,28 @@ class SpanRetriever(BaseRetriever):
         }
 
 
-class BasedRetriever(SpanRetriever):
-    """A strategy over what a ``base`` finds: another strategy, or any LlamaIndex retriever that returns leaves.
+@dataclass(kw_only=True, eq=False, repr=False)
+class NamedRetriever(SpanRetriever):
+    """The retriever of one strategy, ``kind``, whose options it declares."""
 
-    A retriever of this package over the same index is its strategy, see ``SpanRetriever``.
-    """
+    kind: ClassVar[type[Strategy]]
 
-    def __init__(self, index: View, *, base: Any = None, **options: Any) -> None:
-        self.base = base
-        super().__init__(index, **options)
+    def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
+        return make_strategy(self.kind, self, self._converted(bundle))
 
-    def _base(self, bundle: QueryBundle | None) -> dict[str, Strategy]:
-        return {} if self.base is None else {"base": self._used("base", self.base, bundle)}
+    def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
+        """The options that the strategy has in another form."""
+        return {}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BasedRetriever(NamedRetriever):
+    """The retriever of a strategy that builds on a ``base``: another strategy, or any LlamaIndex retriever of leaves."""
+
+    base: Any = None
+
+    def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
+        return {"base": None if self.base is None else self._as_strategy("base", self.base, bundle)}
 
 
 def _query(bundle: QueryBundle) -> str | Query:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from llama_index.core.schema import QueryBundle
-
-from leafspan import SentenceWindow, View
+from leafspan import SentenceWindow, Strategy
 from llamaindex_ext.retriever import BasedRetriever
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SentenceWindowRetriever(BasedRetriever):
     """Like the core's ``SentenceWindow``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
-    def __init__(self, index: View, *, before: int = 0, after: int = 1, **options: Any) -> None:
-        self.before = before
-        self.after = after
-        super().__init__(index, **options)
+    kind: ClassVar[type[Strategy]] = SentenceWindow
 
-    def _strategy(self, bundle: QueryBundle | None = None) -> SentenceWindow:
-        return SentenceWindow(**self._base(bundle), before=self.before, after=self.after)
+    before: int = 0
+    after: int = 1

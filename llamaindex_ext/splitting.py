@@ -9,7 +9,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
 
 from leafspan import Cut, InvalidArgument, InvalidDocument, Splitter
-from leafspan.splitting import cuts_at
+from leafspan.hosting import cuts_at
 
 
 def splitter_from(node_parser: NodeParser) -> Splitter:

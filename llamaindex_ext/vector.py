@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from llama_index.core.schema import QueryBundle
-
-from leafspan import Vector, View
-from llamaindex_ext.retriever import SpanRetriever
+from leafspan import Strategy, Vector
+from llamaindex_ext.retriever import NamedRetriever
 
 
-class VectorRetriever(SpanRetriever):
+@dataclass(kw_only=True, eq=False, repr=False)
+class VectorRetriever(NamedRetriever):
     """Like the core's ``Vector``, but a LlamaIndex retriever."""
 
-    def __init__(
-        self,
-        index: View,
-        *,
-        instruction: str = "",
-        min_score: float | None = None,
-        summaries: bool = False,
-        **options: Any,
-    ) -> None:
-        self.instruction = instruction
-        self.min_score = min_score
-        self.summaries = summaries
-        super().__init__(index, **options)
+    kind: ClassVar[type[Strategy]] = Vector
 
-    def _strategy(self, bundle: QueryBundle | None = None) -> Vector:
-        return Vector(instruction=self.instruction, min_score=self.min_score, summaries=self.summaries)
+    instruction: str = ""
+    min_score: float | None = None
+    summaries: bool = False

@@ -104,7 +104,7 @@ def did_you_mean(value: object, choices: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as an error message shows it: its repr, cut in the middle where it is so long that it would hide the rule."""
+    """The value as an error message shows it: its repr, with the middle cut out if it is so long that it hides the rule."""
     text = repr(value)
     if len(text) <= _SHOWN:
         return text

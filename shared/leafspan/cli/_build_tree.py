@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
-from leafspan.errors import InvalidArgument
 from leafspan.index import Index
 from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
 
@@ -19,7 +19,9 @@ CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorCl
 
 def build(
     kb: KnowledgeBase = DEFAULT_FOLDER,
-    across: Annotated[bool, typer.Option("--across", help="Add layers above the trees, over all documents.")] = False,
+    across_documents: Annotated[
+        bool, typer.Option("--across-documents", help="Add layers above the trees, over all documents.")
+    ] = False,
     partition_by: Annotated[
         str | None,
         typer.Option(help="Add layers over the documents with the same value of this metadata key.", metavar="KEY"),
@@ -39,8 +41,7 @@ def build(
     The summaries are made of sentences of the texts, so no language model is asked. The exit code is 1 where a summary
     failed.
     """
-    if clusterer not in CLUSTERERS:
-        raise InvalidArgument(f"clusterer must be one of {', '.join(CLUSTERERS)}, got {clusterer!r}")
+    check_choice("clusterer", clusterer, CLUSTERERS)
     # Without --max-words none is chosen, so that trees which a language model wrote are not replaced unasked.
     summarizer = None if max_words is None else Extractive(max_words=max_words)
     with Index.open(kb, create=False) as opened:
@@ -50,7 +51,7 @@ def build(
                 summarizer=summarizer,
                 clusterer=CLUSTERERS[clusterer],
                 max_layers=max_layers,
-                across=across,
+                across_documents=across_documents,
                 partition_by=partition_by,
                 dry_run=dry_run,
             )

@@ -30,8 +30,8 @@ _NODES = 7  # of a tree
 
 
 def demo(
-    into: Annotated[
-        Path | None, typer.Option(help="Keep the index in this folder.", show_default="a temporary one")
+    kb: Annotated[
+        Path | None, typer.Option("--kb", help="Keep the index in this folder.", show_default="a temporary one")
     ] = None,
 ) -> None:
     """Index a few texts, and ask the same questions through LangChain and LlamaIndex, by several strategies.
@@ -39,7 +39,7 @@ def demo(
     Trees are built over the texts, too, and shown by what they tell of a theme. The exit code is 1 where the frameworks do
     not agree.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary, Index.open(into or temporary) as index:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary, Index.open(kb or temporary) as index:
         agreed = _demonstrate(index, console(wrap=True))
     if not agreed:
         raise typer.Exit(1)

@@ -17,13 +17,13 @@ from leafspan.splitting import HierarchicalSplitter
 
 def index(
     paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.", show_default=False)],
-    into: Annotated[Path, typer.Option(help="The folder of the index; made where there is none.")] = DEFAULT_FOLDER,
+    kb: Annotated[Path, typer.Option("--kb", help="The folder of the index; made if there is none.")] = DEFAULT_FOLDER,
     leaf_words: Annotated[
-        int | None, typer.Option(help="Words of a leaf at most; fixed when the index is made, 45 by default.")
+        int | None, typer.Option(help="Most words of a leaf; fixed when the index is made, 45 by default.")
     ] = None,
     context_sentences: Annotated[
         int | None,
-        typer.Option(help="Sentences of each neighbour indexed with a leaf; fixed when the index is made, 0 by default."),
+        typer.Option(help="Sentences of the previous and the next leaf to index with each leaf; fixed when the index is made, 0 by default."),
     ] = None,
 ) -> None:
     """Add files to an index: new ones are added, changed ones replaced, others left alone."""
@@ -34,11 +34,11 @@ def index(
             f"there are no text or Markdown files ({', '.join(SUFFIXES)}) in {', '.join(map(str, paths))}"
         )
     splitter = None if leaf_words is None else _splitter(leaf_words)
-    with Index.open(into, splitter=splitter, context_sentences=context_sentences) as opened:
+    with Index.open(kb, splitter=splitter, context_sentences=context_sentences) as opened:
         done = opened.add(documents)
         stats = opened.stats()
     console().print(
-        plain(f"{into}: {len(done.added)} added, {len(done.replaced)} replaced, {done.unchanged} unchanged; "),
+        plain(f"{kb}: {len(done.added)} added, {len(done.replaced)} replaced, {done.unchanged} unchanged; "),
         plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
         sep="",
     )

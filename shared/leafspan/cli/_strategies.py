@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leafspan.errors import InvalidArgument
+from leafspan.checks import check_choice
 from leafspan.strategies import (
     BM25,
     AutoMerging,
@@ -63,6 +63,5 @@ def strategy_named(name: str) -> Strategy:
     Raises:
         InvalidArgument: if there is none.
     """
-    if name not in STRATEGIES:
-        raise InvalidArgument(f"strategy must be one of {', '.join(STRATEGIES)}, got {name!r}")
+    check_choice("strategy", name, STRATEGIES)
     return STRATEGIES[name].strategy

@@ -76,6 +76,18 @@ def ingest(
 
 
 @dataclass(slots=True)
+class _Group:
+    """Documents to be written at once, and the number of their leaves."""
+
+    documents: list[SplitDocument] = field(default_factory=list)
+    leaves: int = 0
+
+    def has_room(self, split: SplitDocument, batch: int) -> bool:
+        """Whether the document fits in, where Chroma takes at most ``batch`` records at once."""
+        return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
+
+
+@dataclass(slots=True)
 class _Ingestion:
     """One ``add``. Documents are collected in groups, each as large as Chroma takes at once."""
 
@@ -85,7 +97,7 @@ class _Ingestion:
     scope: Scope | None
     timeout: float
     progress: Progress
-    group: _Group = field(default_factory=lambda: _Group())
+    group: _Group = field(default_factory=_Group)
     seen: set[str] = field(default_factory=set)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
@@ -186,18 +198,6 @@ class _Ingestion:
             yield from writer.recover()
         finally:
             writer.stop()
-
-
-@dataclass(slots=True)
-class _Group:
-    """Documents to be written at once, and the number of their leaves."""
-
-    documents: list[SplitDocument] = field(default_factory=list)
-    leaves: int = 0
-
-    def has_room(self, split: SplitDocument, batch: int) -> bool:
-        """Whether the document fits in, where Chroma takes at most ``batch`` records at once."""
-        return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

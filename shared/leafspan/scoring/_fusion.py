@@ -66,8 +66,8 @@ def reciprocal_rank_fusion(
 ) -> list[tuple[K, float]]:
     """Fuse by places alone (Cormack et al., SIGIR 2009): place r, from 1, adds weight / (``rank_constant`` + r).
 
-    Scores are in (0, 1 / (rank_constant + 1)] with normalised weights; ``as_share`` divides them by what a key gets that comes
-    first in every ranking, so that this is 1. The scores of the rankings are not looked at, nor are they sorted by them.
+    Scores are in (0, 1 / (rank_constant + 1)] with normalised weights; ``as_share`` divides them by what a key gets that
+    comes first in every ranking, so that this is 1. The scores of the rankings are not looked at, nor are they sorted by them.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or ``rank_constant`` is negative or not finite.

@@ -95,7 +95,7 @@ class Reader:
         return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
-        """The ``count`` leaves of the index nearest to each vector, best first. Leaves that are not current are made up for.
+        """The ``count`` current leaves nearest to each vector, best first.
 
         Raises:
             StaleRead: if a version is met that may have been replaced a moment ago.

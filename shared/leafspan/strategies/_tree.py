@@ -230,7 +230,7 @@ class _Cosines(NamedTuple):
         """Those of some of the ids with one vector."""
         import numpy as np
 
-        return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)  # type: ignore[no-any-return]
+        return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)
 
 
 def _compare(vectors: Any, ids: Iterator[str]) -> StrategyFlow[_Cosines]:

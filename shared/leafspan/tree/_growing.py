@@ -257,7 +257,7 @@ def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> Tre
 
 
 def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Sequence[TreeNode]) -> None:
-    """Add a new layer to a tree. The next one is made of it and of the nodes that stayed alone, in the order of the text."""
+    """Add a layer to a tree. The next one is made of it and of the nodes that stayed alone, in the order of the text."""
     alone = [draft.top[group[0]] for group in groups if len(group) == 1]
     added = range(len(draft.nodes), len(draft.nodes) + len(summaries))
     draft.nodes.extend(summaries)

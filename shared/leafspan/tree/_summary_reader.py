@@ -61,7 +61,7 @@ class SummaryReader:
             self._entered = None
             self._looked = False
 
-    def nearest_leaves(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
+    def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The nearest to each vector."""
         if (entered := (yield from self.enter())) is None:
             return [[] for _ in request.vectors]

@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.llms import LLM
 
 from leafspan import InvalidArgument
-from leafspan.language_model import GenerateOptions, from_llamaindex
+from leafspan.hosting import GenerateOptions, from_llamaindex, shown
 
 
 def as_generate(llm: Any) -> GenerateOptions:
@@ -19,5 +19,5 @@ def as_generate(llm: Any) -> GenerateOptions:
     if llm is None:
         return {}
     if not isinstance(llm, LLM):
-        raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {llm!r}")
+        raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {shown(llm)}")
     return from_llamaindex(llm).options

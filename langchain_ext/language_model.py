@@ -8,7 +8,7 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import Runnable
 
 from leafspan import InvalidArgument
-from leafspan.language_model import GenerateOptions, from_langchain
+from leafspan.hosting import GenerateOptions, from_langchain, shown
 
 
 def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
@@ -20,5 +20,5 @@ def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateO
     if llm is None:
         return {}
     if not isinstance(llm, Runnable):
-        raise InvalidArgument(f"llm must be a Runnable from a prompt to a message or a text, got {llm!r}")
+        raise InvalidArgument(f"llm must be a Runnable from a prompt to a message or a text, got {shown(llm)}")
     return from_langchain(llm, {"callbacks": child}).options

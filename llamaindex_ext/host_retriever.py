@@ -1,0 +1,36 @@
+"""A LlamaIndex retriever as the base of a strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from leafspan import HostRetriever, Strategy
+from leafspan.hosting import HostResult, check_base_retriever
+
+
+def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base") -> Strategy:
+    """The strategy as it is, or a LlamaIndex retriever as one, which is asked the whole ``bundle``, or another phrasing.
+
+    Raises:
+        InvalidArgument: if it is neither; ``name`` is what it is called there.
+    """
+    if not isinstance(thing, BaseRetriever):
+        return check_base_retriever(name, thing, "LlamaIndex")
+
+    def asked(question: str) -> QueryBundle:
+        return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
+
+    def ask(question: str) -> list[HostResult]:
+        return [_result(node) for node in thing.retrieve(asked(question))]
+
+    async def aask(question: str) -> list[HostResult]:
+        return [_result(node) for node in await thing.aretrieve(asked(question))]
+
+    return HostRetriever(type(thing).__name__, ask, aask)
+
+
+def _result(scored: NodeWithScore) -> HostResult:
+    return HostResult(scored.node.node_id, scored.node.get_content(), scored.score)

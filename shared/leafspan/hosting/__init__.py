@@ -1,0 +1,53 @@
+"""What an adapter for a host framework is built on. The two adapters import this and ``leafspan``, and nothing else.
+
+A retriever of a host is a strategy with the host's face: it declares the options of the strategy, and ``make_strategy``
+makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
+"""
+
+from leafspan.checks import shown
+from leafspan.documents import check_document, to_document
+from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.hosting._options import (
+    CALL_OPTIONS,
+    check_base_retriever,
+    check_index,
+    check_option_names,
+    is_plain,
+    make_strategy,
+)
+from leafspan.hosting._split import split_into_leaves
+from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.retrieval import Limits
+from leafspan.spans import citation
+from leafspan.splitting import cuts_at
+from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy, filtered
+
+__all__ = [
+    "CALL_OPTIONS",
+    "DEFAULT",
+    "DEFAULT_PROMPT",
+    "FilterPolicy",
+    "Fusion",
+    "GenerateOptions",
+    "HostResult",
+    "Limits",
+    "Mode",
+    "apply_policy",
+    "check_base_retriever",
+    "check_document",
+    "check_index",
+    "check_option_names",
+    "check_prompt",
+    "check_strategy",
+    "citation",
+    "cuts_at",
+    "filtered",
+    "from_langchain",
+    "from_llamaindex",
+    "is_plain",
+    "make_strategy",
+    "shown",
+    "split_into_leaves",
+    "to_document",
+    "to_filter",
+]

@@ -1,0 +1,14 @@
+"""A document cut into leaves as an index would, without an index."""
+
+from __future__ import annotations
+
+from leafspan.documents import IndexSettings, OpenOptions
+from leafspan.indexing import content_hash, split_document
+from leafspan.splitting import Splitter
+from leafspan.values import Document, Leaf
+
+
+def split_into_leaves(document: Document, splitter: Splitter) -> list[Leaf]:
+    """The leaves that an index with this splitter makes of the document: same texts, same places, same ids."""
+    settings = IndexSettings.made(OpenOptions(splitter))
+    return list(split_document(document, content_hash(document), settings).leaves)
