@@ -60,8 +60,8 @@ BOUNDS: dict[str, tuple[str, float]] = {  # of each set, its own and foreign que
     "calibration error of the best leaf": ("<=", 0.10),
     "AUC of answerable": (">=", 0.88),
     "calibration error of answerable": ("<=", 0.10),
-    "own questions kept at min_answerable 0.5": (">=", 0.80),
-    "foreign questions dropped at min_answerable 0.5": (">=", 0.70),
+    "own questions kept at min_answer_probability 0.5": (">=", 0.80),
+    "foreign questions dropped at min_answer_probability 0.5": (">=", 0.70),
 }
 
 
@@ -98,9 +98,9 @@ class Judged:
 class EveryLeaf:
     """Like Hybrid without calibration, but all leaves come back that its legs find at their depths, and those beside."""
 
-    def retrieve(self, queries: Sequence[Query], reach: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: Hybrid is told to return everything, its legs to find no more than ever."""
-        asking = PLAIN.retrieve(queries, replace(reach, candidates=EVERY_LEAF))
+        asking = PLAIN.retrieve(queries, replace(context, candidates=EVERY_LEAF))
         of_words, of_vectors = PLAIN.depth  # type: ignore[misc]
         answer: Any = None
         while True:
@@ -254,15 +254,15 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> bool:
         }
     for row in ("AUC of answerable", "calibration error of answerable"):
         print(f"| {row} | {' | '.join(f'{figures[name][row]:.3f}' for name in judged)} |")
-    for option, thresholds in (("min_score", MIN_SCORES), ("min_answerable", MIN_ANSWERABLE)):
+    for option, thresholds in (("min_score", MIN_SCORES), ("min_answer_probability", MIN_ANSWERABLE)):
         for least in thresholds:
             kept = {name: keeping(rows, option, least) for name, rows in judged.items()}
             cells = [" / ".join(f"{each:.2f}" for each in shares) for shares in kept.values()]
             print(f"| `{option}={least}`: {KEEPING} | {' | '.join(cells)} |")
-            if (option, least) == ("min_answerable", 0.5):
+            if (option, least) == ("min_answer_probability", 0.5):
                 for name, (dropped, _, any_kept) in kept.items():
-                    figures[name]["own questions kept at min_answerable 0.5"] = any_kept
-                    figures[name]["foreign questions dropped at min_answerable 0.5"] = dropped
+                    figures[name]["own questions kept at min_answer_probability 0.5"] = any_kept
+                    figures[name]["foreign questions dropped at min_answer_probability 0.5"] = dropped
     return verdict(figures)
 
 

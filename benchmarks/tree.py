@@ -183,7 +183,7 @@ def quality(folder: Path, data: Path) -> Iterator[Row]:
 def found_below(index: Index, questions: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Iterator[float]:
     """The share of questions with an answer below the best summaries of the lowest layer, within so many words."""
     rows = index.retrieve(
-        [question["text"] for question in questions], Tree(base=Vector(), overlap=True), k=400, candidates=400
+        [question["text"] for question in questions], Tree(base=Vector(), keep_covered_summaries=True), k=400, candidates=400
     )
     for budget in COVERED:
         hits = 0

@@ -94,7 +94,7 @@ class Scenario:
     @property
     def all_by_default(self) -> bool:
         """Whether all that is found comes back where neither ``k`` nor a budget is given."""
-        return self.adapter == "TreeRetriever" and not {"mode", "top_k", "threshold"}.isdisjoint(self.options)
+        return self.adapter == "TreeRetriever" and not {"mode", "top_k", "min_score"}.isdisjoint(self.options)
 
     @property
     def best_first(self) -> bool:
@@ -118,7 +118,7 @@ class Scenario:
 OKAPI = BM25Settings(k1=1.5, b=0.75, variant="okapi")
 PHRASINGS = ["the iron pier of 1904", "how bees tell each other where flowers are"]
 ANSWER = "1. the iron pier of 1904\n2. how bees tell each other where flowers are\n3. water below eighty degrees"
-WORDS_AND_VECTORS = Ensemble(legs=[BM25(), Vector()])
+WORDS_AND_VECTORS = Ensemble(retrievers=[BM25(), Vector()])
 REPHRASED = MultiQuery(phrasings=PHRASINGS)
 
 # The same condition in every dialect.
@@ -144,7 +144,7 @@ OLD_OR_FOOD = {
 SCENARIOS = [
     Scenario("segments", "RelevantSegmentsRetriever"),
     Scenario("segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}),
-    Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_words": 0}, {"k": 4}),
+    Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
     Scenario("segments filtered", "RelevantSegmentsRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
     Scenario("vector", "VectorRetriever"),
@@ -161,8 +161,8 @@ SCENARIOS = [
     ),
     Scenario("words", "BM25Retriever"),
     Scenario("words, scaled", "BM25Retriever", {"scale": True}, {"k": 20}),
-    Scenario("words by Okapi", "BM25Retriever", {"settings": OKAPI}),
-    Scenario("words by rank-bm25", "BM25Retriever", {"settings": OKAPI, "engine": "rank-bm25"}),
+    Scenario("words by Okapi", "BM25Retriever", {"bm25": OKAPI}),
+    Scenario("words by rank-bm25", "BM25Retriever", {"bm25": OKAPI, "engine": "rank-bm25"}),
     Scenario("words above a score", "BM25Retriever", {"min_score": 0.3, "scale": True}, {"k": 20}),
     Scenario("words in a budget", "BM25Retriever", {}, {"budget": 30}),
     Scenario(
@@ -170,8 +170,8 @@ SCENARIOS = [
     ),
     Scenario("hybrid", "HybridRetriever"),
     Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
-    Scenario("hybrid by rank", "HybridRetriever", {"fusion": "reciprocal rank"}),
-    Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution based"}),
+    Scenario("hybrid by rank", "HybridRetriever", {"fusion": "rrf"}),
+    Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution_based"}),
     Scenario("hybrid by the maximum", "HybridRetriever", {"fusion": "maximum", "calibrate": False}),
     Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
     Scenario("hybrid of few", "HybridRetriever", {"depth": 3}, {"candidates": 3}),
@@ -179,8 +179,8 @@ SCENARIOS = [
     Scenario("hybrid without calibration", "HybridRetriever", {"calibrate": False}),
     Scenario("hybrid without neighbours", "HybridRetriever", {"neighbour_bonus": 0}),
     Scenario("hybrid above a score", "HybridRetriever", {"calibrate": False, "min_score": 0.3}, {"k": 20}),
-    Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answerable": 0.1}),
-    Scenario("hybrid with settings", "HybridRetriever", {"settings": OKAPI, "instruction": "question: "}),
+    Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answer_probability": 0.1}),
+    Scenario("hybrid with settings", "HybridRetriever", {"bm25": OKAPI, "instruction": "question: "}),
     Scenario("hybrid in a budget", "HybridRetriever", {}, {"budget": 60}),
     *(Scenario(f"hybrid filtered in {name}", "HybridRetriever", {}, {"where": it}) for name, it in OLD_OR_FOOD.items()),
     Scenario("parents", "ParentDocumentRetriever"),
@@ -211,23 +211,23 @@ SCENARIOS = [
     Scenario("merging words", "AutoMergingRetriever", {"base": BM25()}, {"candidates": 8}),
     Scenario("merging an ensemble", "AutoMergingRetriever", {"base": WORDS_AND_VECTORS}, {"candidates": 8}),
     Scenario("merging several phrasings", "AutoMergingRetriever", {"base": REPHRASED}, {"candidates": 8}),
-    Scenario("ensemble of leaves", "EnsembleRetriever", {"legs": [BM25(), Vector(), Hybrid()]}),
-    Scenario("ensemble of spans", "EnsembleRetriever", {"legs": [AutoMerging(), SentenceWindow(), BM25()]}),
+    Scenario("ensemble of leaves", "EnsembleRetriever", {"retrievers": [BM25(), Vector(), Hybrid()]}),
+    Scenario("ensemble of spans", "EnsembleRetriever", {"retrievers": [AutoMerging(), SentenceWindow(), BM25()]}),
     Scenario(
         "ensemble with weights",
         "EnsembleRetriever",
-        {"legs": [BM25(), Vector()], "weights": [0.7, 0.3], "fusion": "relative score", "names": ["words", "meaning"]},
+        {"retrievers": [BM25(), Vector()], "weights": [0.7, 0.3], "fusion": "relative_score", "names": ["words", "meaning"]},
     ),
-    Scenario("ensemble by distribution", "EnsembleRetriever", {"legs": [BM25(), Vector()], "fusion": "distribution based"}),
-    Scenario("ensemble by the maximum", "EnsembleRetriever", {"legs": [Vector(), Hybrid()], "fusion": "maximum"}),
+    Scenario("ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}),
+    Scenario("ensemble by the maximum", "EnsembleRetriever", {"retrievers": [Vector(), Hybrid()], "fusion": "maximum"}),
     Scenario(
         "ensemble that looks further",
         "EnsembleRetriever",
-        {"legs": [BM25(), Vector()], "min_candidates": 12, "constant": 10, "timeout": 60},
+        {"retrievers": [BM25(), Vector()], "min_candidates": 12, "rank_constant": 10, "timeout": 60},
         {"candidates": 4},
     ),
     Scenario(
-        "ensemble filtered", "EnsembleRetriever", {"legs": [AutoMerging(), BM25()]}, {"where": F("topic") != "animals"}
+        "ensemble filtered", "EnsembleRetriever", {"retrievers": [AutoMerging(), BM25()]}, {"where": F("topic") != "animals"}
     ),
     Scenario("several phrasings", "MultiQueryRetriever", {"phrasings": PHRASINGS}),
     Scenario("several phrasings by the maximum", "MultiQueryRetriever", {"phrasings": PHRASINGS, "fusion": "maximum"}),
@@ -254,8 +254,8 @@ SCENARIOS = [
     Scenario("tree of words", "TreeRetriever", {"base": BM25(scale=True)}, {"budget": 200}),
     Scenario("tree of some vectors", "TreeRetriever", {"base": Filtered(Vector(), F("topic") != "animals")}),
     Scenario("tree, the best six", "TreeRetriever", {"top_k": 6}),
-    Scenario("tree above a score", "TreeRetriever", {"base": Vector(), "threshold": 0.3}),
-    Scenario("tree with repeats", "TreeRetriever", {"overlap": True}, {"k": 50, "candidates": 50}),
+    Scenario("tree above a score", "TreeRetriever", {"base": Vector(), "min_score": 0.3}),
+    Scenario("tree with repeats", "TreeRetriever", {"keep_covered_summaries": True}, {"k": 50, "candidates": 50}),
     Scenario("tree, expanded", "TreeRetriever", {"expand": True}, {"k": 8}),
     Scenario("tree, expanded to one", "TreeRetriever", {"base": Vector(), "expand": 1, "top_k": 9}, {"budget": 80}),
     Scenario("tree filtered", "TreeRetriever", {}, {"where": F("year") < 1900, "k": 8}),
@@ -264,15 +264,15 @@ SCENARIOS = [
     ),
     Scenario("traversal", "TreeRetriever", {"mode": "traversal"}),
     Scenario("traversal of few", "TreeRetriever", {"mode": "traversal", "top_k": 2}),
-    Scenario("traversal above a score", "TreeRetriever", {"mode": "traversal", "threshold": 0.2}),
-    Scenario("traversal, the best above a score", "TreeRetriever", {"mode": "traversal", "threshold": 0.2, "top_k": 3}),
+    Scenario("traversal above a score", "TreeRetriever", {"mode": "traversal", "min_score": 0.2}),
+    Scenario("traversal, the best above a score", "TreeRetriever", {"mode": "traversal", "min_score": 0.2, "top_k": 3}),
     Scenario("traversal from a layer", "TreeRetriever", {"mode": "traversal", "start_layer": 1}),
     Scenario("traversal to a layer", "TreeRetriever", {"mode": "traversal", "end_layer": 1}),
     Scenario("traversal of a layer", "TreeRetriever", {"mode": "traversal", "start_layer": 2, "end_layer": 2}),
     Scenario("traversal of leaves", "TreeRetriever", {"mode": "traversal", "start_layer": 0}),
     Scenario("traversal, the first four", "TreeRetriever", {"mode": "traversal"}, {"k": 4}),
     Scenario("traversal in a budget", "TreeRetriever", {"mode": "traversal"}, {"budget": 200}),
-    Scenario("traversal with repeats", "TreeRetriever", {"mode": "traversal", "overlap": True}),
+    Scenario("traversal with repeats", "TreeRetriever", {"mode": "traversal", "keep_covered_summaries": True}),
     Scenario("traversal, expanded", "TreeRetriever", {"mode": "traversal", "end_layer": 1, "expand": 2}),
     Scenario("traversal filtered", "TreeRetriever", {"mode": "traversal"}, {"where": F("topic") != "animals"}),
     Scenario("a tree in a view", "TreeRetriever", {}, {"k": 8}, scope=F("topic") == "places"),
@@ -282,7 +282,7 @@ SCENARIOS = [
     Scenario(
         "a view, filtered",
         "EnsembleRetriever",
-        {"legs": [BM25(), Vector()]},
+        {"retrievers": [BM25(), Vector()]},
         {"where": F("year") > 1900},
         F("year").exists(),
     ),

@@ -77,7 +77,7 @@ def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_la
     for order in (documents, documents[::-1]):
         index = opened(client=client)
         index.add(order)
-        options = {"clusterer": Bisecting(size=size, margin=margin), "across": across, "max_layers": max_layers}
+        options = {"clusterer": Bisecting(size=size, margin=margin), "across_documents": across, "max_layers": max_layers}
         planned = index.build_tree(**options, dry_run=True)
         built = index.build_tree(**options)
         check_laws(index)
@@ -95,13 +95,13 @@ def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_la
 def test_a_document_added_and_deleted_again_leaves_no_trace(counts, across):
     index = opened()
     index.add([document(f"d{n}", count) for n, count in enumerate(counts[1:])])
-    index.build_tree(across=across)
+    index.build_tree(across_documents=across)
     before = records(index)
     rows = rows_of(index)
     index.add(document("new", counts[0]))
-    index.build_tree(across=across)
+    index.build_tree(across_documents=across)
     index.delete(["new"])
-    index.build_tree(across=across)
+    index.build_tree(across_documents=across)
     same_records(records(index), before)
     assert rows_of(index) == rows
 
@@ -120,7 +120,7 @@ def test_a_document_added_and_deleted_again_leaves_no_trace(counts, across):
 @pytest.mark.parametrize("asking", [False, True])
 def test_texts_without_words_and_texts_that_are_all_alike_have_trees(index, text, asking):
     index.add([Document("odd", text), document("plain", 10)])
-    built = index.build_tree(summarizer=Asked().summarizer() if asking else None, across=True)
+    built = index.build_tree(summarizer=Asked().summarizer() if asking else None, across_documents=True)
     assert built.failed == ()
     assert check_laws(index) == 1
     assert index.retrieve("fire", Tree()) != []
@@ -154,7 +154,7 @@ def grouped(seed, overlap=0.0):
 def test_whatever_a_clusterer_says_that_is_allowed_gives_a_tree(seed, overlap, count, across):
     index = opened()
     index.add([document("a", count), document("b", 7)])
-    built = index.build_tree(clusterer=grouped(seed, overlap), across=across)
+    built = index.build_tree(clusterer=grouped(seed, overlap), across_documents=across)
     assert set(built.built) == {"a", "b"}
     check_laws(index)
     assert index.doctor() == []
@@ -284,28 +284,28 @@ def test_layers_above_are_redone_where_something_below_has_changed(index):
     asked = Asked()
     index.add([document(f"d{n:02}", 4) for n in range(16)])
     # 16 trees of one summary; above them 4 + 1
-    first = building(index, asked, across=True)
+    first = building(index, asked, across_documents=True)
     assert (first.summaries, first.asked) == (16 + 5, 16 + 5)
     assert check_laws(index) == 1
     index.add(document("d05", 4, s1="In d05 the sentence 1 now tells of something else."))
-    second = building(index, asked, across=True)
+    second = building(index, asked, across_documents=True)
     assert (second.built, second.unchanged) == (("d05",), 15)
     # its own, the one of four documents, the top; the three others of four documents stay
     assert (second.summaries, second.asked, second.reused) == (3, 3, 3)
     assert check_laws(index) == 1
     index.delete(["d15"])
     assert check_laws(index) == 3 + 3  # three of four documents, and three documents
-    third = building(index, asked, across=True)
+    third = building(index, asked, across_documents=True)
     # the last one of, now, three documents, and the top
     assert (third.built, third.summaries, third.asked, third.reused) == ((), 2, 2, 3)
-    assert building(index, asked, across=True).summaries == 0
+    assert building(index, asked, across_documents=True).summaries == 0
 
 
 def test_layers_above_single_leaves_are_made_by_the_new_summarizer(index):
     index.add([document(f"d{n}", 1) for n in range(6)])
-    index.build_tree(across=True)
+    index.build_tree(across_documents=True)
     asked = Asked()
-    building(index, asked, across=True)
+    building(index, asked, across_documents=True)
     assert [each.text.split()[0] for each in index.summaries()] == ["About"] * 3
     assert check_laws(index) == 1
 
@@ -316,7 +316,7 @@ def test_documents_that_change_their_order_of_roots_do_not_matter_to_the_next_bu
         return [range(len(sizes) // 2), *([n] for n in range(len(sizes) // 2, len(sizes)))]
 
     asked = Asked()
-    options = {"clusterer": half, "max_layers": 1, "across": True}
+    options = {"clusterer": half, "max_layers": 1, "across_documents": True}
     index.add([document(f"d{n}", 8) for n in range(4)])
     building(index, asked, **options)
     again = building(index, asked, **options)
@@ -382,7 +382,7 @@ def test_layers_above_are_those_of_each_value_of_a_key(index):
     # Another key, and the layers of the first are gone; then over everything.
     assert index.build_tree(partition_by="none", clusterer=fours).built == ()
     assert index.stats().layers == 1
-    index.build_tree(across=True, clusterer=fours)
+    index.build_tree(across_documents=True, clusterer=fours)
     assert check_laws(index) == 1
 
 
@@ -445,7 +445,7 @@ def test_another_clusterer_builds_anew_but_the_same_function_made_again_does_not
 def test_texts_that_no_tree_uses_any_more_are_forgotten(index):
     asked = Asked()
     index.add([document("a", 16), document("b", 4)])
-    building(index, asked, across=True)
+    building(index, asked, across_documents=True)
     assert len(records(index, "tree.texts")) == 5 + 1 + 1
     index.add(document("a", 16, s0="In a the sentence 0 now tells of something else."))
     building(index, asked)
@@ -463,7 +463,7 @@ def test_nothing_of_a_document_stays_behind(index, how, across):
     secret = f"In a the sentence 2 tells of a {word} in the rain."
     index.add([document("a", 16, {"topic": word}, s2=secret), document("b", 16), document("c", 3)])
     options = {"partition_by": "topic"} if across else {}
-    building(index, asked, across=True)
+    building(index, asked, across_documents=True)
     building(index, asked, **options)
     assert len(words_in_chroma(index, word)) >= 4  # leaves, manifest, summaries, their texts
     if how == "delete":
@@ -496,20 +496,20 @@ def test_the_layers_above_of_a_view_are_its_own(index):
     asked = Asked()
     index.add([document(name, 4, {"tenant": tenant}) for name, tenant in (("a", "x"), ("b", "x"), ("c", "y"), ("d", "y"))])
     one, two = (index.scoped(F("tenant") == tenant) for tenant in "xy")
-    assert building(one, asked, across=True).built == ("a", "b")
-    assert building(two, asked, across=True).built == ("c", "d")
+    assert building(one, asked, across_documents=True).built == ("a", "b")
+    assert building(two, asked, across_documents=True).built == ("c", "d")
     assert [view.stats().layers for view in (one, two)] == [2, 2]
-    everything = building(index, asked, across=True)
+    everything = building(index, asked, across_documents=True)
     assert (everything.built, everything.summaries) == ((), 1)
     assert [view.stats().layers for view in (one, two, index)] == [2, 2, 2]
     for view, asks in ((one, 0), (two, 0)):
-        assert building(view, asked, across=True).asked == asks
+        assert building(view, asked, across_documents=True).asked == asks
     two.add(document("d", 8))
     # What is above everything is out of date, and so is what is above y; x has its own still.
     assert [view.stats().layers for view in (one, two, index)] == [2, 1, 2]
-    assert building(two, asked, across=True).built == ("d",)
+    assert building(two, asked, across_documents=True).built == ("d",)
     assert [view.stats().layers for view in (one, two, index)] == [2, 3, 3]
-    assert building(index, asked, across=True).summaries == 1
+    assert building(index, asked, across_documents=True).summaries == 1
     assert check_laws(index) == 3
     # one of each of a, b and c; three of d; above x, above y, above everything
     assert len(records(index)) == 3 + 3 + 3
@@ -519,9 +519,9 @@ def test_views_that_show_the_same_documents_have_layers_of_their_own(index):
     index.add([document(name, 4, {"tenant": "x"}) for name in "abc"])
     asked = Asked()
     view = index.scoped(F("tenant") == "x")
-    assert building(view, asked, across=True).summaries == 4
-    assert building(index, asked, across=True).summaries == 1
-    assert building(view, asked, across=True).summaries == 0
+    assert building(view, asked, across_documents=True).summaries == 4
+    assert building(index, asked, across_documents=True).summaries == 1
+    assert building(view, asked, across_documents=True).summaries == 0
     assert [each.stats().layers for each in (view, index)] == [2, 2]
     index.build_tree(summarizer=asked.summarizer(), clusterer=fours, partition_by="none")
     assert [each.stats().layers for each in (view, index)] == [2, 2]  # the index shows those of the view too
@@ -532,8 +532,8 @@ def test_views_that_show_the_same_documents_have_layers_of_their_own(index):
 def test_another_tenants_summarizer_is_nobodys_business(index):
     index.add([document("a", 8, {"tenant": "x"}), document("b", 8, {"tenant": "y"})])
     one, two = (index.scoped(F("tenant") == tenant) for tenant in "xy")
-    building(one, Asked(), across=True)
-    assert two.build_tree(across=True).built == ("b",)
+    building(one, Asked(), across_documents=True)
+    assert two.build_tree(across_documents=True).built == ("b",)
     with pytest.raises(IndexMismatch, match="Abstractive"):
         one.build_tree()
 
@@ -579,11 +579,11 @@ def test_a_failure_in_the_layers_above_leaves_the_trees_and_the_other_partitions
 def test_where_a_document_fails_the_layers_above_wait(index):
     asked = Asked(rotten=["c2."])
     index.add([document(name, 4) for name in "abcd"])
-    built = building(index, asked, across=True)
+    built = building(index, asked, across_documents=True)
     assert [each.tree for each in built.failed] == ["c"]
     assert index.stats().layers == 1
     asked.rotten = ()
-    again = building(index, asked, across=True)
+    again = building(index, asked, across_documents=True)
     assert (again.built, again.asked) == (("c",), 2)
     assert check_laws(index) == 1
 
@@ -650,7 +650,7 @@ def test_a_document_that_is_changed_or_deleted_meanwhile_leaves_no_tree_of_what_
         index.add(document("a", 5))
         index.delete(["b"])
 
-    options = {"clusterer": fours, "across": across}
+    options = {"clusterer": fours, "across_documents": across}
     index.build_tree(summarizer=Meanwhile(happen).summarizer(), **options)
     assert rows_of(index).keys() == {"c"}
     asked = Asked()
@@ -663,20 +663,20 @@ def test_a_document_that_is_changed_or_deleted_meanwhile_leaves_no_tree_of_what_
 @pytest.mark.parametrize("across", [False, True])
 def test_another_build_of_the_same_trees_meanwhile_does_no_harm(index, across):
     index.add([document("a", 16), document("b", 4), document("c", 4)])
-    options = {"clusterer": fours, "across": across}
+    options = {"clusterer": fours, "across_documents": across}
     other = Asked()
 
     def happen():
-        building(index, other, across=across)
+        building(index, other, across_documents=across)
         index.add(document("b", 5))
-        building(index, other, across=across)
+        building(index, other, across_documents=across)
 
     meanwhile = Meanwhile(happen)
     index.build_tree(summarizer=meanwhile.summarizer(), **options)
-    building(index, other, across=across)
+    building(index, other, across_documents=across)
     assert check_laws(index) == (1 if across else 3)
     assert index.doctor() == []
-    used = [key for row in rows_of(index).values() for key in row.more["keys"]]
+    used = [key for row in rows_of(index).values() for key in row.extra["keys"]]
     assert set(records(index, "tree.texts")) == set(used)
 
 
@@ -729,7 +729,7 @@ async def test_building_does_not_block_the_event_loop(tmp_path: Path):
 
     index = await Index.aopen(tmp_path / "kb", embedder=EMBEDDER, splitter=SPLITTER)
     await index.aadd([document("a", 16)])
-    built, longest = await ticking(index.abuild_tree(summarizer=slow, clusterer=sluggish, across=True))
+    built, longest = await ticking(index.abuild_tree(summarizer=slow, clusterer=sluggish, across_documents=True))
     assert (built.built, built.summaries) == (("a",), 5)
     assert longest < 0.25
     assert len(await index.asummaries()) == 5
@@ -764,12 +764,12 @@ async def test_trees_are_built_and_forgotten_through_an_asynchronous_client(chro
     index = await Index.aopen(client=client, name=tmp_path.name, embedder=EMBEDDER, splitter=SPLITTER)
     await index.aadd([document("a", 16), document("b", 16)])
     asked = Asked()
-    options = {"summarizer": asked.summarizer(concurrency=4), "clusterer": fours, "across": True}
+    options = {"summarizer": asked.summarizer(concurrency=4), "clusterer": fours, "across_documents": True}
     built = await index.abuild_tree(**options)
     assert (built.asked, built.failed) == (11, ())
     blocking = opened(name=tmp_path.name, client=chromadb.HttpClient(host, port, settings=settings))
     assert check_laws(blocking) == 1
-    assert building(blocking, asked, across=True).asked == 0
+    assert building(blocking, asked, across_documents=True).asked == 0
     await index.adelete(["a"])
     assert {each.document_id for each in await index.asummaries()} == {"b"}
     assert len(records(blocking, "tree.texts")) == 5
@@ -821,7 +821,7 @@ async def test_a_build_that_is_cancelled_is_gone_on_with(tmp_path: Path, asynchr
 def test_a_summary_that_is_lost_is_named_and_the_next_build_restores_it_without_asking(index, across):
     asked = Asked()
     index.add([document("a", 16), document("b", 16)])
-    building(index, asked, across=across)
+    building(index, asked, across_documents=across)
     before = {id_: each[0] for id_, each in records(index).items()}
     name = name_of(index)
     stored = index.client.get_collection(f"{name}.tree.leaves")
@@ -831,12 +831,12 @@ def test_a_summary_that_is_lost_is_named_and_the_next_build_restores_it_without_
     findings = index.doctor()
     assert {(each.document_id, each.mended) for each in findings} == {(id_.rsplit("#", 2)[0], False) for id_ in lost}
     assert all("build_tree() makes its tree again" in each.problem for each in findings)
-    built = building(index, asked, across=across)
+    built = building(index, asked, across_documents=across)
     assert (built.built, built.asked) == (("a",), 0)
     assert Counter(each[0] for each in records(index).values()) == Counter(before.values())
     assert check_laws(index) == (1 if across else 2)
     assert index.doctor() == []
-    assert building(index, asked, across=across).summaries == 0
+    assert building(index, asked, across_documents=across).summaries == 0
 
 
 def test_a_root_that_is_lost_is_made_again_where_layers_are_built_on_it(index):
@@ -846,7 +846,7 @@ def test_a_root_that_is_lost_is_made_again_where_layers_are_built_on_it(index):
     name = name_of(index)
     root = index.summaries("a")[0].id
     index.client.get_collection(f"{name}.tree.leaves").delete(ids=[root])
-    built = building(index, asked, across=True)
+    built = building(index, asked, across_documents=True)
     assert (built.built, built.unchanged, built.asked, built.reused) == (("a",), 1, 1, 5)
     assert check_laws(index) == 1
     assert index.doctor() == []
@@ -855,7 +855,7 @@ def test_a_root_that_is_lost_is_made_again_where_layers_are_built_on_it(index):
 def test_a_lost_layer_that_is_not_built_again_is_cleared_away(index):
     asked = Asked()
     index.add([document(f"d{n:02}", 4) for n in range(16)])
-    building(index, asked, across=True)
+    building(index, asked, across_documents=True)
     name = name_of(index)
     lost = next(each.id for each in index.summaries() if each.summary.layer == 2)
     index.client.get_collection(f"{name}.tree.leaves").delete(ids=[lost])
@@ -863,7 +863,7 @@ def test_a_lost_layer_that_is_not_built_again_is_cleared_away(index):
     building(index, asked)
     assert index.doctor() == []
     assert check_laws(index) == 4 + 3  # the top went with it
-    assert building(index, asked, across=True).asked <= 2
+    assert building(index, asked, across_documents=True).asked <= 2
     assert check_laws(index) == 1
 
 
@@ -882,7 +882,7 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
         embeddings=[some[2]] * 3,
     )
     row = next(iter(rows_of(index).values()))
-    half = type(row)("half", "", None, 0, leftovers=(("t1111111", 1),), more=row.more)
+    half = type(row)("half", "", None, 0, leftovers=(("t1111111", 1),), more=row.extra)
     manifest.upsert(ids=["half"], **columns([half]))
     check_laws(index)
     # Nobody is writing it, since it was so before; the orphans are the doctor's.
@@ -893,7 +893,7 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
     assert index.doctor() == []
 
 
-@pytest.mark.parametrize("name", ["dry_run", "across"])
+@pytest.mark.parametrize("name", ["dry_run", "across_documents"])
 def test_what_is_yes_or_no_must_be_said_so(index, name):
     with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
         index.build_tree(**{name: "no"})

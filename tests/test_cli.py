@@ -50,7 +50,7 @@ def texts(tmp_path, monkeypatch):
 
 @pytest.fixture
 def kb(texts):
-    assert leafspan("index", texts, "--into", "kb").exit_code == 0
+    assert leafspan("index", texts, "--kb", "kb").exit_code == 0
     return Path("kb")
 
 
@@ -58,7 +58,7 @@ def kb(texts):
 
 
 def test_indexing_a_folder_takes_its_text_and_markdown_files(texts):
-    result = leafspan("index", texts, "--into", "kb")
+    result = leafspan("index", texts, "--kb", "kb")
     assert result.exit_code == 0
     assert "kb: 2 added, 0 replaced, 0 unchanged" in result.stdout
     with Index.open("kb", create=False) as index:
@@ -67,17 +67,17 @@ def test_indexing_a_folder_takes_its_text_and_markdown_files(texts):
 
 
 def test_indexing_twice_leaves_the_unchanged_alone_and_replaces_the_changed(texts, kb):
-    assert "0 added, 0 replaced, 2 unchanged" in leafspan("index", texts, "--into", kb).stdout
+    assert "0 added, 0 replaced, 2 unchanged" in leafspan("index", texts, "--kb", kb).stdout
     (texts / "rocks.txt").write_text("Slate splits.\n")
-    assert "0 added, 1 replaced, 1 unchanged" in leafspan("index", texts, "--into", kb).stdout
+    assert "0 added, 1 replaced, 1 unchanged" in leafspan("index", texts, "--kb", kb).stdout
 
 
 def test_a_file_named_twice_is_indexed_once(texts):
-    assert "kb: 2 added" in leafspan("index", texts, texts / "bees.md", "--into", "kb").stdout
+    assert "kb: 2 added" in leafspan("index", texts, texts / "bees.md", "--kb", "kb").stdout
 
 
 def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
-    leafspan("index", texts, "--into", "kb", "--leaf-words", 5, "--context-sentences", 1)
+    leafspan("index", texts, "--kb", "kb", "--leaf-words", 5, "--context-sentences", 1)
     with Index.open("kb", create=False) as index:
         assert "leaf_words=5," in index.stats().splitter
         assert index.stats().context_sentences == 1
@@ -96,12 +96,12 @@ def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
 )
 def test_what_cannot_be_indexed_is_said_and_leaves_no_index_behind(texts, arguments, message):
     Path("empty").mkdir()
-    assert re.search(message, fails(leafspan("index", *arguments, "--into", "kb")))
+    assert re.search(message, fails(leafspan("index", *arguments, "--kb", "kb")))
     assert not Path("kb").exists()
 
 
 def test_another_leaf_size_than_the_indexs_is_refused(texts, kb):
-    assert "was made with splitter=" in fails(leafspan("index", texts, "--into", kb, "--leaf-words", 5))
+    assert "was made with splitter=" in fails(leafspan("index", texts, "--kb", kb, "--leaf-words", 5))
 
 
 # tree
@@ -116,7 +116,7 @@ def forest(texts):
     """An index of a document of eight leaves, a sentence each, and of a shorter one."""
     (texts / "rocks.txt").unlink()
     (texts / "valleys.txt").write_text(VALLEYS)
-    assert leafspan("index", texts, "--into", "forest", "--leaf-words", 9).exit_code == 0
+    assert leafspan("index", texts, "--kb", "forest", "--leaf-words", 9).exit_code == 0
     return Path("forest")
 
 
@@ -149,7 +149,7 @@ def test_building_says_what_was_built_and_leaves_alone_what_is_there(forest, tex
     )
     assert "trees: 0 built, 2 unchanged; summaries: 0 written, 0% made anew, 0 failed" in built()
     (texts / "bees.md").write_text(BEES + "Drones do not work.\n")
-    leafspan("index", texts, "--into", forest)
+    leafspan("index", texts, "--kb", forest)
     assert "trees: 1 built, 1 unchanged" in built()
 
 
@@ -163,7 +163,7 @@ def test_summaries_are_as_long_as_is_asked_for(forest):
 
 
 def test_layers_above_the_documents_are_over_all_of_them_or_by_a_key(forest):
-    built("--across")
+    built("--across-documents")
     with Index.open(forest, create=False) as index:
         top = next(passage for passage in index.summaries() if not passage.document_id)
         assert {run.document_id for run in top.summary.covers} == {"texts/bees.md", "texts/valleys.txt"}
@@ -214,7 +214,7 @@ def shown(*options):
 
 
 def test_showing_indents_each_node_below_those_that_were_made_of_it(forest):
-    built("--across")
+    built("--across-documents")
     with Index.open(forest, create=False) as index:
         (valleys,) = index.summaries("texts/valleys.txt")
         bees = len(index.leaves("texts/bees.md"))
@@ -267,7 +267,7 @@ def test_what_has_no_tree_is_told(forest, texts):
     assert shown("texts/valleys.txt") == ([], "there are no summaries\n")
     built()
     (texts / "valleys.txt").write_text(VALLEYS + " And so on.")
-    leafspan("index", texts, "--into", forest)
+    leafspan("index", texts, "--kb", forest)
     lines, error = shown()
     assert "1 of 2 documents have no tree" in error
     assert not [line for line in lines if "valleys" in line]
@@ -287,7 +287,7 @@ def test_show_tells_of_the_trees(forest):
 
 
 def test_a_summary_that_is_found_says_what_it_is_of(forest):
-    built("--across")
+    built("--across-documents")
     query = ("query", "Which valleys lie in the north?", "--kb", forest, "--strategy", "tree-traversal")
     result = leafspan(*query).stdout
     assert re.search(r"^1\. summary in layer 2, of 2 documents  score -?\d\.\d{3}$", result, re.MULTILINE)
@@ -461,7 +461,7 @@ def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb
     result = leafspan("doctor", "--kb", kb)
     assert result.exit_code == 1
     assert "not mended texts/bees.md: 1 of 1 leaves are missing" in result.stdout
-    assert "1 replaced, 1 unchanged" in leafspan("index", texts, "--into", kb).stdout
+    assert "1 replaced, 1 unchanged" in leafspan("index", texts, "--kb", kb).stdout
     assert leafspan("doctor", "--kb", kb).exit_code == 0
 
 
@@ -469,7 +469,7 @@ def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb
 
 
 def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
-    result = leafspan("demo", "--into", tmp_path / "kb")
+    result = leafspan("demo", "--kb", tmp_path / "kb")
     assert result.exit_code == 0
     assert result.stderr == ""
     for question in EXAMPLE_QUESTIONS:
@@ -491,7 +491,7 @@ def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
 
 
 def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(tmp_path):
-    output = leafspan("demo", "--into", tmp_path / "kb").stdout
+    output = leafspan("demo", "--kb", tmp_path / "kb").stdout
     with Index.open(tmp_path / "kb", create=False) as index:
         root, *_ = index.summaries(THEME_DOCUMENT)
         characters = len(index.get(THEME_DOCUMENT).text)

@@ -11,7 +11,7 @@ from leafspan.scoring import maximum_fusion, reciprocal_rank_fusion
 from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
-from leafspan.strategies._fusing import FUSIONS, Ranked, fuse
+from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.trees import hit, hits, spans, tree
@@ -33,12 +33,12 @@ def by(source, scores):
     ]
 
 
-def answered(ensemble, *answers, queries=(QUERY,), reach=REACH):
+def answered(ensemble, *answers, queries=(QUERY,), context=REACH):
     """The results for each query, where the legs answer so."""
-    asking = ensemble.retrieve(queries, reach)
+    asking = ensemble.retrieve(queries, context)
     request = next(asking)
     assert isinstance(request, RunStrategies)
-    assert len(request.legs) == len(answers)
+    assert len(request.runs) == len(answers)
     with pytest.raises(StopIteration) as stop:
         asking.send(list(answers))
     return stop.value.value
@@ -50,31 +50,31 @@ ONE, OTHER = by("vector", {0: 0.9, 1: 0.8, 2: 0.5}), by("theirs", {2: 5.0, 3: 2.
 
 def test_all_legs_are_asked_at_once_for_the_same():
     queries = [QUERY, Query("Why?")]
-    request = next(Ensemble(legs=TWO).retrieve(queries, REACH))
+    request = next(Ensemble(retrievers=TWO).retrieve(queries, REACH))
     assert request == RunStrategies((StrategyRun(TWO[0], queries, REACH), StrategyRun(TWO[1], queries, REACH)))
 
 
 def test_each_leg_is_asked_for_at_least_so_many_and_has_its_timeout():
-    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=2).retrieve([QUERY], RetrievalContext(10, words=7)))
-    assert [leg.reach for leg in asked.legs] == [RetrievalContext(50, words=7)] * 2
+    asked = next(Ensemble(retrievers=TWO, min_candidates=50, timeout=2).retrieve([QUERY], RetrievalContext(10, words=7)))
+    assert [leg.context for leg in asked.legs] == [RetrievalContext(50, words=7)] * 2
     assert [leg.timeout for leg in asked.legs] == [2, 2]
-    asked = next(Ensemble(legs=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], RetrievalContext(60)))
-    assert [leg.reach.candidates for leg in asked.legs] == [60, 60]
+    asked = next(Ensemble(retrievers=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], RetrievalContext(60)))
+    assert [leg.context.candidates for leg in asked.legs] == [60, 60]
     assert [leg.timeout for leg in asked.legs] == [None, 0.5]
 
 
 def test_leaves_are_fused_by_their_places():
-    assert spans(answered(Ensemble(legs=TWO), [ONE], [OTHER])[0]) == [
+    assert spans(answered(Ensemble(retrievers=TWO), [ONE], [OTHER])[0]) == [
         (2, 2, 0.5 / 63 + 0.5 / 61),
         (0, 0, 0.5 / 61),
         (1, 1, 0.5 / 62),
         (3, 3, 0.5 / 62),
     ]
-    assert spans(answered(Ensemble(legs=TWO, weights=(3, 1), constant=0), [ONE], [OTHER])[0])[0] == (0, 0, 0.75 / 1)
+    assert spans(answered(Ensemble(retrievers=TWO, weights=(3, 1), rank_constant=0), [ONE], [OTHER])[0])[0] == (0, 0, 0.75 / 1)
 
 
 def test_leaves_are_fused_by_their_relative_scores():
-    found = answered(Ensemble(legs=TWO, fusion="relative score", weights=(1, 3)), [ONE], [OTHER])[0]
+    found = answered(Ensemble(retrievers=TWO, fusion="relative_score", weights=(1, 3)), [ONE], [OTHER])[0]
     assert spans(found) == [
         (2, 2, 0.25 * 0 + 0.75 * 1),
         (0, 0, 0.25 * 1),
@@ -84,31 +84,31 @@ def test_leaves_are_fused_by_their_relative_scores():
 
 
 def test_the_maximum_is_the_best_of_the_legs_own_scores():
-    assert spans(answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]) == [
+    assert spans(answered(Ensemble(retrievers=TWO, fusion="maximum"), [ONE], [OTHER])[0]) == [
         (2, 2, 5.0),
         (3, 3, 2.0),
         (0, 0, 0.9),
         (1, 1, 0.8),
     ]
-    weighted = answered(Ensemble(legs=TWO, fusion="maximum", weights=(1, 0.1)), [ONE], [OTHER])[0]
+    weighted = answered(Ensemble(retrievers=TWO, fusion="maximum", weights=(1, 0.1)), [ONE], [OTHER])[0]
     assert spans(weighted)[1:3] == [(1, 1, 0.8), (2, 2, 5.0 * 0.1)]
 
 
 def test_each_query_has_its_own_results():
-    found = answered(Ensemble(legs=TWO), [ONE, []], [OTHER, by("theirs", {7: 1.0})], queries=[QUERY, Query("Why?")])
+    found = answered(Ensemble(retrievers=TWO), [ONE, []], [OTHER, by("theirs", {7: 1.0})], queries=[QUERY, Query("Why?")])
     assert [len(row) for row in found] == [4, 1]
     assert spans(found[1]) == [(7, 7, 0.5 / 61)]
-    assert answered(Ensemble(legs=TWO), [[]], [[]]) == [[]]
-    assert answered(Ensemble(legs=TWO), [], [], queries=[]) == []
+    assert answered(Ensemble(retrievers=TWO), [[]], [[]]) == [[]]
+    assert answered(Ensemble(retrievers=TWO), [], [], queries=[]) == []
 
 
 def test_no_more_come_back_than_were_asked_for():
-    found = answered(Ensemble(legs=TWO, min_candidates=10), [ONE], [OTHER], reach=RetrievalContext(2))[0]
+    found = answered(Ensemble(retrievers=TWO, min_candidates=10), [ONE], [OTHER], context=RetrievalContext(2))[0]
     assert [each.span.first for each in found] == [2, 0]
 
 
 def test_a_leaf_is_still_a_leaf_so_that_it_can_be_merged_or_widened():
-    ensemble = Ensemble(legs=TWO)
+    ensemble = Ensemble(retrievers=TWO)
     assert not ensemble.finds_spans
     found = answered(ensemble, [ONE], [OTHER])[0]
     assert [(each.leaf, each.words, each.metadata) for each in found[:2]] == [
@@ -118,17 +118,17 @@ def test_a_leaf_is_still_a_leaf_so_that_it_can_be_merged_or_widened():
     assert AutoMerging(base=ensemble).base == ensemble
 
 
-@pytest.mark.parametrize("spanning", [SentenceWindow(), AutoMerging(), Ensemble(legs=(Vector(), ParentDocument()))])
+@pytest.mark.parametrize("spanning", [SentenceWindow(), AutoMerging(), Ensemble(retrievers=(Vector(), ParentDocument()))])
 def test_an_ensemble_with_a_leg_that_finds_spans_finds_spans(spanning):
-    assert Ensemble(legs=(Vector(), spanning)).finds_spans
+    assert Ensemble(retrievers=(Vector(), spanning)).finds_spans
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
-        SentenceWindow(base=Ensemble(legs=(spanning, Vector())))
+        SentenceWindow(base=Ensemble(retrievers=(spanning, Vector())))
 
 
 def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score():
     parents = parents_of(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
     leaves = hits(LEAVES, {1: 0.9, 6: 0.8, 11: 0.7})
-    found = answered(Ensemble(legs=(ParentDocument(), Vector())), [parents], [leaves])[0]
+    found = answered(Ensemble(retrievers=(ParentDocument(), Vector())), [parents], [leaves])[0]
     # Leaves 0 to 3 and 1 are both first, 4 to 7 and 6 both second: no span is in both lists.
     assert spans(found) == [(0, 3, 0.5 / 61), (4, 7, 0.5 / 62), (11, 11, 0.5 / 63)]
     assert [each.words for each in found] == [4, 4, 1]
@@ -139,17 +139,17 @@ def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score
 def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
     parents = parents_of(hits(LEAVES, {2: 0.9}), level=1)
     elsewhere = [replace(parents[0], span=replace(parents[0].span, anchor=(3, LEAVES[3].start)), words=None)]
-    found = answered(Ensemble(legs=(SentenceWindow(), ParentDocument())), [elsewhere], [parents])[0]
+    found = answered(Ensemble(retrievers=(SentenceWindow(), ParentDocument())), [elsewhere], [parents])[0]
     assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61)]
     assert found[0].words == 4
 
 
 def test_the_trace_tells_leg_rank_and_share():
-    found = answered(Ensemble(legs=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
+    found = answered(Ensemble(retrievers=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
     both = found[0].trace
     assert both.hits == (TracedHit(2, 0.5, "vector"), TracedHit(2, 5.0, "theirs"))
     parts = (Contribution("meaning", 3, 0.5, 0.5 / 63), Contribution("words", 1, 5.0, 0.5 / 61))
-    assert both.fused == (Fused(2, 2, "reciprocal rank", parts, 0.5 / 63 + 0.5 / 61),)
+    assert both.fused == (Fused(2, 2, "rrf", parts, 0.5 / 63 + 0.5 / 61),)
     assert both.explain() == [
         "vector found leaf 2 (score 0.500)",
         "theirs found leaf 2 (score 5.000)",
@@ -159,7 +159,7 @@ def test_the_trace_tells_leg_rank_and_share():
 
 
 def test_of_a_maximum_all_is_the_share_of_the_best():
-    found = answered(Ensemble(legs=TWO, fusion="maximum"), [ONE], [OTHER])[0]
+    found = answered(Ensemble(retrievers=TWO, fusion="maximum"), [ONE], [OTHER])[0]
     assert found[0].trace.fused[0].parts == (Contribution("vector", 3, 0.5, 0.0), Contribution("theirs", 1, 5.0, 5.0))
 
 
@@ -172,7 +172,7 @@ def test_of_a_maximum_all_is_the_share_of_the_best():
     ],
 )
 def test_legs_are_named_after_their_classes(legs, names):
-    found = answered(Ensemble(legs=legs), *([by("vector", {0: 1.0})] for _ in legs))[0]
+    found = answered(Ensemble(retrievers=legs), *([by("vector", {0: 1.0})] for _ in legs))[0]
     assert [part.source for part in found[0].trace.fused[0].parts] == names
 
 
@@ -182,12 +182,12 @@ def test_legs_are_named_after_their_classes(legs, names):
 def test_a_leg_that_fails_is_named_by_the_error_that_is_raised():
     error = RuntimeError("broken")
     with pytest.raises(RuntimeError, match=r"broken\nleg 2 \(theirs\) of the ensemble failed") as raised:
-        answered(Ensemble(legs=TWO), [ONE], error)
+        answered(Ensemble(retrievers=TWO), [ONE], error)
     assert raised.value is error
 
 
 def test_a_leg_that_fails_is_left_out_where_that_is_wanted_and_the_trace_says_so():
-    ensemble = Ensemble(legs=(*TWO, Vector()), weights=(3, 8, 1), on_failure="leave out")
+    ensemble = Ensemble(retrievers=(*TWO, Vector()), weights=(3, 8, 1), on_failure="leave out")
     found = answered(ensemble, [ONE], TimeoutError("not done after 2 seconds"), [OTHER])[0]
     assert spans(found)[:2] == [(2, 2, 0.75 / 63 + 0.25 / 61), (0, 0, 0.75 / 61)]
     for each in found:
@@ -195,7 +195,7 @@ def test_a_leg_that_fails_is_left_out_where_that_is_wanted_and_the_trace_says_so
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
-    ensemble = Ensemble(legs=(*TWO, Vector()), on_failure="leave out")
+    ensemble = Ensemble(retrievers=(*TWO, Vector()), on_failure="leave out")
     mistake = InvalidArgument("theirs needs the query as text")
     with pytest.raises(
         InvalidArgument, match=r"as text\nleg 1 .* failed too: ValueError: odd\nleg 2 \(theirs\) of the ensemble failed"
@@ -205,7 +205,7 @@ def test_a_mistake_of_the_caller_is_raised_all_the_same():
 
 def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
     with pytest.raises(RuntimeError, match=r"a\nleg 1 \(vector\).* failed\nleg 2 \(theirs\) .* failed too: ValueError: b"):
-        answered(Ensemble(legs=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
+        answered(Ensemble(retrievers=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
 
 
 # Options
@@ -214,18 +214,18 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"legs": ()}, r"legs must be two or more strategies, got \(\)"),
-        ({"legs": (Vector(),)}, "legs must be two or more strategies"),
-        ({"legs": "ab"}, "legs must be two or more strategies, got 'ab'"),
-        ({"legs": Vector()}, "legs must be two or more strategies"),
-        ({"legs": (Vector(), Vector)}, r"leg 2 must be a strategy such as Vector\(\), got <class"),
-        ({"legs": ("vector", Vector())}, "leg 1 must be a strategy .* got 'vector'"),
+        ({"retrievers": ()}, r"retrievers must be two or more strategies, got \(\)"),
+        ({"retrievers": (Vector(),)}, "retrievers must be two or more strategies"),
+        ({"retrievers": "ab"}, "retrievers must be two or more strategies, got 'ab'"),
+        ({"retrievers": Vector()}, "retrievers must be two or more strategies"),
+        ({"retrievers": (Vector(), Vector)}, r"retriever 2 must be a strategy such as Vector\(\), got <class"),
+        ({"retrievers": ("vector", Vector())}, "retriever 1 must be a strategy .* got 'vector'"),
         ({"weights": (1,)}, r"weights must be a list of numbers, one for each of the 2 legs, got \(1,\)"),
         ({"weights": 5}, "weights must be a list of numbers, one for each of the 2 legs, got 5"),
         ({"weights": (1, 0)}, "weights must be numbers > 0, got 0"),
         ({"weights": (1, float("nan"))}, "weights must be numbers > 0, got nan"),
         ({"fusion": "rrf"}, "fusion must be one of 'reciprocal rank', 'relative score', .* got 'rrf'"),
-        ({"constant": -1}, "constant must be a number >= 0, got -1"),
+        ({"rank_constant": -1}, "constant must be a number >= 0, got -1"),
         ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
         ({"timeout": "1"}, "timeout must be"),
         ({"timeout": (1, None, 1)}, "timeout must be a number of seconds, or a list of such, one for each of the 2 legs"),
@@ -240,12 +240,12 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
 )
 def test_options_out_of_range_are_refused(wrong, message):
     with pytest.raises(InvalidArgument, match=message):
-        Ensemble(**{"legs": TWO, **wrong})
+        Ensemble(**{"retrievers": TWO, **wrong})
 
 
 def test_an_ensemble_is_a_value():
-    made = Ensemble(legs=[Vector(), SentenceWindow()], weights=[1, 2], timeout=[None, 3], names=["a", "b"])
-    assert made == Ensemble(legs=(Vector(), SentenceWindow()), weights=(1, 2), timeout=(None, 3), names=("a", "b"))
+    made = Ensemble(retrievers=[Vector(), SentenceWindow()], weights=[1, 2], timeout=[None, 3], names=["a", "b"])
+    assert made == Ensemble(retrievers=(Vector(), SentenceWindow()), weights=(1, 2), timeout=(None, 3), names=("a", "b"))
     assert hash(made)
 
 

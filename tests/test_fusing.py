@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies._fusing import FUSIONS, shares_beside, shares_of
+from leafspan.strategies._fuse import FUSIONS, shares_beside, shares_of
 
 LIST = [("a", 5.0), ("b", 3.0), ("c", 1.0)]
 
@@ -16,7 +16,7 @@ def beside(others, fusion, ranking=LIST):
 
 
 def test_relative_scores_go_on_beyond_the_list_but_not_below_zero():
-    assert beside([("x", 4.0), ("y", 7.0), ("z", 0.0)], "relative score") == {
+    assert beside([("x", 4.0), ("y", 7.0), ("z", 0.0)], "relative_score") == {
         "x": pytest.approx(0.7 * 3 / 4),
         "y": pytest.approx(0.7 * 6 / 4),
         "z": 0.0,
@@ -24,16 +24,16 @@ def test_relative_scores_go_on_beyond_the_list_but_not_below_zero():
 
 
 def test_a_rank_is_that_behind_all_of_a_higher_score():
-    shares = beside([("x", 4.0), ("y", 7.0), ("z", 3.0)], "reciprocal rank")
+    shares = beside([("x", 4.0), ("y", 7.0), ("z", 3.0)], "rrf")
     assert shares == {"x": 0.7 / 62, "y": 0.7 / 61, "z": 0.7 / 62}
 
 
 def test_beside_equal_scores_no_less_gets_as_much_and_less_nothing():
-    assert beside([("x", 2.0), ("y", 1.9)], "relative score", [("a", 2.0), ("b", 2.0)]) == {"x": 0.7, "y": 0.0}
+    assert beside([("x", 2.0), ("y", 1.9)], "relative_score", [("a", 2.0), ("b", 2.0)]) == {"x": 0.7, "y": 0.0}
 
 
 def test_beside_an_empty_list_they_are_one_themselves():
-    assert beside([("x", 4.0), ("y", 2.0)], "relative score", []) == {"x": 0.7, "y": 0.0}
+    assert beside([("x", 4.0), ("y", 2.0)], "relative_score", []) == {"x": 0.7, "y": 0.0}
 
 
 scores = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=8).map(lambda each: sorted(each, reverse=True))
@@ -48,5 +48,5 @@ def test_one_with_the_score_of_a_member_gets_what_the_member_gets(ranked, fusion
         shares_beside(ranking, list(given_to.items()), others, 0.7, fusion), ranking, strict=True
     ):
         first = next(name for name, its in ranking if its == score)
-        expected = given_to[first] if fusion == "reciprocal rank" else given_to[member]
+        expected = given_to[first] if fusion == "rrf" else given_to[member]
         assert share == pytest.approx(max(0.0, expected) if fusion != "maximum" else expected), other

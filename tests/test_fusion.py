@@ -44,8 +44,8 @@ def test_weights_may_be_taken_as_they_are_and_are_1_where_there_are_none():
 
 def test_a_smaller_constant_favours_the_first_places():
     rankings = [[("a", None), ("b", None)], [("x", None), ("y", None), ("b", None)]]
-    assert reciprocal_rank_fusion(rankings, constant=60)[0] == ("b", 0.5 / 62 + 0.5 / 63)
-    assert reciprocal_rank_fusion(rankings, constant=0)[0] == ("a", 0.5 / 1)
+    assert reciprocal_rank_fusion(rankings, rank_constant=60)[0] == ("b", 0.5 / 62 + 0.5 / 63)
+    assert reciprocal_rank_fusion(rankings, rank_constant=0)[0] == ("a", 0.5 / 1)
 
 
 def test_as_shares_the_best_there_can_be_is_1():
@@ -59,7 +59,7 @@ def test_places_alone_count_not_scores():
 
 
 def test_a_key_counts_once_a_ranking_and_those_after_it_move_up():
-    assert reciprocal_rank_fusion([[("a", 9), ("b", 8), ("a", 7), ("c", 6)]], constant=0) == [
+    assert reciprocal_rank_fusion([[("a", 9), ("b", 8), ("a", 7), ("c", 6)]], rank_constant=0) == [
         ("a", 1 / 1),
         ("b", 1 / 2),
         ("c", 1 / 3),
@@ -140,7 +140,7 @@ def test_equal_scores_say_that_something_was_found(score):
 @pytest.mark.parametrize("scale", [min_max, three_sigma])
 @pytest.mark.parametrize(
     ("score", "equal_scores", "expected"),
-    [(0.1, 0.25, 0.25), (0.1, "by sign", 1.0), (0.0, "by sign", 0.0), (-0.1, "by sign", 0.0), (-0.1, "as is", -0.1)],
+    [(0.1, 0.25, 0.25), (0.1, "by_sign", 1.0), (0.0, "by_sign", 0.0), (-0.1, "by_sign", 0.0), (-0.1, "as_is", -0.1)],
 )
 def test_what_equal_scores_become_can_be_chosen(scale, score, equal_scores, expected):
     for keys in "a", "abc":
@@ -296,10 +296,10 @@ def test_scores_are_finite_numbers_or_none(fuse, score):
         fuse([ONE, [("c", 0.5), ("d", score)]])
 
 
-@pytest.mark.parametrize("constant", [-1, nan, inf, "60", None])
-def test_the_constant_is_a_number_of_0_or_more(constant):
-    with pytest.raises(InvalidArgument, match=f"constant must be a number >= 0, got {constant!r}"):
-        reciprocal_rank_fusion([ONE], constant=constant)
+@pytest.mark.parametrize("rank_constant", [-1, nan, inf, "60", None])
+def test_the_constant_is_a_number_of_0_or_more(rank_constant):
+    with pytest.raises(InvalidArgument, match=f"rank_constant must be a number >= 0, got {rank_constant!r}"):
+        reciprocal_rank_fusion([ONE], rank_constant=rank_constant)
 
 
 @pytest.mark.parametrize("scale", [min_max, three_sigma])

@@ -69,7 +69,7 @@ def test_only_the_ratio_of_the_weights_counts():
 
 
 def test_reciprocal_ranks():
-    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="reciprocal rank", weights=(1, 1))
+    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="rrf", weights=(1, 1))
     found = found_by(fused, {"a0": 9.0, "b0": 6.0}, {"b0": 0.8, "d0": 0.6})
     assert scores(found) == {"b0": (1 / 62 + 1 / 61) / 2, "a0": 1 / 61 / 2, "d0": 1 / 62 / 2}
 
@@ -136,7 +136,7 @@ def test_bonuses():
         ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
         ({"neighbour_bonus": -0.1}, "neighbour_bonus must be in .0, 1., got -0.1"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
-        ({"settings": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),
+        ({"bm25": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),
     ],
 )
 def test_bad_options_are_refused(options, message):
@@ -163,7 +163,7 @@ def test_a_filter_holds_in_both_legs(index: Index):
 
 
 def test_settings_of_a_call_stand_before_those_of_the_index(index: Index):
-    flat = index.retrieve(QUESTIONS[0], Hybrid(settings=BM25Settings(k1=0)), k=1)[0]
+    flat = index.retrieve(QUESTIONS[0], Hybrid(bm25=BM25Settings(k1=0)), k=1)[0]
     assert flat.trace.hits[0].score != index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0].trace.hits[0].score
 
 
@@ -171,7 +171,7 @@ def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
         index.build_tree()
-        for hybrid in (Hybrid(), Hybrid(fusion="distribution based"), Hybrid(fusion="reciprocal rank")):
+        for hybrid in (Hybrid(), Hybrid(fusion="distribution_based"), Hybrid(fusion="rrf")):
             alone = {p.id: p.score for p in index.retrieve(QUESTIONS[0], hybrid, k=100, candidates=100)}
             both = index.retrieve(QUESTIONS[0], replace(hybrid, summaries=True), k=200, candidates=200)
             assert {p.id: p.score for p in both if not p.layer} == alone

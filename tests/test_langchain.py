@@ -71,7 +71,7 @@ PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
 
 def needed(adapter) -> dict[str, Any]:
     """The options without which there is none."""
-    return {"legs": LEGS} if adapter is EnsembleRetriever else {}
+    return {"retrievers": LEGS} if adapter is EnsembleRetriever else {}
 
 
 class WordLlama(Embeddings):
@@ -124,7 +124,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Many small documents, so that whatever is merged, enough passages are left."""
     with Index.open(tmp_path_factory.mktemp("notes") / "kb") as index:
         index.add(Document(id=animal, page_content=f"The {animal} eats little. It sleeps at noon.") for animal in ANIMALS)
-        index.build_tree(across=True)
+        index.build_tree(across_documents=True)
         yield index
 
 
@@ -133,7 +133,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """The small corpus with trees, and layers above them."""
     with Index.open(tmp_path_factory.mktemp("forest") / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
-        index.build_tree(across=True)
+        index.build_tree(across_documents=True)
         yield index
 
 
@@ -260,8 +260,8 @@ def test_a_summary_says_what_it_covers_and_a_leaf_what_it_always_did(forest: Ind
 
 def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
     base = VectorRetriever(index=forest, k=1, where={"topic": {"$ne": "food"}})
-    retriever = TreeRetriever(index=forest, base=base, overlap=True, k=50)
-    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), overlap=True)
+    retriever = TreeRetriever(index=forest, base=base, keep_covered_summaries=True, k=50)
+    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), keep_covered_summaries=True)
     found = retriever.invoke(QUESTIONS[2])
     assert {place[0] for d in found for place in d.metadata.get("covers", [])} == {"bees", "harbour"}
     assert {d.metadata["doc_id"] for d in found} == {"bees", "harbour"}
@@ -384,9 +384,9 @@ def leaf_vectorstore(index: Index) -> Chroma:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"legs": [BM25()]}, "legs must be two or more strategies"),
-        ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LangChain retriever, got 'vector'"),
-        ({"legs": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
+        ({"retrievers": [BM25()]}, "legs must be two or more strategies"),
+        ({"retrievers": [BM25(), "vector"]}, "leg 2 must be a strategy or a LangChain retriever, got 'vector'"),
+        ({"retrievers": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
         ({}, "legs\n  Field required"),
     ],
 )
@@ -420,8 +420,8 @@ WITHIN = F("topic") != "food"
 
 def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
     legs = [BM25Retriever(index=shared_index, k=1), VectorRetriever(index=shared_index, where=WITHIN)]
-    ensemble = EnsembleRetriever(index=shared_index, legs=legs)
-    assert ensemble._strategy() == Ensemble(legs=[BM25(), Filtered(Vector(), WITHIN)])
+    ensemble = EnsembleRetriever(index=shared_index, retrievers=legs)
+    assert ensemble._strategy() == Ensemble(retrievers=[BM25(), Filtered(Vector(), WITHIN)])
     window = SentenceWindowRetriever(
         index=shared_index, base=HybridRetriever(index=shared_index, k=1, candidates=1, budget=9)
     )
@@ -432,8 +432,8 @@ def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Ind
 
 def test_the_filter_and_the_limits_of_a_call_reach_our_own_retrievers(shared_index: Index):
     legs = [BM25Retriever(index=shared_index, k=1), VectorRetriever(index=shared_index, k=1)]
-    outside = EnsembleRetriever(index=shared_index, legs=legs)
-    inside = EnsembleRetriever(index=shared_index, legs=LEGS)
+    outside = EnsembleRetriever(index=shared_index, retrievers=legs)
+    inside = EnsembleRetriever(index=shared_index, retrievers=LEGS)
     limits = {"where": {"doc_id": "tea"}, "k": 4, "candidates": 9}
     found = outside.invoke(QUESTIONS[0], **limits)
     assert found == inside.invoke(QUESTIONS[0], **limits)
@@ -452,7 +452,7 @@ def test_our_own_retriever_that_finds_spans_can_be_a_leg_and_is_refused_as_a_bas
     spans = adapter(index=shared_index, where=WITHIN)
     with pytest.raises(ValidationError, match="base must be a strategy that finds single leaves"):
         SentenceWindowRetriever(index=shared_index, base=spans)
-    found = EnsembleRetriever(index=shared_index, legs=[spans, BM25Retriever(index=shared_index)]).invoke(QUESTIONS[0])
+    found = EnsembleRetriever(index=shared_index, retrievers=[spans, BM25Retriever(index=shared_index)]).invoke(QUESTIONS[0])
     assert found[0].metadata["doc_id"] == "bees"
 
 
@@ -583,7 +583,7 @@ async def test_our_own_retriever_makes_no_run_of_its_own_as_a_base(shared_index:
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_callbacks_reach_every_leg(shared_index: Index, asynchronous):
     legs = [Stub(documents=[]), leaf_vectorstore(shared_index).as_retriever(), BM25()]
-    outer, inner, _ = await heard(EnsembleRetriever(index=shared_index, legs=legs), asynchronous=asynchronous)
+    outer, inner, _ = await heard(EnsembleRetriever(index=shared_index, retrievers=legs), asynchronous=asynchronous)
     assert (outer, inner) == ("EnsembleRetriever", ["Stub", "VectorStoreRetriever"])
 
 
@@ -624,7 +624,7 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
     first, second = leaf_documents(shared_index)[:2]
     threads, tasks = threading.Barrier(2), asyncio.Barrier(2)
     legs = [Meeting(documents=[leaf], threads=threads, tasks=tasks) for leaf in (first, second)]
-    retriever = EnsembleRetriever(index=shared_index, legs=legs, constant=0, weights=[3, 1])
+    retriever = EnsembleRetriever(index=shared_index, retrievers=legs, rank_constant=0, weights=[3, 1])
     expected = [(first.page_content, 0.75 / 1), (second.page_content, 0.25 / 1)]
     for found in (await retriever.ainvoke("x"), await asyncio.to_thread(retriever.invoke, "x")):
         assert [(d.page_content, d.metadata["score"]) for d in found] == expected
@@ -632,7 +632,7 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
 
 def test_an_ensembles_trace_names_its_legs(shared_index: Index):
     legs = [leaf_vectorstore(shared_index).as_retriever(), BM25()]
-    retriever = EnsembleRetriever(index=shared_index, legs=legs, names=["meaning", "words"], explain=True)
+    retriever = EnsembleRetriever(index=shared_index, retrievers=legs, names=["meaning", "words"], explain=True)
     trace = retriever.invoke(QUESTIONS[0])[0].metadata["trace"]
     assert any(line.startswith("VectorStoreRetriever found leaf") for line in trace)
     assert any("from meaning (rank" in line and "from words (rank" in line for line in trace)
@@ -640,7 +640,7 @@ def test_an_ensembles_trace_names_its_legs(shared_index: Index):
 
 def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
     legs = [leaf_vectorstore(shared_index).as_retriever(), BM25Retriever(index=shared_index.scoped(F("year") > 0), k=9)]
-    retriever = EnsembleRetriever(index=shared_index, legs=legs, explain=True)
+    retriever = EnsembleRetriever(index=shared_index, retrievers=legs, explain=True)
     trace = retriever.invoke(QUESTIONS[0])[0].metadata["trace"]
     assert any("from VectorStoreRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
 
@@ -652,8 +652,8 @@ def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
 
     legs = [Broken(), BM25()]
     with pytest.raises(ConnectionError, match="the line is dead"):
-        EnsembleRetriever(index=shared_index, legs=legs).invoke(QUESTIONS[0])
-    patient = EnsembleRetriever(index=shared_index, legs=legs, on_failure="leave out", explain=True)
+        EnsembleRetriever(index=shared_index, retrievers=legs).invoke(QUESTIONS[0])
+    patient = EnsembleRetriever(index=shared_index, retrievers=legs, on_failure="leave out", explain=True)
     found = patient.invoke(QUESTIONS[0])
     assert [d.id for d in found] == [d.id for d in BM25Retriever(index=shared_index).invoke(QUESTIONS[0])]
     assert found[0].metadata["trace"][-1].endswith("was left out: ConnectionError: the line is dead")

@@ -75,7 +75,7 @@ PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
 
 def needed(adapter) -> dict[str, Any]:
     """The options without which there is none."""
-    return {"legs": LEGS} if adapter is EnsembleRetriever else {}
+    return {"retrievers": LEGS} if adapter is EnsembleRetriever else {}
 
 
 class WordLlama(BaseEmbedding):
@@ -153,7 +153,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """The small corpus with trees, and layers above them."""
     with Index.open(tmp_path_factory.mktemp("forest") / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
-        index.build_tree(across=True)
+        index.build_tree(across_documents=True)
         yield index
 
 
@@ -213,8 +213,8 @@ def test_summaries_can_be_cited_and_synthesised_from(forest: Index):
 
 def test_our_own_retriever_can_be_what_ranks_a_tree(forest: Index):
     base = VectorRetriever(forest, similarity_top_k=1, where={"topic": {"$ne": "food"}})
-    retriever = TreeRetriever(forest, base=base, overlap=True, similarity_top_k=50)
-    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), overlap=True)
+    retriever = TreeRetriever(forest, base=base, keep_covered_summaries=True, similarity_top_k=50)
+    assert retriever._strategy() == Tree(base=Filtered(Vector(), WITHIN), keep_covered_summaries=True)
     found = retriever.retrieve(QUESTIONS[2])
     assert {place[0] for n in found for place in n.node.metadata.get("covers", [])} == {"bees", "harbour"}
     assert {n.node.ref_doc_id for n in found} == {"bees", "harbour"}
@@ -322,9 +322,9 @@ def test_bad_options_are_refused_when_the_retriever_is_made(shared_index: Index,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"legs": [BM25()]}, "legs must be two or more strategies"),
-        ({"legs": [BM25(), "vector"]}, "leg 2 must be a strategy or a LlamaIndex retriever, got 'vector'"),
-        ({"legs": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
+        ({"retrievers": [BM25()]}, "legs must be two or more strategies"),
+        ({"retrievers": [BM25(), "vector"]}, "leg 2 must be a strategy or a LlamaIndex retriever, got 'vector'"),
+        ({"retrievers": LEGS, "weights": [1]}, "weights must be a list of numbers, one for each of the 2 legs"),
     ],
 )
 def test_bad_legs_are_refused_when_the_ensemble_is_made(shared_index: Index, options, message):
@@ -382,8 +382,8 @@ WITHIN = F("topic") != "food"
 
 def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Index):
     legs = [BM25Retriever(shared_index, similarity_top_k=1), VectorRetriever(shared_index, where=WITHIN)]
-    ensemble = EnsembleRetriever(shared_index, legs=legs)
-    assert ensemble._strategy() == Ensemble(legs=[BM25(), Filtered(Vector(), WITHIN)])
+    ensemble = EnsembleRetriever(shared_index, retrievers=legs)
+    assert ensemble._strategy() == Ensemble(retrievers=[BM25(), Filtered(Vector(), WITHIN)])
     hybrid = HybridRetriever(shared_index, similarity_top_k=1, candidates=1, budget=9)
     assert SentenceWindowRetriever(shared_index, base=hybrid)._strategy() == SentenceWindow()
     multi = MultiQueryRetriever(shared_index, base=ParentDocumentRetriever(shared_index))
@@ -393,8 +393,8 @@ def test_our_own_retriever_over_the_same_index_is_its_strategy(shared_index: Ind
 def test_the_filter_and_the_limits_reach_our_own_retrievers(shared_index: Index):
     limits = {"where": {"doc_id": "tea"}, "similarity_top_k": 4, "candidates": 9}
     legs = [BM25Retriever(shared_index, similarity_top_k=1), VectorRetriever(shared_index, similarity_top_k=1)]
-    found = EnsembleRetriever(shared_index, legs=legs, **limits).retrieve(QUESTIONS[0])
-    assert found == EnsembleRetriever(shared_index, legs=LEGS, **limits).retrieve(QUESTIONS[0])
+    found = EnsembleRetriever(shared_index, retrievers=legs, **limits).retrieve(QUESTIONS[0])
+    assert found == EnsembleRetriever(shared_index, retrievers=LEGS, **limits).retrieve(QUESTIONS[0])
     assert [each.node.metadata["doc_id"] for each in found] == ["tea"] * 4
 
 
@@ -410,7 +410,7 @@ def test_our_own_retriever_that_finds_spans_can_be_a_leg_and_is_refused_as_a_bas
     spans = adapter(shared_index, where=WITHIN)
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
         SentenceWindowRetriever(shared_index, base=spans)
-    found = EnsembleRetriever(shared_index, legs=[spans, BM25Retriever(shared_index)]).retrieve(QUESTIONS[0])
+    found = EnsembleRetriever(shared_index, retrievers=[spans, BM25Retriever(shared_index)]).retrieve(QUESTIONS[0])
     assert found[0].node.metadata["doc_id"] == "bees"
 
 
@@ -452,7 +452,7 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
     first, second = leaf_nodes(shared_index)[:2]
     legs = [Meeting([NodeWithScore(node=leaf)]) for leaf in (first, second)]
     Meeting.tasks = asyncio.Barrier(2)
-    retriever = EnsembleRetriever(shared_index, legs=legs, constant=0, weights=[3, 1])
+    retriever = EnsembleRetriever(shared_index, retrievers=legs, rank_constant=0, weights=[3, 1])
     expected = [(first.text, 0.75 / 1), (second.text, 0.25 / 1)]
     for found in (await retriever.aretrieve("x"), await asyncio.to_thread(retriever.retrieve, "x")):
         assert [(n.text, n.score) for n in found] == expected
@@ -460,7 +460,7 @@ async def test_the_legs_of_an_ensemble_run_together(shared_index: Index):
 
 def test_an_ensemble_calls_the_hosts_retrievers_by_their_classes(shared_index: Index):
     legs = [leaf_retriever(shared_index, 9), BM25Retriever(shared_index.scoped(F("year") > 0), similarity_top_k=9)]
-    retriever = EnsembleRetriever(shared_index, legs=legs, explain=True)
+    retriever = EnsembleRetriever(shared_index, retrievers=legs, explain=True)
     trace = retriever.retrieve(QUESTIONS[0])[0].trace
     assert any("from VectorIndexRetriever (rank" in line and "from BM25Retriever (rank" in line for line in trace)
 
@@ -472,8 +472,8 @@ def test_a_leg_that_fails_is_left_out_when_asked(shared_index: Index):
 
     legs = [Broken(), BM25()]
     with pytest.raises(ConnectionError, match="the line is dead"):
-        EnsembleRetriever(shared_index, legs=legs).retrieve(QUESTIONS[0])
-    patient = EnsembleRetriever(shared_index, legs=legs, on_failure="leave out", explain=True)
+        EnsembleRetriever(shared_index, retrievers=legs).retrieve(QUESTIONS[0])
+    patient = EnsembleRetriever(shared_index, retrievers=legs, on_failure="leave out", explain=True)
     found = patient.retrieve(QUESTIONS[0])
     assert [n.node_id for n in found] == [n.node_id for n in BM25Retriever(shared_index).retrieve(QUESTIONS[0])]
     assert found[0].trace[-1].endswith("was left out: ConnectionError: the line is dead")
@@ -539,7 +539,7 @@ async def test_instrumentation_shows_the_model_and_the_legs_within_the_retriever
     seen, heard = spans
     for retriever in (
         MultiQueryRetriever(shared_index, llm=Rephrasing(), base=Stub([])),
-        EnsembleRetriever(shared_index, legs=[leaf_retriever(shared_index, 4), Stub([])]),
+        EnsembleRetriever(shared_index, retrievers=[leaf_retriever(shared_index, 4), Stub([])]),
     ):
         if asynchronous:
             await retriever.aretrieve(QUESTIONS[0])

@@ -631,7 +631,7 @@ def test_how_words_are_scored_is_remembered(tmp_path):
         found = answers(index)
     with open_at(tmp_path / "kb") as index:
         assert answers(index) == found
-        asked = index.retrieve(QUERIES, BM25(settings=BM25Settings()), k=ALL, candidates=ALL)
+        asked = index.retrieve(QUERIES, BM25(bm25=BM25Settings()), k=ALL, candidates=ALL)
         assert [[passage.score for passage in row] for row in asked] != [[score for *_, score in row] for row in found[:4]]
     with pytest.raises(IndexMismatch, match="bm25="):
         open_at(tmp_path / "kb", bm25=BM25Settings())

@@ -24,15 +24,15 @@ class Scripted:
         self.finds_spans = finds_spans
         self.asked = []
 
-    def retrieve(self, queries, reach):
-        self.asked.append((list(queries), reach))
+    def retrieve(self, queries, context):
+        self.asked.append((list(queries), context))
         yield from ()
         return [self.table.get(query.text or query.vector, []) for query in queries]
 
 
-def found(queries, strategy, *answers, reach=REACH):
+def found(queries, strategy, *answers, context=REACH):
     """The results, and the prompts of the one request to the model, where its answers are these."""
-    asking = strategy.retrieve([query if isinstance(query, Query) else Query(query) for query in queries], reach)
+    asking = strategy.retrieve([query if isinstance(query, Query) else Query(query) for query in queries], context)
     prompts = []
     try:
         request = next(asking)
@@ -104,7 +104,7 @@ def test_the_trace_tells_which_phrasing_found_it_and_where():
     trace = results[0][0].trace
     assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
     parts = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
-    assert trace.fused == (Fused(1, 1, "reciprocal rank", parts, 1 / 3 / 62 + 1 / 3 / 61),)
+    assert trace.fused == (Fused(1, 1, "rrf", parts, 1 / 3 / 62 + 1 / 3 / 61),)
     assert trace.explain()[-1] == (
         'leaf 1: reciprocal rank gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
     )
@@ -123,7 +123,7 @@ def test_each_step_of_the_base_tells_its_phrasing(index: Index):
     for kind in ("hits", "calibrated", "filled", "merges"):
         assert {step.query for trace in traces for step in getattr(trace, kind)} == {"the query", '"goods trains"'}
     fused = {(step.method, step.query) for trace in traces for step in trace.fused}
-    assert fused == {*(("relative score", query) for query in ("the query", '"goods trains"')), ("reciprocal rank", None)}
+    assert fused == {*(("relative_score", query) for query in ("the query", '"goods trains"')), ("rrf", None)}
     lines = [line for trace in traces for line in trace.explain()]
     for start in ("bm25 found", "leaf", "the score of leaf", "filled the gap between two hits", "merged into their parent"):
         assert any(start in line and ' for "goods trains"' in line for line in lines)
@@ -171,7 +171,7 @@ def test_a_query_that_is_a_vector_has_its_given_phrasings_but_no_generated_ones(
 
 
 def test_no_more_come_back_than_were_asked_for():
-    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"]), reach=RetrievalContext(2))
+    results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"]), context=RetrievalContext(2))
     assert [each.span.first for each in results[0]] == [1, 0]
 
 
@@ -210,7 +210,7 @@ def test_no_queries_have_no_results():
         ({"agenerate": never}, "agenerate must have generate beside it"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),
         ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),
-        ({"fusion": "relative score"}, "fusion must be one of 'reciprocal rank', 'maximum', got 'relative score'"),
+        ({"fusion": "relative_score"}, "fusion must be one of 'reciprocal rank', 'maximum', got 'relative score'"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):
@@ -230,7 +230,7 @@ SCORED = st.dictionaries(st.integers(0, 11), st.integers(1, 9).map(float), max_s
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(SCORED, min_size=1, max_size=4), st.sampled_from(["reciprocal rank", "maximum"]), st.data())
+@given(st.lists(SCORED, min_size=1, max_size=4), st.sampled_from(["rrf", "maximum"]), st.data())
 def test_the_order_of_the_phrasings_does_not_matter(lists, fusion, data):
     table = {str(number): rows for number, rows in enumerate(lists)}
     phrasings = [text for text in table if text != "0"]

@@ -12,7 +12,7 @@ from tests.corpus import QUESTIONS
 FOOD = F("topic") == "food"
 
 
-@pytest.mark.parametrize("base", [Vector(), BM25(), Hybrid(), SentenceWindow(), Ensemble(legs=[Vector(), BM25()])])
+@pytest.mark.parametrize("base", [Vector(), BM25(), Hybrid(), SentenceWindow(), Ensemble(retrievers=[Vector(), BM25()])])
 def test_it_finds_what_its_base_does_with_that_filter(shared_index: Index, base):
     question = QUESTIONS[2]
     expected = shared_index.retrieve(question, base, where=FOOD)
@@ -28,7 +28,7 @@ def test_the_filter_of_the_call_holds_beside_its_own(shared_index: Index):
 
 def test_each_leg_has_its_own(shared_index: Index):
     legs = [Filtered(BM25(), FOOD), Filtered(Vector(), F("topic") == "animals")]
-    found = shared_index.retrieve(QUESTIONS[2], Ensemble(legs=legs), k=50)
+    found = shared_index.retrieve(QUESTIONS[2], Ensemble(retrievers=legs), k=50)
     sources = {(passage.document_id, hit.source) for passage in found for hit in passage.trace.hits}
     assert sources == {("tea", "bm25"), ("bees", "vector")}
     assert "from BM25 (rank 1)" in " ".join(line for passage in found for line in passage.trace.explain())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from leafspan import Budget, InvalidArgument, Passage, Trace
 from leafspan.spans import within_budget
-from leafspan.spans._packing import within
+from leafspan.spans._packing import longest_prefix
 
 
 def passage(text):
@@ -37,7 +37,7 @@ def test_nothing_stays_nothing():
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 30))
 def test_what_is_kept_is_the_longest_prefix_that_fits(sizes, limit):
-    kept = within(sizes, sizes, limit)
+    kept = longest_prefix(sizes, sizes, limit)
     assert kept == sizes[: len(kept)]
     assert len(kept) <= 1 or sum(kept) <= limit
     assert len(kept) == len(sizes) or sum(sizes[: len(kept) + 1]) > limit

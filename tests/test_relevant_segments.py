@@ -35,9 +35,9 @@ def shown(runs) -> list[tuple[str, int, int]]:
     return [(run.span.document_id, run.span.first, run.span.last) for run in runs]
 
 
-def runs_of(hits, budget, *, max_words=None, run_words=0.0):
+def runs_of(hits, budget, *, max_words=None, run_cost=0.0):
     """The runs, and behind them the rest."""
-    runs, others = runs_within_budget(hits, budget, max_words=max_words, run_words=run_words)
+    runs, others = runs_within_budget(hits, budget, max_words=max_words, run_cost=run_cost)
     assert not others or runs
     return runs + others
 
@@ -49,8 +49,8 @@ def test_the_best_leaves_come_as_runs_where_they_touch_and_the_rest_behind_them(
 
 def test_a_small_gap_is_bridged_where_a_second_run_would_cost_more():
     hits = [leaf("a0", 0.5), leaf("a1", 0.01, words=5), leaf("a2", 0.5), leaf("b0", 0.2), leaf("c0", 0.05)]
-    assert shown(runs_of(hits, 25, run_words=20))[0] == ("a", 0, 2)
-    assert shown(runs_of(hits, 20, run_words=20))[:2] == [("a", 0, 0), ("a", 2, 2)]  # the gap itself would not fit
+    assert shown(runs_of(hits, 25, run_cost=20))[0] == ("a", 0, 2)
+    assert shown(runs_of(hits, 20, run_cost=20))[:2] == [("a", 0, 0), ("a", 2, 2)]  # the gap itself would not fit
 
 
 def test_a_run_is_no_longer_than_it_may_be():
@@ -61,16 +61,16 @@ def test_a_run_is_no_longer_than_it_may_be():
 
 def test_runs_that_touch_are_not_united_to_one_that_is_longer_than_it_may_be():
     hits = [leaf(f"a{n}", 0.5 - n / 100) for n in range(6)]
-    runs, others = runs_within_budget(hits, 1000, max_words=25, run_words=0.0)  # six leaves of ten words each
+    runs, others = runs_within_budget(hits, 1000, max_words=25, run_cost=0.0)  # six leaves of ten words each
     assert (shown(runs), others) == ([("a", 0, 1), ("a", 2, 3), ("a", 4, 5)], [])
     assert [(run.score, run.words) for run in runs] == [(0.5, 20), (0.48, 20), (0.46, 20)]
 
 
 def test_what_fills_the_budget_joins_a_run_where_both_are_no_longer_than_it_may_be():
     hits = [leaf("a0", 0.5), leaf("a1", 0.01), leaf("a2", 0.4), leaf("a3", 0.3), leaf("b0", 0.001, words=50)]
-    assert shown(runs_within_budget(hits, 40, max_words=20, run_words=0.0)[0]) == [("a", 0, 1), ("a", 2, 3)]
-    assert shown(runs_within_budget(hits, 40, max_words=30, run_words=0.0)[0]) == [("a", 0, 2), ("a", 3, 3)]
-    assert shown(runs_within_budget(hits, 40, max_words=40, run_words=0.0)[0]) == [("a", 0, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=20, run_cost=0.0)[0]) == [("a", 0, 1), ("a", 2, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=30, run_cost=0.0)[0]) == [("a", 0, 2), ("a", 3, 3)]
+    assert shown(runs_within_budget(hits, 40, max_words=40, run_cost=0.0)[0]) == [("a", 0, 3)]
 
 
 def test_a_leaf_that_is_longer_than_a_run_may_be_stands_alone():
@@ -100,8 +100,8 @@ hits_lists = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(hits_lists, st.integers(1, 200), st.sampled_from([None, 25, 60]), st.sampled_from([0.0, 20.0]))
-def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_words, run_words):
-    runs = runs_of(hits, budget, max_words=max_words, run_words=run_words)
+def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_words, run_cost):
+    runs = runs_of(hits, budget, max_words=max_words, run_cost=run_cost)
     leaves = [(run.span.document_id, n) for run in runs for n in range(run.span.first, run.span.last + 1)]
     assert sorted(leaves) == sorted((hit.span.document_id, hit.span.first) for hit in hits)
     joined = [run.words or 0 for run in runs if run.span.first < run.span.last]
@@ -116,7 +116,7 @@ def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_word
 @given(hits_lists, st.integers(1, 200))
 def test_the_scale_of_the_scores_does_not_matter(hits, budget):
     scaled = [leaf(f"{hit.span.document_id}{hit.span.first}", hit.score * 4, hit.words) for hit in hits]
-    assert shown(runs_of(scaled, budget, run_words=20)) == shown(runs_of(hits, budget, run_words=20))
+    assert shown(runs_of(scaled, budget, run_cost=20)) == shown(runs_of(hits, budget, run_cost=20))
 
 
 def test_it_keeps_to_the_budget_of_the_call(index: Index):
@@ -164,7 +164,7 @@ def test_at_the_scores_of_hybrid_runs_hold_what_it_finds(index: Index):
         ({"words": 0}, "words must be a whole number >= 1, got 0"),
         ({"max_words": 0}, "max_words must be a whole number >= 1, got 0"),
         ({"passage_words": 2.5}, "passage_words must be a whole number >= 1, got 2.5"),
-        ({"run_words": -1}, "run_words must be a number >= 0, got -1"),
+        ({"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
         ({"base": RelevantSegments()}, "base must be a strategy that finds single leaves"),
     ],
 )

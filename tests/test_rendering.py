@@ -10,19 +10,18 @@ from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
-from leafspan.retrieval import Limits
-from leafspan.retrieval._answering import _Retrieval
-from leafspan.tree import SummaryReader
+from leafspan.retrieval import Limits, Sources, retrieve
+from leafspan.strategies import Strategy
 from tests.trees import trees_with_hits
 
 
 @dataclass(frozen=True)
-class Canned:
+class Canned(Strategy):
     """A base that finds what it is told to."""
 
     found: tuple
 
-    def retrieve(self, queries, reach):
+    def retrieve(self, queries, context):
         yield from ()
         return [list(self.found) for _ in queries]
 
@@ -32,16 +31,19 @@ class NoEmbedder:
         yield from ()
 
 
-SOURCES = SimpleNamespace(embedder=NoEmbedder())
-NO_TREES = SimpleNamespace()
-
-
-class Shelf:
-    """A reader of one document."""
+class OneDocument:
+    """A store of one document, and its reader."""
 
     def __init__(self, leaves, text):
         self.texts = {leaf.id: text[leaf.start : leaf.end] for leaf in leaves}
         self.fetches = 0
+
+    def reader(self, stale, *, scope=None, again=False):
+        yield from ()
+        return self
+
+    def leave(self):
+        pass
 
     def fetch(self, ids):
         yield from ()
@@ -79,13 +81,13 @@ limits = st.builds(
 def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_and_options, chosen):
     leaves, found = tree_and_hits
     text = "".join(f"w{leaf.ordinal:02} " for leaf in leaves)
-    shelf = Shelf(leaves, text)
+    store = OneDocument(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    retrieval = _Retrieval(SOURCES, shelf, SummaryReader(NO_TREES, shelf, set()))
-    (passages,) = run(retrieval.run(strategy, [Query("?")], chosen))
+    sources = Sources(SimpleNamespace(store=store), NoEmbedder(), trees=None)
+    passages = run(retrieve(sources, Query("?"), strategy, chosen))
     assert bool(passages) == bool(found)
-    assert shelf.fetches <= 1
+    assert store.fetches <= 1
     for passage in passages:
         assert text[passage.start : passage.end] == passage.text
         first, last = passage.id.rsplit("#", 1)[1].split("-")

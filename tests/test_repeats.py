@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from leafspan import Covered, Summary, Trace
 from leafspan.spans import without_repeats
-from leafspan.tree import leaf_ids
 from leafspan.values import Candidate, Span
 
 
@@ -26,7 +25,7 @@ def summary(place: int, *runs: tuple[int, int], words: int = 1, document_id: str
 
 
 def covered(found: Candidate) -> set[str]:
-    return set(leaf_ids(found.summary.covers)) if found.summary else set()
+    return set(found.summary.leaf_ids) if found.summary else set()
 
 
 def shown(found: list[Candidate]) -> list[str]:

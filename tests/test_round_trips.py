@@ -26,7 +26,7 @@ from tests.corpus import DOCUMENTS, QUESTIONS
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Counts the calls that reach a Chroma collection, as (collection, method)."""
+    """Counts the calls that context a Chroma collection, as (collection, method)."""
     counted: Counter = Counter()
     original = Collection._call
 
@@ -62,8 +62,8 @@ COSTS = [
     (AutoMerging(threshold=0.2), 1, 2),
     (AutoMerging(threshold=0, max_words=None), 1, 2),
     # Each leg has its own.
-    (Ensemble(legs=[BM25(), Vector()]), 1, 1),
-    (Ensemble(legs=[Hybrid(), AutoMerging(threshold=0.2)]), 2, 3),
+    (Ensemble(retrievers=[BM25(), Vector()]), 1, 1),
+    (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 2, 3),
 ]
 
 

@@ -17,7 +17,7 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scena
 QUIET = {"anonymized_telemetry": False}
 
 
-TREE = {"clusterer": Bisecting(size=3), "across": True}
+TREE = {"clusterer": Bisecting(size=3), "across_documents": True}
 
 
 @pytest.fixture(scope="module")

@@ -251,7 +251,7 @@ def test_everything_shows_the_documents_that_match_and_no_other(anywhere):
     assert (a.stats().documents, a.stats().words, a.stats().characters) == (2, 2 + 4, 10 + 23)
     assert [passage.document_id for passage in a.leaves()] == ["a1", "a2"]
     a.build_tree()
-    anywhere.build_tree(across=True)
+    anywhere.build_tree(across_documents=True)
     trees = (Tree(), Tree(base=BM25()), Tree(mode="traversal"), Vector(summaries=True), BM25(summaries=True))
     for strategy in (Vector(), BM25(), Filter(), Hybrid(), AutoMerging(), ParentDocument(base=BM25()), *trees):
         assert set(ids(a.retrieve("The budget", strategy, k=10))) <= {"a1", "a2"}
@@ -531,7 +531,7 @@ def planted(anywhere) -> Index:
     """Two documents each of two tenants, with trees and with layers above all of them."""
     for view, text in ((anywhere.scoped(A), LONG_A), (anywhere.scoped(B), LONG_B)):
         view.add([Document("plan", text), Document("note", text + " The dance.")])
-    anywhere.build_tree(across=True, clusterer=Bisecting(size=3))
+    anywhere.build_tree(across_documents=True, clusterer=Bisecting(size=3))
     return anywhere
 
 
@@ -548,7 +548,7 @@ def test_a_summary_is_seen_only_where_every_document_that_it_covers_is(planted):
         (planted.scoped(A), {"where": ~B}, {"plan", "note"}),
         (planted.scoped(A, share_statistics=True), {}, {"plan", "note"}),
     ):
-        for query, strategy in (("merger", traversal), ("tea", Tree(overlap=True)), ("lawsuit", Vector(summaries=True))):
+        for query, strategy in (("merger", traversal), ("tea", Tree(keep_covered_summaries=True)), ("lawsuit", Vector(summaries=True))):
             found = [each for each in view.retrieve(query, strategy, k=50, **options) if each.summary]
             assert found
             assert set.union(*map(covered, found)) <= names
@@ -575,7 +575,7 @@ def test_summaries_and_their_numbers_are_those_of_the_view(planted):
 def test_of_the_layers_above_trees_a_view_sees_those_that_it_built(planted):
     a = planted.scoped(A)
     assert all(len(covered(each)) == 1 for each in a.summaries())
-    a.build_tree(across=True, clusterer=Bisecting(size=3))
+    a.build_tree(across_documents=True, clusterer=Bisecting(size=3))
     (top,) = (each for each in a.summaries() if len(covered(each)) > 1)
     assert (covered(top), top.document_id, top.metadata) == ({"plan", "note"}, "", {})
     narrower = a.scoped(F("doc_id").exists() & F("tenant").exists())
@@ -597,14 +597,14 @@ def test_layers_over_each_tenant_s_documents_are_seen_by_that_tenant_alone(plant
 
 def test_building_in_a_view_touches_nobody_else_s_trees(planted):
     a, b = planted.scoped(A), planted.scoped(B)
-    b.build_tree(across=True, clusterer=Bisecting(size=3))
+    b.build_tree(across_documents=True, clusterer=Bisecting(size=3))
 
     def others() -> object:
         theirs = [each for each in planted.summaries() if covered(each) & {f"plan{AT_B}", f"note{AT_B}"} == covered(each)]
         return b.summaries(), b.stats(), theirs
 
     before = others()
-    for options in ({"across": True}, {"partition_by": "tenant"}, {"max_layers": 1}, {"summarizer": first_words}, {}):
+    for options in ({"across_documents": True}, {"partition_by": "tenant"}, {"max_layers": 1}, {"summarizer": first_words}, {}):
         built = observed(lambda options=options: a.build_tree(clusterer=SMALL, **options))
         assert others() == before
         if options:
@@ -624,12 +624,12 @@ def test_a_second_tenant_s_equal_texts_are_summarised_anew(anywhere):
     a, b = anywhere.scoped(A), anywhere.scoped(B)
     for view in (a, b):
         view.add([Document("plan", LONG_A), Document("note", LONG_B)])
-    built = a.build_tree(summarizer=summarize, clusterer=SMALL, across=True)
+    built = a.build_tree(summarizer=summarize, clusterer=SMALL, across_documents=True)
     first = sorted(asked)
     assert built.asked == len(first) == 3  # of each document, and of both
-    again = a.build_tree(summarizer=summarize, clusterer=SMALL, across=True)
+    again = a.build_tree(summarizer=summarize, clusterer=SMALL, across_documents=True)
     assert (again.asked, sorted(asked)) == (0, first)
-    assert b.build_tree(summarizer=summarize, clusterer=SMALL, across=True) == built
+    assert b.build_tree(summarizer=summarize, clusterer=SMALL, across_documents=True) == built
     assert sorted(asked) == sorted(first * 2)
     assert [each.text for each in b.summaries()] == [each.text for each in a.summaries()]
 
@@ -647,7 +647,7 @@ def test_what_others_have_built_with_is_not_told(index):
 def test_the_summaries_of_a_document_that_becomes_another_s_are_gone(index):
     a = index.scoped(A)
     a.add([Document("plan", LONG_A), Document("note", LONG_A)])
-    a.build_tree(across=True)
+    a.build_tree(across_documents=True)
     assert {name for each in a.summaries() for name in covered(each)} == {"plan", "note"}
     index.add(Document(f"plan{AT_A}", LONG_A, None, {"tenant": "b"}))
     assert {name for each in a.summaries() for name in covered(each)} == {"note"}
@@ -671,15 +671,15 @@ def test_statistics_are_those_of_the_view_to_the_digit_unless_shared(client, bm2
     for index in (mixed, alone):
         index.scoped(A).add(own)
     for scale in (False, True):
-        strategy = BM25(settings=bm25, scale=scale)
+        strategy = BM25(bm25=bm25, scale=scale)
         for query in ("budget", "tea honey", "merger tea", "the merger"):
             own_scores = [(p.id, p.score) for p in mixed.scoped(A).retrieve(query, strategy, k=50)]
             assert own_scores == [(p.id, p.score) for p in alone.scoped(A).retrieve(query, strategy, k=50)]
             shared = mixed.scoped(A, share_statistics=True)
             everything = mixed.retrieve(query, strategy, k=50, where=A)
             assert [p.score for p in shared.retrieve(query, strategy, k=50)] == [p.score for p in everything]
-    assert mixed.scoped(A, share_statistics=True).retrieve("budget", BM25(settings=bm25))[0].score != pytest.approx(
-        mixed.scoped(A).retrieve("budget", BM25(settings=bm25))[0].score
+    assert mixed.scoped(A, share_statistics=True).retrieve("budget", BM25(bm25=bm25))[0].score != pytest.approx(
+        mixed.scoped(A).retrieve("budget", BM25(bm25=bm25))[0].score
     )
 
 
@@ -688,7 +688,7 @@ def test_a_shared_idf_is_that_of_the_whole_index(client):
     index.add([Document("b1", "Budget.", None, {"tenant": "b"}), Document("b2", "Tea.", None, {"tenant": "b"})])
     index.scoped(A).add(Document("a", "Budget."))
     # tf is 1 / (1 + 1.5), all leaves being of one length: two of three have the word, or one of one.
-    strategy = BM25(settings=BM25Settings(k1=1.5))
+    strategy = BM25(bm25=BM25Settings(k1=1.5))
     (shared,) = index.scoped(A, share_statistics=True).retrieve("budget", strategy)
     (own,) = index.scoped(A).retrieve("budget", strategy)
     assert shared.score == pytest.approx(math.log(1 + 1.5 / 2.5) / 2.5)
@@ -757,7 +757,7 @@ wheres = st.none() | trees | st.sampled_from(DIALECTS)
 EXACT = [
     BM25(),
     BM25(scale=True, k=2),
-    *(BM25(settings=settings) for settings in BM25_SETTINGS),
+    *(BM25(bm25=settings) for settings in BM25_SETTINGS),
     Filter(),
     Filter(offset=2),
     AutoMerging(base=BM25()),
@@ -765,46 +765,46 @@ EXACT = [
     ParentDocument(base=BM25(k=3), level=1),
     ParentDocument(base=BM25(), level=None),
     AutoMerging(base=Filter(offset=1)),
-    Ensemble(legs=[BM25(), Filter()], fusion="relative score"),
-    Ensemble(legs=[Filtered(BM25(), B | F("year").exists()), Filtered(Filter(), ~B)], fusion="maximum"),
-    Ensemble(legs=[ParentDocument(base=BM25()), Filter()], fusion="distribution based"),
+    Ensemble(retrievers=[BM25(), Filter()], fusion="relative_score"),
+    Ensemble(retrievers=[Filtered(BM25(), B | F("year").exists()), Filtered(Filter(), ~B)], fusion="maximum"),
+    Ensemble(retrievers=[ParentDocument(base=BM25()), Filter()], fusion="distribution_based"),
     BM25(summaries=True),
     Tree(base=BM25()),
-    Tree(base=BM25(scale=True), overlap=True, top_k=6),
-    Tree(base=Filtered(BM25(settings=BM25_SETTINGS[1]), B | F("year").exists()), threshold=0.1),
-    Ensemble(legs=[Tree(base=BM25()), Filter()], fusion="maximum"),
+    Tree(base=BM25(scale=True), keep_covered_summaries=True, top_k=6),
+    Tree(base=Filtered(BM25(bm25=BM25_SETTINGS[1]), B | F("year").exists()), min_score=0.1),
+    Ensemble(retrievers=[Tree(base=BM25()), Filter()], fusion="maximum"),
 ]
 NEAR = [
     Vector(),
     Vector(k=2),
-    BM25(engine="rank-bm25", settings=BM25Settings(variant="okapi")),
+    BM25(engine="rank-bm25", bm25=BM25Settings(variant="okapi")),
     AutoMerging(base=Vector(), threshold=0.3),
     SentenceWindow(base=Vector(k=3)),
     ParentDocument(base=Vector(k=2), level=2),
-    Ensemble(legs=[Vector(), BM25()], on_failure="leave out"),
-    Ensemble(legs=[AutoMerging(base=Vector(k=3)), BM25(k=2)], fusion="maximum", timeout=60),
+    Ensemble(retrievers=[Vector(), BM25()], on_failure="leave out"),
+    Ensemble(retrievers=[AutoMerging(base=Vector(k=3)), BM25(k=2)], fusion="maximum", timeout=60),
     MultiQuery(generate=lambda prompt: "the merger lawsuit\nthe salary of b\nbudget", base=Vector(k=4)),
     MultiQuery(phrasings=["merger", "lawsuit"], base=BM25(), fusion="maximum"),
-    Hybrid(fusion="reciprocal rank"),
-    AutoMerging(base=Hybrid(fusion="reciprocal rank", depth=3)),
+    Hybrid(fusion="rrf"),
+    AutoMerging(base=Hybrid(fusion="rrf", depth=3)),
     RelevantSegments(base=BM25(scale=True), passage_words=10),
     Tree(mode="traversal"),
-    Tree(mode="traversal", top_k=2, overlap=True),
-    Tree(mode="traversal", start_layer=1, end_layer=1, threshold=0.0),
+    Tree(mode="traversal", top_k=2, keep_covered_summaries=True),
+    Tree(mode="traversal", start_layer=1, end_layer=1, min_score=0.0),
     Tree(mode="traversal", start_layer=2, top_k=3, expand=2),
 ]
 # Leaves and summaries are searched apart, and equal ones of both may change places where one search is exact and the other
 # is Chroma's. So here is compared what is found where nothing is cut off,
-MERGED = [Vector(summaries=True), Tree(base=Vector(), overlap=True), Tree(base=Filtered(Vector(), ~B), overlap=True)]
+MERGED = [Vector(summaries=True), Tree(base=Vector(), keep_covered_summaries=True), Tree(base=Filtered(Vector(), ~B), keep_covered_summaries=True)]
 # or only looked whether anything is found that is not the view's.
 WITHIN = [
     Hybrid(summaries=True),
     Tree(),
     Tree(expand=True),
     Tree(base=Vector(), top_k=5, expand=1),
-    Tree(base=Hybrid(fusion="reciprocal rank"), overlap=True),
+    Tree(base=Hybrid(fusion="rrf"), keep_covered_summaries=True),
     MultiQuery(phrasings=["merger", "lawsuit"], base=Tree(base=Vector())),
-    Ensemble(legs=[Tree(mode="traversal"), Tree(base=Vector()), BM25()]),
+    Ensemble(retrievers=[Tree(mode="traversal"), Tree(base=Vector()), BM25()]),
 ]
 
 
@@ -831,7 +831,7 @@ builds = st.fixed_dictionaries(
     optional={
         "summarizer": st.sampled_from([first_words, last_words]),
         "max_layers": st.sampled_from([1, 2]),
-        "across": st.booleans(),
+        "across_documents": st.booleans(),
         "partition_by": st.sampled_from(["year", "tags", "tenant"]),
         "dry_run": st.booleans(),
     },
@@ -870,7 +870,7 @@ def perform(view, operation) -> object:
     return (
         observed(lambda: narrow.add(what[1])),
         narrow.documents(),
-        observed(lambda: narrow.build_tree(across=True, clusterer=SMALL)),
+        observed(lambda: narrow.build_tree(across_documents=True, clusterer=SMALL)),
         narrow.summaries(),
         narrow.retrieve("merger budget", BM25(), k=9),
         narrow.retrieve("merger budget", Tree(base=BM25()), k=9),
@@ -913,7 +913,7 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
     # these are clustered. And of a document that was deleted the summaries of a language model are forgotten at once, and not
     # only when its owner builds the next time, as where it has become somebody else's.
     tells = any(
-        kind == "narrow" or (kind == "build" and {"across", "partition_by", "summarizer"} & what[0].keys())
+        kind == "narrow" or (kind == "build" and {"across_documents", "partition_by", "summarizer"} & what[0].keys())
         for kind, *what in work
     )
 
@@ -930,10 +930,10 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
         add_others()
     makes_way = any(kind == "move" for kind, *_ in work) or any(AT_A in each.id for each, _ in raw)
     for view in (a, lone):
-        view.build_tree(across=tells or not makes_way, clusterer=SMALL)
-    b.build_tree(across=True, clusterer=SMALL, summarizer=first_words)
+        view.build_tree(across_documents=tells or not makes_way, clusterer=SMALL)
+    b.build_tree(across_documents=True, clusterer=SMALL, summarizer=first_words)
     for index in (mixed, alone):
-        index.build_tree(across=True, clusterer=SMALL, summarizer=Extractive())
+        index.build_tree(across_documents=True, clusterer=SMALL, summarizer=Extractive())
     for operation in work:
         before = {id_: mixed.get(id_) for id_ in shown(mixed) if mixed.get(id_).metadata.get("tenant") != "a"}
         if operation[0] == "move":

@@ -92,8 +92,8 @@ FOUR = "a90 b10 c50 d40"
 #       ab30    cd70
 #          abcd60
 SUMMARIES = {"ab": 30, "cd": 70, "abcd": 60}
-COLLAPSED = Tree(base=Vector(), overlap=True)
-TRAVERSAL = Tree(mode="traversal", overlap=True)
+COLLAPSED = Tree(base=Vector(), keep_covered_summaries=True)
+TRAVERSAL = Tree(mode="traversal", keep_covered_summaries=True)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def two_trees(tmp_path_factory):
         "e": Document("e", "e20 f95", metadata={"kind": "new"}),
     }
     similar = {**SUMMARIES, "ef": 80, "abcdef": 45}
-    with grove(tmp_path_factory.mktemp("two"), documents, similar, across=True) as index:
+    with grove(tmp_path_factory.mktemp("two"), documents, similar, across_documents=True) as index:
         yield index
 
 
@@ -164,24 +164,24 @@ def test_a_leaf_that_is_cut_off_takes_no_summary_s_place(four):
 @pytest.mark.parametrize("top_k", range(1, 8))
 def test_collapsed_top_k_all_of_which_come_back(four, top_k):
     every = ["a90", "cd70", "abcd60", "c50", "d40", "ab30", "b10"]
-    assert names(four.retrieve("?", Tree(base=Vector(), top_k=top_k, overlap=True))) == every[:top_k]
+    assert names(four.retrieve("?", Tree(base=Vector(), top_k=top_k, keep_covered_summaries=True))) == every[:top_k]
 
 
 def test_top_k_may_be_more_than_the_candidates(four):
-    assert len(four.retrieve("?", Tree(base=Vector(), top_k=7, overlap=True), candidates=1)) == 7
+    assert len(four.retrieve("?", Tree(base=Vector(), top_k=7, keep_covered_summaries=True), candidates=1)) == 7
 
 
 def test_collapsed_keeps_what_is_more_similar_than_the_threshold(four):
-    assert names(four.retrieve("?", Tree(base=Vector(), threshold=0.55))) == ["a90", "cd70", "abcd60"]
-    assert four.retrieve("?", Tree(base=Vector(), threshold=0.95)) == []
+    assert names(four.retrieve("?", Tree(base=Vector(), min_score=0.55))) == ["a90", "cd70", "abcd60"]
+    assert four.retrieve("?", Tree(base=Vector(), min_score=0.95)) == []
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal"])
 def test_what_scores_exactly_the_threshold_is_not_above_it(four, mode):
-    strategy = Tree(mode=mode, base=Vector(), overlap=True)
+    strategy = Tree(mode=mode, base=Vector(), keep_covered_summaries=True)
     (score,) = (each.score for each in four.retrieve("?", strategy, k=10) if each.text == "cd70")
-    above = four.retrieve("?", Tree(mode=mode, base=Vector(), overlap=True, threshold=math.nextafter(score, 0)))
-    exact = four.retrieve("?", Tree(mode=mode, base=Vector(), overlap=True, threshold=score))
+    above = four.retrieve("?", Tree(mode=mode, base=Vector(), keep_covered_summaries=True, min_score=math.nextafter(score, 0)))
+    exact = four.retrieve("?", Tree(mode=mode, base=Vector(), keep_covered_summaries=True, min_score=score))
     assert "cd70" not in names(exact)
     assert ("cd70" in names(above)) == (mode == "collapsed")  # above it, abcd60 was not chosen
 
@@ -190,7 +190,7 @@ def test_words_are_looked_for_in_summaries_too(tmp_path):
     similar = {**SUMMARIES, "cd": "cd70 about zebras"}
     with grove(tmp_path, {"d": FOUR}, similar) as index:
         assert names(index.retrieve("zebra", Tree(base=BM25()))) == ["cd70 about zebras"]
-        (found,) = (each for each in index.retrieve("zebra", Tree(overlap=True), k=10) if each.text == "cd70 about zebras")
+        (found,) = (each for each in index.retrieve("zebra", Tree(keep_covered_summaries=True), k=10) if each.text == "cd70 about zebras")
         assert [part.source for part in found.trace.fused[0].parts] == ["bm25", "vector"]
         assert index.retrieve("zebra", BM25()) == []
         with pytest.raises(InvalidArgument, match="BM25 needs the query as text, got a vector only"):
@@ -222,21 +222,21 @@ def test_traversal_chooses_five_of_each_layer_by_default(tmp_path):
 
 
 def test_traversal_with_a_threshold_takes_all_that_are_more_similar(four):
-    assert names(four.retrieve("?", Tree(mode="traversal", threshold=0.35, overlap=True))) == [
+    assert names(four.retrieve("?", Tree(mode="traversal", min_score=0.35, keep_covered_summaries=True))) == [
         "abcd60",
         "cd70",
         "c50",
         "d40",
     ]
     # cd70 beside c50 and d40 would say the same twice
-    assert names(four.retrieve("?", Tree(mode="traversal", threshold=0.35))) == ["abcd60", "c50", "d40"]
-    assert names(four.retrieve("?", Tree(mode="traversal", threshold=0.35, top_k=1))) == ["abcd60", "cd70", "c50"]
-    assert four.retrieve("?", Tree(mode="traversal", threshold=0.65)) == []
+    assert names(four.retrieve("?", Tree(mode="traversal", min_score=0.35))) == ["abcd60", "c50", "d40"]
+    assert names(four.retrieve("?", Tree(mode="traversal", min_score=0.35, top_k=1))) == ["abcd60", "cd70", "c50"]
+    assert four.retrieve("?", Tree(mode="traversal", min_score=0.65)) == []
 
 
 def test_traversal_from_layer_to_layer(four):
     def traversed(**options):
-        return names(four.retrieve("?", Tree(mode="traversal", overlap=True, **options)))
+        return names(four.retrieve("?", Tree(mode="traversal", keep_covered_summaries=True, **options)))
 
     assert traversed() == ["abcd60", "cd70", "ab30", "a90", "c50", "d40", "b10"]
     assert traversed(start_layer=2) == traversed(start_layer=9) == traversed()
@@ -265,7 +265,7 @@ def test_a_child_further_below_is_chosen_among_its_siblings(five):
 
 def test_nothing_is_lost_below_a_start_layer(five):
     # abcde20 is above it, and e85 hangs from that
-    assert names(five.retrieve("?", Tree(mode="traversal", start_layer=1, top_k=9, overlap=True))) == [
+    assert names(five.retrieve("?", Tree(mode="traversal", start_layer=1, top_k=9, keep_covered_summaries=True))) == [
         "cd70",
         "ab30",
         "a90",
@@ -278,7 +278,7 @@ def test_nothing_is_lost_below_a_start_layer(five):
 
 @pytest.mark.parametrize("end_layer", [0, 1, 2, 3])
 def test_nothing_below_the_end_layer_comes_back(five, end_layer):
-    found = five.retrieve("?", Tree(mode="traversal", end_layer=end_layer, top_k=9, overlap=True))
+    found = five.retrieve("?", Tree(mode="traversal", end_layer=end_layer, top_k=9, keep_covered_summaries=True))
     assert {passage.layer for passage in found} == set(range(end_layer, 4))
 
 
@@ -287,7 +287,7 @@ def test_documents_without_a_tree_begin_with_their_leaves(tmp_path):
         index.add(Document("f", "f80 g20"))
         found = names(index.retrieve("?", Tree(mode="traversal", top_k=2)))
         assert found == ["abcd60", "cd70", "ab30", "e95", "a90"]
-        found = names(index.retrieve("?", Tree(mode="traversal", top_k=9, overlap=True)))
+        found = names(index.retrieve("?", Tree(mode="traversal", top_k=9, keep_covered_summaries=True)))
         assert found[3:] == ["e95", "a90", "f80", "c50", "d40", "g20", "b10"]
         assert names(index.retrieve("?", COLLAPSED, k=4)) == ["e95", "a90", "f80", "cd70"]
 
@@ -345,7 +345,7 @@ def test_the_budget_is_inclusive_and_ends_with_the_first_that_does_not_fit(tmp_p
         assert [name.split()[0] for name in names(found)] == expected
         # and in tokens, two a word
         tokens = Budget(2 * budget, count=lambda text: 2 * len(text.split()))
-        found = index.retrieve("?", Tree(mode=mode, base=Vector(), overlap=True), budget=tokens)
+        found = index.retrieve("?", Tree(mode=mode, base=Vector(), keep_covered_summaries=True), budget=tokens)
         assert [name.split()[0] for name in names(found)] == expected
 
 
@@ -470,18 +470,18 @@ def test_all_that_are_above_a_start_layer_lead_to_what_is_below(two_trees):
     # ef80 is in layer 1, and abcdef45 above it in layer 3
     found = names(two_trees.retrieve("?", Tree(mode="traversal", start_layer=2, top_k=1)))
     assert found == ["abcd60", "ef80", "f95"]
-    assert names(two_trees.retrieve("?", Tree(mode="traversal", start_layer=2, top_k=9, overlap=True))) == [
+    assert names(two_trees.retrieve("?", Tree(mode="traversal", start_layer=2, top_k=9, keep_covered_summaries=True))) == [
         "abcd60", "ef80", "cd70", "ab30", "f95", "a90", "c50", "d40", "e20", "b10",
     ]  # fmt: skip
 
 
 def test_nothing_of_a_changed_document_s_tree_is_found(tmp_path):
     similar = {**SUMMARIES, "ef": 80, "abcdef": 45, "xb": 45, "xbcd": 55}
-    with grove(tmp_path, {"d": FOUR, "e": "e20 f95"}, similar, across=True) as index:
+    with grove(tmp_path, {"d": FOUR, "e": "e20 f95"}, similar, across_documents=True) as index:
         index.add(Document("d", "x85 b10 c50 d40"))
         assert names(index.retrieve("?", COLLAPSED, k=20)) == ["f95", "x85", "ef80", "c50", "d40", "e20", "b10"]
         assert names(index.retrieve("?", TRAVERSAL)) == ["ef80", "f95", "x85", "c50", "d40", "e20"]
-        index.build_tree(summarizer=naming({**similar, "xbcdef": 52}), clusterer=twos, across=True)
+        index.build_tree(summarizer=naming({**similar, "xbcdef": 52}), clusterer=twos, across_documents=True)
         assert names(index.retrieve("?", Tree(mode="traversal", top_k=1))) == ["xbcdef52", "ef80", "f95"]
         index.delete(["e"])
         assert names(index.retrieve("?", Tree(mode="traversal", top_k=1))) == ["xbcd55", "cd70", "c50"]
@@ -502,7 +502,7 @@ def test_without_any_tree_every_document_is_its_leaves(tmp_path, strategy):
 
 
 def test_it_is_a_leg_but_no_base_of_what_merges_leaves(four):
-    found = four.retrieve("?", Ensemble(legs=[Vector(), COLLAPSED]), k=9)
+    found = four.retrieve("?", Ensemble(retrievers=[Vector(), COLLAPSED]), k=9)
     assert "cd70" in names(found)
     with pytest.raises(InvalidArgument, match=r"base must be a strategy that finds single leaves, got Tree\("):
         AutoMerging(base=COLLAPSED)
@@ -523,7 +523,7 @@ def test_traces_say_what_was_found_where(four):
 
 @pytest.fixture
 def calls(monkeypatch) -> Counter:
-    """Counts the calls that reach a Chroma collection, as (collection, method)."""
+    """Counts the calls that context a Chroma collection, as (collection, method)."""
     counted: Counter = Counter()
     original = Collection._call
 
@@ -575,8 +575,8 @@ def test_options_that_are_wrong():
             r"base must be a strategy that can search summaries, such as Hybrid\(\), got AutoMerging",
         ),
         ({"top_k": 0}, "top_k must be a whole number >= 1, got 0"),
-        ({"threshold": float("nan")}, "threshold must be a number, got nan"),
-        ({"threshold": "0.5"}, "threshold must be a number, got '0.5'"),
+        ({"min_score": float("nan")}, "min_score must be a number, got nan"),
+        ({"min_score": "0.5"}, "min_score must be a number, got '0.5'"),
         ({"mode": "traversal", "start_layer": -1}, "start_layer must be a whole number >= 0, got -1"),
         ({"mode": "traversal", "end_layer": 0.5}, "end_layer must be a whole number >= 0, got 0.5"),
         ({"mode": "traversal", "start_layer": 1, "end_layer": 2}, "start_layer must be >= end_layer, got 1 and 2"),

@@ -11,7 +11,7 @@ import pytest
 
 from leafspan import Finding, Index
 from leafspan.store._manifest import columns, unpack_rows
-from leafspan.values import leaf_id
+from leafspan.values import LeafId
 from tests.durability.versions import document, open_index, records, text_of
 
 
@@ -84,7 +84,7 @@ def test_leaves_beyond_the_end_and_records_that_are_no_leaves_are_named_and_dele
     some = next(iter(whole["leaves"]))
     document_id, version, _ = some.rsplit("#", 2)
     leaves.add(
-        ids=["stranger", leaf_id(document_id, version, 8)],
+        ids=["stranger", str(LeafId(document_id, version, 8))],
         documents=["a", "b"],
         metadatas=[{"leafspan": "1|0,0,1,1"}] * 2,
         embeddings=[[1.0] * 8] * 2,
@@ -113,7 +113,7 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_swept(index: Ind
     coming = replace(row, leftovers=(("11111111", 3),))
     new = replace(row, document_id="new", version=None, leaves=0, hash="", leftovers=(("22222222", 2),))
     raw(index, place, "leaves").add(
-        ids=[leaf_id("first", "11111111", 1), leaf_id("new", "22222222", 0)],
+        ids=[str(LeafId("first", "11111111", 1)), str(LeafId("new", "22222222", 0))],
         documents=["a", "b"],
         metadatas=[{"leafspan": "1|0,0,1,1"}] * 2,
         embeddings=[[1.0] * 8] * 2,

@@ -229,7 +229,7 @@ def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
 def strange(index: Index, undisturbed: dict[str, Any]) -> list[str]:
     """What is wrong with what a reader sees while others build: every leaf is found, and summaries as they will be."""
     wrong = []
-    for strategy in (Tree(overlap=True), Tree(mode="traversal", top_k=1_000)):
+    for strategy in (Tree(keep_covered_summaries=True), Tree(mode="traversal", top_k=1_000)):
         found = index.retrieve("fire and tea", strategy, k=1_000, candidates=1_000)
         leaves = {passage.id for passage in found if passage.summary is None}
         if len(leaves) != sum(COUNTS.values()):

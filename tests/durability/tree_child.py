@@ -66,8 +66,8 @@ def build(index: Index, job: Mapping[str, Any]) -> Any:
     options: dict[str, Any] = {"prompt": None, "name": "logged", "concurrency": job.get("concurrency", 1)}
     if job.get("asynchronous"):
         summarizer = Abstractive(agenerate=model.awaited, **options)
-        return asyncio.run(index.abuild_tree(summarizer=summarizer, clusterer=fours, across=True))
-    return index.build_tree(summarizer=Abstractive(generate=model, **options), clusterer=fours, across=True)
+        return asyncio.run(index.abuild_tree(summarizer=summarizer, clusterer=fours, across_documents=True))
+    return index.build_tree(summarizer=Abstractive(generate=model, **options), clusterer=fours, across_documents=True)
 
 
 def work(job: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ def keys(fused):
 @given(TWO_LEGS, st.integers(0, 100))
 def test_two_rankings_have_the_order_of_langchain_ties_included(drawn, constant):
     rankings, weights = drawn
-    ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=False, constant=constant)
+    ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=False, rank_constant=constant)
 
     assert keys(ours) == langchain(rankings, weights, c=constant)
     assert keys(reciprocal_rank_fusion(rankings)) == langchain(rankings)
@@ -146,7 +146,7 @@ def llamaindex(mode, rankings, weights=None, queries=1):
 @given(TWO_LEGS)
 def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
-    ours = reciprocal_rank_fusion(rankings, normalize_weights=False, constant=59)
+    ours = reciprocal_rank_fusion(rankings, normalize_weights=False, rank_constant=59)
 
     assert ours == llamaindex("reciprocal_rerank", rankings) == llamaindex("reciprocal_rerank", rankings, weights)
 
@@ -156,8 +156,8 @@ def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(draw
 def test_relative_scores_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
 
-    assert relative_score_fusion(rankings, equal_scores="by sign") == llamaindex("relative_score", rankings)
-    assert relative_score_fusion(rankings, weights=weights, equal_scores="by sign") == llamaindex(
+    assert relative_score_fusion(rankings, equal_scores="by_sign") == llamaindex("relative_score", rankings)
+    assert relative_score_fusion(rankings, weights=weights, equal_scores="by_sign") == llamaindex(
         "relative_score", rankings, weights
     )
 
@@ -172,8 +172,8 @@ def told_apart(rankings):
 def test_scores_by_distribution_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = told_apart(drawn[0]), drawn[1]
 
-    assert distribution_based_fusion(rankings, equal_scores="by sign") == llamaindex("dist_based_score", rankings)
-    assert distribution_based_fusion(rankings, weights=weights, equal_scores="by sign") == llamaindex(
+    assert distribution_based_fusion(rankings, equal_scores="by_sign") == llamaindex("dist_based_score", rankings)
+    assert distribution_based_fusion(rankings, weights=weights, equal_scores="by_sign") == llamaindex(
         "dist_based_score", rankings, weights
     )
 
@@ -195,9 +195,9 @@ def test_more_queries_are_more_rankings_in_llamaindex(drawn):
     def theirs(mode, weights=None):
         return llamaindex(mode, rankings, weights, queries)
 
-    assert_same(reciprocal_rank_fusion(rankings, normalize_weights=False, constant=59), theirs("reciprocal_rerank"))
+    assert_same(reciprocal_rank_fusion(rankings, normalize_weights=False, rank_constant=59), theirs("reciprocal_rerank"))
     for mode, fuse in ("relative_score", relative_score_fusion), ("dist_based_score", distribution_based_fusion):
-        assert_same(fuse(rankings, weights=weights * queries, equal_scores="by sign"), theirs(mode, weights))
+        assert_same(fuse(rankings, weights=weights * queries, equal_scores="by_sign"), theirs(mode, weights))
     assert maximum_fusion(rankings) == theirs("simple")
 
 
@@ -207,7 +207,7 @@ def test_equal_scores_are_equal_where_llamaindex_goes_by_a_deviation_that_is_rou
         rankings = [[("a", score), ("b", score), ("c", score)]]
         assert llamaindex("dist_based_score", rankings) == [(key, pytest.approx(theirs)) for key in "abc"]
         assert distribution_based_fusion(rankings) == [(key, 0.5) for key in "abc"]
-        assert distribution_based_fusion(rankings, equal_scores="by sign") == [(key, 1.0) for key in "abc"]
+        assert distribution_based_fusion(rankings, equal_scores="by_sign") == [(key, 1.0) for key in "abc"]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_sums_of_more_rankings_are_haystacks(drawn):
 @given(legs())
 def test_the_best_scores_are_haystacks_to_the_last_digit_as_they_are_and_by_distribution(drawn):
     rankings, _ = drawn
-    scaled = [three_sigma(ranking, equal_scores="as is") for ranking in rankings]
+    scaled = [three_sigma(ranking, equal_scores="as_is") for ranking in rankings]
 
     assert maximum_fusion(rankings) == haystack("concatenate", rankings)
     assert maximum_fusion(scaled) == haystack("distribution_based_rank_fusion", rankings)
@@ -284,7 +284,7 @@ def test_with_0_for_what_has_no_score_haystacks_are_the_same(drawn, without):
     ours = [[(key, 0.0 if key in without else score) for key, score in ranking] for ranking in rankings]
 
     assert_same(sum_fusion(ours), haystack("merge", theirs))
-    scaled = [three_sigma(ranking, equal_scores="as is") for ranking in ours]
+    scaled = [three_sigma(ranking, equal_scores="as_is") for ranking in ours]
     assert maximum_fusion(scaled) == haystack("distribution_based_rank_fusion", theirs)
 
 
@@ -327,7 +327,7 @@ def seen(rankings):
 @given(TWO_LEGS, st.integers(1, 100), st.booleans())
 def test_reciprocal_ranks_of_two_rankings_are_chromas_to_the_last_digit_with_the_sign_turned(drawn, k, normalize):
     rankings, weights = drawn
-    ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=normalize, constant=k - 1)
+    ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=normalize, rank_constant=k - 1)
 
     assert [(key, -score) for key, score in ours] == chroma(rankings, k=k, weights=weights, normalize=normalize)
 
@@ -338,6 +338,6 @@ def test_reciprocal_ranks_of_more_rankings_are_chromas_with_the_sign_turned(draw
     rankings, weights = drawn
 
     for options in {"weights": weights}, {}:
-        ours = reciprocal_rank_fusion(rankings, normalize_weights=normalize, constant=59, **options)
+        ours = reciprocal_rank_fusion(rankings, normalize_weights=normalize, rank_constant=59, **options)
         theirs = chroma(rankings, normalize=normalize, **options)
         assert_same(ours, [(key, -score) for key, score in theirs])

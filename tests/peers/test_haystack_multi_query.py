@@ -87,7 +87,7 @@ class OfHaystack:
     def __init__(self, retriever):
         self.retriever = retriever
 
-    def retrieve(self, queries, reach):
+    def retrieve(self, queries, context):
         yield from ()
         rows = [self.retriever.run(query=query.text)["documents"] for query in queries]
         return [[hit(BY_ID[document.id], document.score) for document in row] for row in rows]

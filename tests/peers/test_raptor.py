@@ -141,7 +141,7 @@ def test_collapsed_gives_what_the_peer_gives(client, seed):
     index, peer, passages, query, chance = make(client, seed)
     for _ in range(5):
         top_k, budget = chance.randint(1, len(passages)), chance.randint(1, 60)
-        found = index.retrieve(query, Tree(base=Vector(), top_k=top_k, overlap=True), budget=Budget(budget, count=tokens))
+        found = index.retrieve(query, Tree(base=Vector(), top_k=top_k, keep_covered_summaries=True), budget=Budget(budget, count=tokens))
         # Where the first alone is over the budget, the peer gives nothing.
         expected = peer.collapsed(query, top_k, budget, tokens) or peer.collapsed(query, 1, 10**9, tokens)
         same(found, expected, peer, query)
@@ -156,9 +156,9 @@ def test_traversal_gives_what_the_peer_gives(client, seed):
         start = chance.randint(0, top)
         end = chance.randint(0, start)
         top_k, threshold = chance.randint(1, 5), chance.uniform(-0.5, 0.5)
-        strategy = Tree(mode="traversal", start_layer=start, end_layer=end, top_k=top_k, overlap=True)
+        strategy = Tree(mode="traversal", start_layer=start, end_layer=end, top_k=top_k, keep_covered_summaries=True)
         same(index.retrieve(query, strategy), peer.traversal(query, start, start - end + 1, top_k=top_k), peer, query)
-        strategy = Tree(mode="traversal", start_layer=start, end_layer=end, threshold=threshold, overlap=True)
+        strategy = Tree(mode="traversal", start_layer=start, end_layer=end, threshold=threshold, keep_covered_summaries=True)
         expected = peer.traversal(query, start, start - end + 1, threshold=threshold)
         same(index.retrieve(query, strategy), expected, peer, query)
 
@@ -168,4 +168,4 @@ def test_traversal_gives_what_the_peer_gives(client, seed):
 def test_by_default_traversal_is_the_peer_s_from_the_top_to_the_leaves_with_five_of_each_layer(client, seed):
     index, peer, _, query, _ = make(client, seed)
     expected = peer.traversal(query, len(peer.layers) - 1, len(peer.layers), top_k=5)
-    same(index.retrieve(query, Tree(mode="traversal", overlap=True)), expected, peer, query)
+    same(index.retrieve(query, Tree(mode="traversal", keep_covered_summaries=True)), expected, peer, query)

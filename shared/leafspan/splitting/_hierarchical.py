@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import check_whole
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
@@ -48,10 +47,9 @@ class HierarchicalSplitter:
             raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {self.parent_words!r}")
         object.__setattr__(self, "parent_words", tuple(self.parent_words))
         sizes = (self.leaf_words, *self.parent_words)
-        for size in sizes:
-            check_whole("leaf_words and parent_words", size, 1)
-        if list(sizes) != sorted(set(sizes)):
-            raise InvalidArgument(f"leaf_words and parent_words must ascend, got {sizes}")
+        whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
+        if not whole or list(sizes) != sorted(set(sizes)):
+            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {sizes}")
         if not callable(self.unit) and self.unit not in ("words", "characters"):
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {self.unit!r}")
 
