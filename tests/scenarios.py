@@ -216,9 +216,16 @@ SCENARIOS = [
     Scenario(
         "ensemble with weights",
         "EnsembleRetriever",
-        {"retrievers": [BM25(), Vector()], "weights": [0.7, 0.3], "fusion": "relative_score", "names": ["words", "meaning"]},
+        {
+            "retrievers": [BM25(), Vector()],
+            "weights": [0.7, 0.3],
+            "fusion": "relative_score",
+            "names": ["words", "meaning"],
+        },
     ),
-    Scenario("ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}),
+    Scenario(
+        "ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}
+    ),
     Scenario("ensemble by the maximum", "EnsembleRetriever", {"retrievers": [Vector(), Hybrid()], "fusion": "maximum"}),
     Scenario(
         "ensemble that looks further",
@@ -227,7 +234,10 @@ SCENARIOS = [
         {"candidates": 4},
     ),
     Scenario(
-        "ensemble filtered", "EnsembleRetriever", {"retrievers": [AutoMerging(), BM25()]}, {"where": F("topic") != "animals"}
+        "ensemble filtered",
+        "EnsembleRetriever",
+        {"retrievers": [AutoMerging(), BM25()]},
+        {"where": F("topic") != "animals"},
     ),
     Scenario("several phrasings", "MultiQueryRetriever", {"phrasings": PHRASINGS}),
     Scenario("several phrasings by the maximum", "MultiQueryRetriever", {"phrasings": PHRASINGS, "fusion": "maximum"}),

@@ -41,7 +41,7 @@ def of(*leaves):
 
 
 def scores_of(corpus, *terms, **options):
-    return corpus.score(terms, bm25=BM25Settings(**{"k1": 1.5, "b": 0.75, **options})).scores.tolist()
+    return corpus.score(terms, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, **options})).scores.tolist()
 
 
 def same_arrays(found, expected):
@@ -120,7 +120,7 @@ def test_bm25l_by_hand():
 
 def test_bm25_plus_by_hand_gives_delta_to_leaves_without_the_term():
     corpus = of(["a", "a"], ["b", "c"])
-    scores = corpus.score(["a"], bm25=BM25Settings(k1=1.5, b=0.75, variant="bm25+"))
+    scores = corpus.score(["a"], settings=BM25Settings(k1=1.5, b=0.75, variant="bm25+"))
     assert scores.scores.tolist() == pytest.approx([log(3) * (1 + 2 * 2.5 / (1.5 + 2)), log(3) * 1])
     assert scores.present.tolist() == [True, False]
 
@@ -128,7 +128,7 @@ def test_bm25_plus_by_hand_gives_delta_to_leaves_without_the_term():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_term_that_stands_twice_in_a_query_counts_twice(variant):
     once, twice = (
-        of(*LEAVES).score(terms, bm25=BM25Settings(k1=1.5, b=0.75, variant=variant)) for terms in (["c"], ["c", "c"])
+        of(*LEAVES).score(terms, settings=BM25Settings(k1=1.5, b=0.75, variant=variant)) for terms in (["c"], ["c", "c"])
     )
     assert twice.scores.tolist() == pytest.approx((2 * once.scores).tolist())
     assert twice.ideal == pytest.approx(2 * once.ideal)
@@ -137,14 +137,14 @@ def test_a_term_that_stands_twice_in_a_query_counts_twice(variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("leaves", [[], [[]], [[], []]])
 def test_a_corpus_without_terms(variant, leaves):
-    scores = of(*leaves).score(["a"], bm25=BM25Settings(k1=1.5, b=0.75, variant=variant))
+    scores = of(*leaves).score(["a"], settings=BM25Settings(k1=1.5, b=0.75, variant=variant))
     assert scores.scores.tolist() == [0.0] * len(leaves)
     assert not scores.present.any()
     assert best(scores, 3, lambda row: row) == []
 
 
 def test_an_empty_query_finds_nothing():
-    scores = of(*LEAVES).score([], bm25=BM25Settings(k1=1.5, b=0.75))
+    scores = of(*LEAVES).score([], settings=BM25Settings(k1=1.5, b=0.75))
     assert (scores.scores.any(), scores.present.any(), scores.ideal) == (False, False, 0)
 
 
@@ -251,7 +251,7 @@ def test_settings_out_of_their_range_are_errors(options, message):
 
 def test_a_mask_of_another_length_is_an_error():
     with pytest.raises(InvalidArgument, match="a bool for each of the 5 leaves, got bool of"):
-        of(*LEAVES).score(["a"], bm25=BM25Settings(), counting=np.ones(4, dtype=bool))
+        of(*LEAVES).score(["a"], settings=BM25Settings(), counting=np.ones(4, dtype=bool))
     with pytest.raises(InvalidArgument, match="a bool for each of the 5 leaves, got float64"):
         Corpus([(build_postings(LEAVES), np.ones(5))])
 
@@ -272,9 +272,9 @@ def test_rank_bm25_gives_the_same_scores(corpus, query, some, k1_and_b):
 
 def test_rank_bm25_is_for_okapi_only():
     with pytest.raises(InvalidArgument, match="rank-bm25 is for the variant okapi, got 'lucene'"):
-        RankBM25([(build_postings(LEAVES), None)]).score(["a"], bm25=BM25Settings(k1=1.5, b=0.75))
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=1.5, b=0.75))
     with pytest.raises(InvalidArgument, match="k1 must be > 0 for rank-bm25, got 0"):
-        RankBM25([(build_postings(LEAVES), None)]).score(["a"], bm25=BM25Settings(k1=0, variant="okapi"))
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=0, variant="okapi"))
 
 
 def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):

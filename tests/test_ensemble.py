@@ -70,7 +70,11 @@ def test_leaves_are_fused_by_their_places():
         (1, 1, 0.5 / 62),
         (3, 3, 0.5 / 62),
     ]
-    assert spans(answered(Ensemble(retrievers=TWO, weights=(3, 1), rank_constant=0), [ONE], [OTHER])[0])[0] == (0, 0, 0.75 / 1)
+    assert spans(answered(Ensemble(retrievers=TWO, weights=(3, 1), rank_constant=0), [ONE], [OTHER])[0])[0] == (
+        0,
+        0,
+        0.75 / 1,
+    )
 
 
 def test_leaves_are_fused_by_their_relative_scores():

@@ -194,7 +194,7 @@ def test_of_two_versions_of_a_document_only_the_one_that_counts_is_found(kind, t
         recent, old = F("year") > 2020, F("year") <= 2020
         assert [len(index.retrieve("budget", Vector(), where=where)) for where in (recent, old)] == [0, 1]
         # A writer who was killed before the manifest turned to the new version, whose leaves are there.
-        flow = index._adding(Document("plan", "The budget.", None, {"year": 2024}), False)
+        flow = index._ingest(Document("plan", "The budget.", None, {"year": 2024}), False)
         answer = None
         while True:
             call = flow.send(answer)

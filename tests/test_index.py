@@ -511,7 +511,9 @@ def test_bad_options_of_a_search_are_refused(kind, options, message):
 
 
 def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
-    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves, got AutoMerging"):
+    with pytest.raises(
+        InvalidArgument, match="base must be a strategy that finds single leaves, such as .*, got AutoMerging"
+    ):
         SentenceWindow(base=AutoMerging())
     with pytest.raises(InvalidArgument, match=r"base must be a strategy such as Vector\(\), got 0.7"):
         AutoMerging(base=0.7)

@@ -452,7 +452,9 @@ def test_our_own_retriever_that_finds_spans_can_be_a_leg_and_is_refused_as_a_bas
     spans = adapter(index=shared_index, where=WITHIN)
     with pytest.raises(ValidationError, match="base must be a strategy that finds single leaves"):
         SentenceWindowRetriever(index=shared_index, base=spans)
-    found = EnsembleRetriever(index=shared_index, retrievers=[spans, BM25Retriever(index=shared_index)]).invoke(QUESTIONS[0])
+    found = EnsembleRetriever(index=shared_index, retrievers=[spans, BM25Retriever(index=shared_index)]).invoke(
+        QUESTIONS[0]
+    )
     assert found[0].metadata["doc_id"] == "bees"
 
 

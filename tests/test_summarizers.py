@@ -728,7 +728,7 @@ def test_what_is_no_summarizer_is_refused(wrong):
         (Abstractive, {}, "generate or agenerate must be a function that gives a text, got neither"),
         (Abstractive, {"generate": "gpt"}, "generate must be a function that gives a text, got 'gpt'"),
         (Abstractive, {"generate": counting, "agenerate": 3}, "agenerate must be a function that gives a text, got 3"),
-        (Abstractive, {"generate": counting, "name": None}, "name must be a text, got None"),
+        (Abstractive, {"generate": counting, "name": None}, "name must be a string, got None"),
         (Abstractive, {"generate": counting, "max_words": 0}, "max_words must be a whole number >= 1, got 0"),
         (Abstractive, {"generate": counting, "max_input_words": 0}, "max_input_words must be a whole number >= 1, got 0"),
         (Abstractive, {"generate": counting, "concurrency": 0}, "concurrency must be a whole number >= 1, got 0"),
@@ -750,7 +750,7 @@ def test_a_prompt_without_its_fields_is_refused(prompt):
 
 
 def test_importing_loads_neither_framework_nor_tenacity():
-    code = "import sys, leafspan.tree.summarizing; print([m for m in sys.modules if m in {'langchain_core', 'llama_index', 'tenacity', 'chromadb'}])"
+    code = "import sys, leafspan.tree; print([m for m in sys.modules if m in {'langchain_core', 'llama_index', 'tenacity', 'chromadb'}])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -171,27 +172,31 @@ def test_top_k_may_be_more_than_the_candidates(four):
     assert len(four.retrieve("?", Tree(base=Vector(), top_k=7, keep_covered_summaries=True), candidates=1)) == 7
 
 
-def test_collapsed_keeps_what_is_more_similar_than_the_threshold(four):
+def test_collapsed_keeps_what_is_at_least_as_similar_as_min_score(four):
     assert names(four.retrieve("?", Tree(base=Vector(), min_score=0.55))) == ["a90", "cd70", "abcd60"]
     assert four.retrieve("?", Tree(base=Vector(), min_score=0.95)) == []
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal"])
-def test_what_scores_exactly_the_threshold_is_not_above_it(four, mode):
+def test_what_scores_exactly_min_score_is_kept(four, mode):
     strategy = Tree(mode=mode, base=Vector(), keep_covered_summaries=True)
     (score,) = (each.score for each in four.retrieve("?", strategy, k=10) if each.text == "cd70")
-    above = four.retrieve("?", Tree(mode=mode, base=Vector(), keep_covered_summaries=True, min_score=math.nextafter(score, 0)))
-    exact = four.retrieve("?", Tree(mode=mode, base=Vector(), keep_covered_summaries=True, min_score=score))
-    assert "cd70" not in names(exact)
-    assert ("cd70" in names(above)) == (mode == "collapsed")  # above it, abcd60 was not chosen
+    exact = four.retrieve("?", replace(strategy, min_score=score))
+    above = four.retrieve("?", replace(strategy, min_score=math.nextafter(score, 1)))
+    assert ("cd70" in names(exact)) == (mode == "collapsed")  # in a traversal abcd60 above it was not chosen
+    assert "cd70" not in names(above)
 
 
 def test_words_are_looked_for_in_summaries_too(tmp_path):
     similar = {**SUMMARIES, "cd": "cd70 about zebras"}
     with grove(tmp_path, {"d": FOUR}, similar) as index:
         assert names(index.retrieve("zebra", Tree(base=BM25()))) == ["cd70 about zebras"]
-        (found,) = (each for each in index.retrieve("zebra", Tree(keep_covered_summaries=True), k=10) if each.text == "cd70 about zebras")
-        assert [part.source for part in found.trace.fused[0].parts] == ["bm25", "vector"]
+        (found,) = (
+            each
+            for each in index.retrieve("zebra", Tree(keep_covered_summaries=True), k=10)
+            if each.text == "cd70 about zebras"
+        )
+        assert [part.source for part in found.trace.fused[0].contributions] == ["bm25", "vector"]
         assert index.retrieve("zebra", BM25()) == []
         with pytest.raises(InvalidArgument, match="BM25 needs the query as text, got a vector only"):
             index.retrieve([1.0, 0.0], Tree(base=BM25()))
@@ -221,7 +226,7 @@ def test_traversal_chooses_five_of_each_layer_by_default(tmp_path):
     assert found == ["kl16", "ij15", "gh14", "ef13", "cd12", "l65", "k60", "j55", "i50", "h45"]
 
 
-def test_traversal_with_a_threshold_takes_all_that_are_more_similar(four):
+def test_traversal_with_min_score_takes_all_that_are_as_similar(four):
     assert names(four.retrieve("?", Tree(mode="traversal", min_score=0.35, keep_covered_summaries=True))) == [
         "abcd60",
         "cd70",
@@ -504,7 +509,7 @@ def test_without_any_tree_every_document_is_its_leaves(tmp_path, strategy):
 def test_it_is_a_leg_but_no_base_of_what_merges_leaves(four):
     found = four.retrieve("?", Ensemble(retrievers=[Vector(), COLLAPSED]), k=9)
     assert "cd70" in names(found)
-    with pytest.raises(InvalidArgument, match=r"base must be a strategy that finds single leaves, got Tree\("):
+    with pytest.raises(InvalidArgument, match=r"base must be a strategy that finds single leaves, such as .*, got Tree\("):
         AutoMerging(base=COLLAPSED)
 
 
@@ -583,7 +588,7 @@ def test_options_that_are_wrong():
         ({"start_layer": 1}, "start_layer and end_layer are for mode='traversal': a collapsed tree has no layers"),
         ({"end_layer": 1}, "start_layer and end_layer are for mode='traversal': a collapsed tree has no layers"),
         ({"expand": 0}, "expand must be a whole number >= 1, got 0"),
-        ({"overlap": None}, "overlap must be True or False, got None"),
+        ({"keep_covered_summaries": None}, "keep_covered_summaries must be True or False, got None"),
     ]
     for options, message in cases:
         with pytest.raises(InvalidArgument, match=message):

@@ -40,7 +40,7 @@ def random_query(seed):
 def test_scores_are_those_of_rank_bm25(seed, variant, make, options):
     leaves, query = random_corpus(seed), random_query(seed)
     ours = Corpus([(build_postings(leaves), None)]).score(
-        query, bm25=BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
+        query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
     )
     np.testing.assert_allclose(ours.scores, make(leaves, **options).get_scores(query), rtol=1e-9, atol=1e-12)
 
@@ -52,7 +52,7 @@ def test_scores_are_those_of_bm25s(seed, options):
     peer = bm25s.BM25(method="lucene", **options)
     peer.index(leaves, show_progress=False)
     query = [term for term in random_query(seed) if term in peer.vocab_dict]  # it fails on terms that it does not know
-    ours = Corpus([(build_postings(leaves), None)]).score(query, bm25=BM25Settings(**{"k1": 1.5, "b": 0.75, **options}))
+    ours = Corpus([(build_postings(leaves), None)]).score(query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, **options}))
     theirs = peer.get_scores(query) if query else np.zeros(len(leaves))
     np.testing.assert_allclose(ours.scores, theirs, rtol=1e-5, atol=1e-6)
 
@@ -61,7 +61,7 @@ def test_the_best_have_the_scores_that_bm25s_retrieves():
     leaves, query = random_corpus(4), ["t3", "t9", "t20"]
     peer = bm25s.BM25(method="lucene")
     peer.index(leaves, show_progress=False)
-    ours = Corpus([(build_postings(leaves), None)]).score(query, bm25=BM25Settings(k1=1.5, b=0.75))
+    ours = Corpus([(build_postings(leaves), None)]).score(query, settings=BM25Settings(k1=1.5, b=0.75))
     rows = best(ours, 5, lambda row: row)
     _, theirs = peer.retrieve([query], k=5, show_progress=False)
     np.testing.assert_allclose(ours.scores[rows], theirs[0][: len(rows)], rtol=1e-5)
@@ -70,5 +70,5 @@ def test_the_best_have_the_scores_that_bm25s_retrieves():
 def test_rank_bm25_also_returns_leaves_that_have_no_term_of_the_query_and_we_do_not():
     leaves = [["a"], ["b"], ["c"], ["d"]]
     assert len(rank_bm25.BM25Okapi(leaves).get_top_n(["a"], leaves, n=3)) == 3
-    scores = Corpus([(build_postings(leaves), None)]).score(["a"], bm25=BM25Settings(k1=1.5, b=0.75, variant="okapi"))
+    scores = Corpus([(build_postings(leaves), None)]).score(["a"], settings=BM25Settings(k1=1.5, b=0.75, variant="okapi"))
     assert best(scores, 3, lambda row: row) == [0]

@@ -141,7 +141,9 @@ def test_collapsed_gives_what_the_peer_gives(client, seed):
     index, peer, passages, query, chance = make(client, seed)
     for _ in range(5):
         top_k, budget = chance.randint(1, len(passages)), chance.randint(1, 60)
-        found = index.retrieve(query, Tree(base=Vector(), top_k=top_k, keep_covered_summaries=True), budget=Budget(budget, count=tokens))
+        found = index.retrieve(
+            query, Tree(base=Vector(), top_k=top_k, keep_covered_summaries=True), budget=Budget(budget, count=tokens)
+        )
         # Where the first alone is over the budget, the peer gives nothing.
         expected = peer.collapsed(query, top_k, budget, tokens) or peer.collapsed(query, 1, 10**9, tokens)
         same(found, expected, peer, query)
@@ -158,7 +160,9 @@ def test_traversal_gives_what_the_peer_gives(client, seed):
         top_k, threshold = chance.randint(1, 5), chance.uniform(-0.5, 0.5)
         strategy = Tree(mode="traversal", start_layer=start, end_layer=end, top_k=top_k, keep_covered_summaries=True)
         same(index.retrieve(query, strategy), peer.traversal(query, start, start - end + 1, top_k=top_k), peer, query)
-        strategy = Tree(mode="traversal", start_layer=start, end_layer=end, threshold=threshold, keep_covered_summaries=True)
+        strategy = Tree(
+            mode="traversal", start_layer=start, end_layer=end, threshold=threshold, keep_covered_summaries=True
+        )
         expected = peer.traversal(query, start, start - end + 1, threshold=threshold)
         same(index.retrieve(query, strategy), expected, peer, query)
 

@@ -1,4 +1,4 @@
-"""BM25, exact at any time: from texts to terms, from terms to postings, from postings to scores."""
+"""BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
 
 from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, to_terms
 from leafspan.lexical._posting_merge import merge_postings

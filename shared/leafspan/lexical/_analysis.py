@@ -1,4 +1,4 @@
-"""From texts to the terms that are counted: by an analyzer of a language, or by a function of the user's own."""
+"""The terms of a text, which BM25 counts: by an analyzer for a language, or by a function of the user's own."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ from typing import Any
 
 from leafspan.checks import check_choice, check_flag
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._tokens import find_words, spell
+from leafspan.lexical._tokens import find_words, normalize_word
 
 _CACHED_WORDS = 1 << 16
-_UNSPACED = ("chinese", "japanese", "korean")  # neither stemmed nor stripped of stop words: they go by pairs of characters
+# Cut into pairs of characters, so there is nothing to stem, and no stop words.
+_LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """Maps texts to their terms: their words in lower case, without stop words, cut down to their stems.
+    """The terms of texts: their words in lower case, without stop words, reduced to their stems.
 
-    ``language`` is one that Snowball has a stemmer for (Porter, 1980, and its successors), or one of Chinese, Japanese
-    and Korean, whose text is understood beside any language. Stop words are those of the package ``stopwords``; a
-    language without a list there keeps all words.
+    Args:
+        language: A language that Snowball has a stemmer for, or ``"chinese"``, ``"japanese"`` or ``"korean"``. Text in
+            these three is cut into pairs of characters, whatever the language is. Default: ``"english"``.
+        stem: Whether to reduce words to their stems. Default: True.
+        stop_words: Whether to leave out the stop words that the package ``stopwords`` lists for the language. If it has no
+            list, all words stay. Default: True.
 
     Raises:
-        InvalidArgument: if there is no such language.
+        InvalidArgument: if there is no such language, or another option is not True or False.
+
+    Source: Porter, An Algorithm for Suffix Stripping (1980), and Snowball, which continues it for other languages.
     """
 
     language: str = "english"
@@ -43,22 +49,22 @@ class Analyzer:
         return [[term for word in find_words(text, self.language) if (term := to_term(word))] for text in texts]
 
     def options(self) -> dict[str, Any]:
-        """What makes an equal analyzer, as plain values."""
+        """The arguments that make an equal analyzer, as plain values."""
         return {"language": self.language, "stem": self.stem, "stop_words": self.stop_words}
 
     def describe(self) -> str:
-        """What is recorded in an index that was made with this analyzer."""
+        """The text that an index stores for this analyzer."""
         return f"Analyzer(language={self.language}, stem={self.stem}, stop_words={self.stop_words})"
 
 
-# What an index may be told to count terms with: an Analyzer, or a function from one text to its terms.
 Analysis = Analyzer | Callable[[str], list[str]]
+"""How the texts of an index become terms: an Analyzer, or a function from one text to its terms."""
 
 
 def describe_analyzer(analyzer: Analysis) -> str:
-    """How an analyzer is recorded in an index: two of one description are taken to give the same terms.
+    """The text that an index stores for an analyzer. Analyzers with the same text are taken to give the same terms.
 
-    An ``Analyzer`` names its options, a function its module and its qualified name.
+    It has the options of an ``Analyzer``, and the module and the qualified name of a function.
     """
     if isinstance(analyzer, Analyzer):
         return analyzer.describe()
@@ -70,54 +76,55 @@ def to_terms(analyzer: Analysis, texts: Sequence[str]) -> list[list[str]]:
     """The terms of each text.
 
     Raises:
-        InvalidArgument: if a function of the user's own gives anything but a list of strings.
+        InvalidArgument: if a function of the user's own returns anything but a list of strings.
     """
     if isinstance(analyzer, Analyzer):
         return analyzer(texts)
-    found = []
+    terms_of_texts = []
     for text in texts:
         terms = analyzer(text)
         if not isinstance(terms, list):
             raise InvalidArgument(f"{describe_analyzer(analyzer)} must give a list of strings, got {type(terms).__name__}")
-        odd = next((term for term in terms if not isinstance(term, str)), None)
-        if odd is not None or None in terms:
-            raise InvalidArgument(f"{describe_analyzer(analyzer)} must give a list of strings, got one that holds {odd!r}")
-        found.append(terms)
-    return found
+        wrong = [term for term in terms if not isinstance(term, str)]
+        if wrong:
+            message = f"{describe_analyzer(analyzer)} must give a list of strings, got one that holds {wrong[0]!r}"
+            raise InvalidArgument(message)
+        terms_of_texts.append(terms)
+    return terms_of_texts
 
 
 @lru_cache
 def languages() -> tuple[str, ...]:
-    """The languages there are, in alphabetical order."""
+    """The names of all languages, in alphabetical order."""
     import Stemmer
 
-    return tuple(sorted({*Stemmer.algorithms(), *_UNSPACED}))
+    return tuple(sorted({*Stemmer.algorithms(), *_LANGUAGES_IN_PAIRS}))
 
 
 @lru_cache
 def _to_term(language: str, stem: bool, stop_words: bool) -> Callable[[str], str]:
-    """From a word that was found to its term, which is empty for a stop word."""
+    """A function from a word to its term, which is empty for a stop word."""
     import Stemmer
 
-    stopped = _stop_words(language) if stop_words else frozenset()
-    stem_word = Stemmer.Stemmer(language, 0).stemWord if stem and language not in _UNSPACED else str
-    one_at_a_time = Lock()  # a stemmer works in a buffer of its own
+    excluded = _stop_words(language) if stop_words else frozenset()
+    stem_word = Stemmer.Stemmer(language, 0).stemWord if stem and language not in _LANGUAGES_IN_PAIRS else str
+    lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
 
     @lru_cache(maxsize=_CACHED_WORDS)
     def to_term(word: str) -> str:
-        word = spell(word)
-        if word in stopped:
+        word = normalize_word(word)
+        if word in excluded:
             return ""
-        with one_at_a_time:
+        with lock:
             return str(stem_word(word))
 
     return to_term
 
 
 def _stop_words(language: str) -> frozenset[str]:
-    """The language's stop words as they are found in a text."""
+    """The language's stop words, normalised like the words of a text."""
     from stopwords import AVAILABLE_LANGUAGES, get_stopwords
 
-    if language in _UNSPACED or language not in AVAILABLE_LANGUAGES:
+    if language in _LANGUAGES_IN_PAIRS or language not in AVAILABLE_LANGUAGES:
         return frozenset()
-    return frozenset(spell(word) for line in get_stopwords(language) for word in find_words(line, language))
+    return frozenset(normalize_word(word) for line in get_stopwords(language) for word in find_words(line, language))

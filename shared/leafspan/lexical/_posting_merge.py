@@ -1,11 +1,11 @@
-"""Several inverted indexes made into one, without what was deleted."""
+"""Several inverted indexes merged into one, without the leaves that were deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.lexical._postings import Postings, assemble, ends
+from leafspan.lexical._postings import Postings, assemble, end_offsets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 def merge_postings(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
-    """What ``build_postings`` gives for the leaves of all parts, one part behind the other, that are marked in its mask.
+    """The arrays that ``build_postings`` gives for the kept leaves of all parts, part after part.
 
-    A part without a mask keeps all of its leaves.
+    Args:
+        parts: The arrays of each part, with a mask that marks the leaves to keep. None instead of a mask keeps all.
     """
     import numpy as np
 
-    kept: list[_Kept] = []
+    kept: list[_KeptLeaves] = []
     for arrays, mask in parts:
         kept.append(_keep(Postings(arrays), mask, first=sum(len(part.lengths) for part in kept)))
     vocabulary = sorted({word for part in kept for word in part.words})
@@ -31,21 +32,29 @@ def merge_postings(
     for part, place in zip(kept, places, strict=True):
         frequencies[place] += part.frequencies
 
-    # A term's leaves of one part go where those of the parts before have left off.
-    free = ends(frequencies)[:-1].astype(np.int64)
+    # For each term, the leaves of one part go behind the leaves of the parts before it.
+    next_free = end_offsets(frequencies)[:-1].astype(np.int64)
     rows = np.empty(int(frequencies.sum()), dtype=np.uint32)
     counts = np.empty(len(rows), dtype=np.result_type(np.uint8, *(part.counts.dtype for part in kept)))
     for part, place in zip(kept, places, strict=True):
-        shift = free[place] - ends(part.frequencies)[:-1]
+        shift = next_free[place] - end_offsets(part.frequencies)[:-1]
         target = np.repeat(shift, part.frequencies) + np.arange(len(part.rows))
         rows[target], counts[target] = part.rows, part.counts
-        free[place] += part.frequencies
+        next_free[place] += part.frequencies
     lengths = np.concatenate([np.empty(0, dtype=np.uint8), *(part.lengths for part in kept)])
     return assemble(lengths, vocabulary, frequencies, rows, counts)
 
 
-class _Kept(NamedTuple):
-    """What is left of one part: its arrays, with the leaves' new numbers, and the terms that still have a leaf."""
+class _KeptLeaves(NamedTuple):
+    """The kept leaves of one part, under their new numbers.
+
+    Attributes:
+        lengths: Length of each leaf in terms.
+        words: The terms that at least one kept leaf has.
+        frequencies: Number of kept leaves that have each of these terms.
+        rows: New numbers of the leaves that have each term, term after term.
+        counts: How often the leaf has the term, for each of ``rows``.
+    """
 
     lengths: NDArray[Any]
     words: list[bytes]
@@ -54,14 +63,15 @@ class _Kept(NamedTuple):
     counts: NDArray[Any]
 
 
-def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _Kept:
-    """The part's leaves that are marked, numbered from ``first`` on."""
+def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _KeptLeaves:
+    """The leaves of a part that the mask marks, numbered from ``first`` on."""
     import numpy as np
 
     frequencies = part.frequencies(mask)
     words = [part.word(place) for place in np.flatnonzero(frequencies).tolist()]
     if mask is None:
-        return _Kept(part.lengths, words, frequencies, part.rows + np.uint32(first), part.counts)
+        return _KeptLeaves(part.lengths, words, frequencies, part.rows + np.uint32(first), part.counts)
     number = (np.cumsum(mask) + (first - 1)).astype(np.uint32)
     marked = mask[part.rows]
-    return _Kept(part.lengths[mask], words, frequencies[frequencies > 0], number[part.rows[marked]], part.counts[marked])
+    rows, counts = number[part.rows[marked]], part.counts[marked]
+    return _KeptLeaves(part.lengths[mask], words, frequencies[frequencies > 0], rows, counts)

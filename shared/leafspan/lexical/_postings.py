@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_REMEMBERED = 10_000  # terms
-_LEAF = 32  # bits of a leaf's number, below its term's in one number for both
+_CACHED_TERMS = 10_000
+_LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
 def build_postings(leaves: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
-    """The postings of leaves given as their terms, numbered in their order; each is read once and not kept."""
+    """The arrays of an index of leaves, which are numbered in their order.
+
+    Args:
+        leaves: The terms of each leaf. Each is read once and not kept.
+    """
     import numpy as np
 
     numbers: defaultdict[str, int] = defaultdict()
@@ -37,24 +41,25 @@ def build_postings(leaves: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
         tokens.extend(map(numbers.__getitem__, terms))
         lengths.append(len(terms))
 
-    # A term's number becomes its place in the vocabulary; code points sort as their bytes in UTF-8 do.
+    # Terms were numbered as they came; now each gets its place in the vocabulary. Code points sort like bytes of UTF-8.
     vocabulary = sorted(numbers)
     places = np.empty(len(vocabulary), dtype=np.uint64)
     places[[numbers[term] for term in vocabulary]] = np.arange(len(vocabulary))
     keys = places[np.frombuffer(tokens, dtype=np.uint32)]
     del numbers, tokens
 
-    # Each token as one number, its term above its leaf; once sorted, a term's equal ones stand together.
-    keys <<= np.uint64(_LEAF)
+    # One number for each token, with its term in the upper bits and its leaf in the lower ones. Sorted, the tokens of one
+    # term in one leaf stand together.
+    keys <<= np.uint64(_LEAF_BITS)
     length_of = np.frombuffer(lengths, dtype=np.uint32)
     keys |= np.repeat(np.arange(len(length_of), dtype=np.uint32), length_of)
     keys.sort()
     firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
-    counts = smallest(np.diff(firsts, append=len(keys)))
+    counts = in_smallest_type(np.diff(firsts, append=len(keys)))
     keys = keys[firsts]
     del firsts
     rows = keys.astype(np.uint32)
-    keys >>= np.uint64(_LEAF)
+    keys >>= np.uint64(_LEAF_BITS)
     frequencies = np.bincount(keys.view(np.int64), minlength=len(vocabulary))
     return assemble(length_of, [encode(term) for term in vocabulary], frequencies, rows, counts)
 
@@ -62,28 +67,47 @@ def build_postings(leaves: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
 def assemble(
     lengths: NDArray[Any], words: Sequence[bytes], frequencies: NDArray[Any], rows: NDArray[Any], counts: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an index, with the places where terms and their leaves end."""
+    """The arrays of an index, as the opening of this module lists them.
+
+    Args:
+        lengths: Number of terms of each leaf.
+        words: The terms in UTF-8, sorted.
+        frequencies: Number of leaves that have each term.
+        rows: The leaves that have each term, in ascending order, term after term.
+        counts: How often the leaf has the term, for each of ``rows``.
+    """
     import numpy as np
 
     return {
-        "lengths": smallest(lengths),
+        "lengths": in_smallest_type(lengths),
         "words": np.frombuffer(b"".join(words), dtype=np.uint8),
-        "word_ends": ends(np.fromiter(map(len, words), dtype=np.int64, count=len(words))),
+        "word_ends": end_offsets(np.fromiter(map(len, words), dtype=np.int64, count=len(words))),
         "rows": rows,
-        "row_ends": ends(frequencies),
-        "counts": smallest(counts),
+        "row_ends": end_offsets(frequencies),
+        "counts": in_smallest_type(counts),
     }
 
 
 class Postings:
-    """Looks terms up in the arrays of one index, without reading more of them than it must."""
+    """Looks up terms in the arrays of one index, and reads no more of them than it must.
+
+    Args:
+        arrays: The arrays that ``build_postings`` or ``merge_postings`` made.
+
+    Attributes:
+        lengths: The array of that name.
+        row_ends: The array of that name.
+        rows: The array of that name.
+        counts: The array of that name.
+        terms: Number of terms.
+    """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.lengths = arrays["lengths"]
         self.row_ends = arrays["row_ends"]
         self.rows = arrays["rows"]
         self.counts = arrays["counts"]
-        # Single items of a memoryview are plain numbers, in half the time that an array's take.
+        # Single items of a memoryview are plain numbers, and take half the time of an array's items.
         self._words = arrays["words"].data
         self._word_ends = arrays["word_ends"].data
         self._row_ends = arrays["row_ends"].data
@@ -95,49 +119,49 @@ class Postings:
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
-        """The leaves that have a term, in ascending order, and how often each has it; None where no leaf has."""
+        """The leaves that have a term, in ascending order, and how often each has it. None if no leaf has it."""
         if (place := self._place(term)) is None:
             return None
         leaves = slice(self._row_ends[place], self._row_ends[place + 1])
         return self.rows[leaves], self.counts[leaves]
 
     def _place(self, term: str) -> int | None:
-        """Where the vocabulary has a term; questions share their words, so what was found is remembered for a while."""
+        """The term's place in the vocabulary, None if it is not there. Cached, since questions share words."""
         try:
             return self._places[term]
         except KeyError:
             word = encode(term)
             at = bisect_left(range(self.terms), word, key=self.word)
             place = at if at < self.terms and self.word(at) == word else None
-        if len(self._places) >= _REMEMBERED:
+        if len(self._places) >= _CACHED_TERMS:
             self._places.clear()
         self._places[term] = place
         return place
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """How many leaves have each term; with a mask, how many of those that it marks."""
+        """The number of leaves that have each term. With a mask, only the leaves that it marks are counted."""
         import numpy as np
 
-        ends = self.row_ends.astype(np.int64)
+        row_ends = self.row_ends.astype(np.int64)
         if mask is None or not self.terms:
-            return ends[1:] - ends[:-1]
-        return np.add.reduceat(mask[self.rows], ends[:-1], dtype=np.int64)
+            return row_ends[1:] - row_ends[:-1]
+        return np.add.reduceat(mask[self.rows], row_ends[:-1], dtype=np.int64)
 
 
 def encode(term: str) -> bytes:
-    """A term as it stands in the vocabulary; a user's function may give half a surrogate pair."""
+    """The term in UTF-8, as the vocabulary has it. Half a surrogate pair, which a user's function may give, is kept."""
     return term.encode("utf-8", "surrogatepass")
 
 
-def ends(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Where pieces of these sizes end that stand one behind the other, behind a 0."""
+def end_offsets(sizes: NDArray[Any]) -> NDArray[Any]:
+    """A 0, and then where each of several consecutive pieces ends, given their sizes."""
     import numpy as np
 
-    return smallest(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), at_least=np.uint32)
+    return in_smallest_type(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), at_least=np.uint32)
 
 
-def smallest(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger[Any]] | None = None) -> NDArray[Any]:
-    """The same numbers, none negative, in the smallest unsigned type that holds them all."""
+def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger[Any]] | None = None) -> NDArray[Any]:
+    """The same numbers (>= 0) in the smallest unsigned type that holds them all, and that is no smaller than ``at_least``."""
     import numpy as np
 
     largest = np.min_scalar_type(int(numbers.max(initial=0)))

@@ -1,4 +1,4 @@
-"""The words of a text, found and written alike wherever they stand."""
+"""The words of a text, each written in one way wherever it stands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-# Written without spaces, or with particles joined to words: kana, ideographs with their extensions, Hangul.
+# Characters of scripts without spaces, or with particles joined to words: kana, ideographs with their extensions, Hangul.
 _CJK = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -18,12 +18,14 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 
 
 def find_words(text: str, language: str) -> list[str]:
-    """The words of a text in order, case-folded, with their Unicode compatibility forms made one (NFKC).
+    """The words of a text in order, case-folded and in Unicode's compatibility form (NFKC).
 
-    A word is a run of letters, digits and the marks on them: COVID-19 is two, and so is ``max_words``; initials (U.S.)
-    and numbers (1,000 or 2.5) stay whole. In English letters lose their accents, which writers leave off as often as
-    not, and an apostrophe within a word belongs to it; in other languages it mostly joins two words, and so parts them.
-    A run of Chinese, Japanese or Korean characters gives each two that stand side by side; a run of one gives this one.
+    A word is a run of letters and digits with their marks. COVID-19 and ``max_words`` are two words each. Initials (U.S.)
+    and numbers (1,000 or 2.5) stay whole. Each pair of neighbouring characters in a run of Chinese, Japanese or Korean
+    characters is a word; a run of one character is one word.
+
+    English letters lose their accents, since writers often leave these out. An apostrophe is part of an English word. In
+    other languages it mostly stands between two words, and so it separates them.
     """
     english = language == "english"
     if text.isascii() and language != "turkish":
@@ -37,7 +39,7 @@ def find_words(text: str, language: str) -> list[str]:
     if not _ANY_CJK.search(text):
         return words.findall(text)
     found: list[str] = []
-    for index, piece in enumerate(_CJK_RUN.split(text)):  # every second piece is a run
+    for index, piece in enumerate(_CJK_RUN.split(text)):  # every second piece is such a run
         if index % 2 == 0:
             found += words.findall(piece)
         elif len(piece) == 1:
@@ -47,8 +49,8 @@ def find_words(text: str, language: str) -> list[str]:
     return found
 
 
-def spell(word: str) -> str:
-    """A word that was found, without what need not be written: ``us`` for U.S., 1000 for 1,000, ``john`` for John's."""
+def normalize_word(word: str) -> str:
+    """A word of ``find_words`` without optional characters: ``us`` for U.S., 1000 for 1,000, ``john`` for John's."""
     if word.isalnum():
         return word
     if word[0].isdecimal():
@@ -63,7 +65,7 @@ def _words(english: bool) -> re.Pattern[str]:
 
 @lru_cache
 def _ascii_words(english: bool) -> re.Pattern[str]:
-    return re.compile(_word(r"\w+", english), re.ASCII)  # the same words of such a text, in two thirds of the time
+    return re.compile(_word(r"\w+", english), re.ASCII)  # finds the same words in ASCII text, in two thirds of the time
 
 
 def _word(letters: str, english: bool) -> str:
@@ -73,7 +75,7 @@ def _word(letters: str, english: bool) -> str:
 
 
 def _marks() -> str:
-    """Combining marks, as ranges of a regular expression's class, which by itself takes words of Hindi apart at them."""
+    """All combining marks, as ranges for a character class. ``\\w`` lacks them, and would cut words of Hindi at them."""
     marks = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     ranges = []
     for _, group in groupby(enumerate(marks), key=lambda place: place[1] - place[0]):

@@ -1,4 +1,4 @@
-"""The documents of an index at one moment, as one view of it sees them, and which of them a filter chooses."""
+"""The documents of an index at one moment, as one view shows them, and which of them match a filter."""
 
 from __future__ import annotations
 
@@ -15,34 +15,39 @@ from leafspan.store._manifest import Row
 K = TypeVar("K")
 V = TypeVar("V")
 
-_KEPT = 128  # filters whose answers are kept, and views
+_CACHE_SIZE = 128  # entries of each cache of a catalogue: selections by filter, and catalogues by visibility
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Selection:
-    """Documents by their stored ids, and how many leaves they have in all."""
+    """A set of documents, such as those that match a filter.
+
+    Attributes:
+        ids: Stored ids of the documents.
+        leaves: Number of leaves that they have in all.
+    """
 
     ids: frozenset[str] = field(repr=False)
     leaves: int
 
 
 class Visibility(Protocol):
-    """What a reader may see of an index. Equal ones see the same."""
+    """A rule for what is visible of an index. Equal rules show the same."""
 
     @property
     def shares_statistics(self) -> bool:
-        """Whether idf and the average length are those of the whole index, not of what is seen."""
+        """Whether idf and the average length are computed over the whole index, and not over what is visible."""
         ...
 
     def visible(self, everything: Catalogue) -> Catalogue:
-        """What is seen of these documents."""
+        """The visible documents of a catalogue of the whole index, by the ids under which they are shown."""
         ...
 
     def __hash__(self) -> int: ...
 
 
-class _Recent(Generic[K, V]):
-    """What was asked for lately. Two threads may both make a value, and either is right."""
+class _LRUCache(Generic[K, V]):
+    """The values that were used last. Two threads may both compute the same value; it does not matter which one stays."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[K, V] = OrderedDict()
@@ -60,42 +65,47 @@ class _Recent(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         with self._mutex:
             self._values[key] = value
-            if len(self._values) > _KEPT:
+            if len(self._values) > _CACHE_SIZE:
                 self._values.popitem(last=False)
 
 
 class Catalogue:
-    """The manifest's rows by the ids that the view shows; whoever made it does not change them any more.
+    """The rows of the manifest that a view shows, by shown id. It must not change after it is made.
 
-    Without a scope a document is shown under the id that it is stored under. A scoped view shows the documents that match
-    its filter, its own ones without their suffix. Of two documents that would have one id there, its own is shown.
+    Without a scope, a document is shown under its stored id. A scoped view shows the documents that match its filter; those
+    that were added through it are shown without the suffix of their stored id. If a document of the view and another one
+    would have the same shown id, the view's own is shown.
+
+    Args:
+        rows: Rows by shown id.
+        stored: Stored id of each shown id. None if the two are the same.
     """
 
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
         self.rows = rows
         self._stored = stored
-        self._selections: _Recent[Where | None, Selection] = _Recent()
-        self._visible: _Recent[Visibility, Catalogue] = _Recent()
+        self._selections: _LRUCache[Where | None, Selection] = _LRUCache()
+        self._visible: _LRUCache[Visibility, Catalogue] = _LRUCache()
 
     def stored_id(self, shown: str) -> str | None:
-        """The id under which the document is stored; None where the view has none of that id."""
+        """The stored id of the document with this shown id; None if the view shows no such document."""
         if self._stored is None:
             return shown if shown in self.rows else None
         return self._stored.get(shown)
 
     def shown_id(self, stored: str) -> str | None:
-        """The id under which the view shows a document; None where it does not."""
+        """The shown id of the document with this stored id; None if the view does not show it."""
         if self._stored is None:
             return stored if stored in self.rows else None
         return self._shown.get(stored)
 
     @property
     def leaves(self) -> int:
-        """How many leaves all of the view's documents have."""
+        """The number of leaves that the view's documents have in all."""
         return self.select(None).leaves
 
     def select(self, where: Where | None) -> Selection:
-        """The view's documents that match the filter, or all."""
+        """The view's documents that match the filter; all of them for None."""
         if (known := self._selections.get(where)) is not None:
             return known
         selection = self._choose(where)
@@ -103,7 +113,7 @@ class Catalogue:
         return selection
 
     def visible_to(self, visibility: Visibility) -> Catalogue:
-        """The documents of this catalogue that are visible there."""
+        """The documents of this catalogue that are visible by this rule."""
         if (known := self._visible.get(visibility)) is not None:
             return known
         visible = visibility.visible(self)
@@ -111,19 +121,20 @@ class Catalogue:
         return visible
 
     def renamed(self, stored: Mapping[str, str]) -> Catalogue:
-        """These documents under other ids: ``stored`` leads from the id that is shown to the stored one."""
+        """Some of these documents under other ids; ``stored`` has the stored id of each shown id."""
         return Catalogue(shown_rows(self.rows, stored), stored)
 
     def _choose(self, where: Where | None) -> Selection:
-        counted, columns = self._columns
-        chosen = counted if where is None else [counted[place] for place in columns.matching(where).nonzero()[0]]
+        current, columns = self._columns
+        chosen = current if where is None else [current[place] for place in columns.matching(where).nonzero()[0]]
         ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
         return Selection(frozenset(ids), sum(row.leaves for row in chosen))
 
     @cached_property
     def _columns(self) -> tuple[list[Row], Columns]:
-        counted = [row for row in self.rows.values() if row.version is not None]
-        return counted, Columns([(row.document_id, row.metadata) for row in counted])
+        """The rows of the documents that have a current version, and the columns that filters are matched against."""
+        current = [row for row in self.rows.values() if row.version is not None]
+        return current, Columns([(row.document_id, row.metadata) for row in current])
 
     @cached_property
     def _shown(self) -> dict[str, str]:
@@ -131,6 +142,11 @@ class Catalogue:
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:
-    """The rows by the ids under which they are shown, which they get themselves."""
+    """Rows by shown id, each with its shown id as ``document_id``.
+
+    Args:
+        rows: Rows by stored id.
+        stored: Stored id of each shown id.
+    """
     chosen = {shown: rows[id_] for shown, id_ in stored.items()}
     return {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in chosen.items()}

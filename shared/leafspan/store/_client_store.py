@@ -1,4 +1,4 @@
-"""An index behind a server, or in memory."""
+"""The store of an index behind a server, or in memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unp
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
 from leafspan.store._texts import CollectionLease, Texts
-from leafspan.store._waiting import wait_for_turn
+from leafspan.store._waiting import wait_for_lock
 from leafspan.store._writer import Writer
 
-_WRITING = "writing:"  # how a token begins while there is more to come
+_WRITING = "writing:"  # start of a token while a writer is at work
 
 
 class ClientStore:
-    """An index behind any other client (a server, Chroma Cloud, or in memory): the manifest is asked at each reading.
+    """The store of an index behind a client of a server, of Chroma Cloud, or in memory. Each reading asks the manifest.
 
-    Writers of other processes are not locked out, so a writer only touches its own documents: each is replaced as a
-    whole, and what a killed writer has left lying about is never shown, and swept up by the next ``add`` of the document
-    or by ``Index.doctor``. Two processes must not write the same document at the same time.
+    Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
+    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.doctor``
+    deletes them. Two processes must not write the same document at the same time.
+
+    Args:
+        client: The Chroma client.
+        name: Name of the index.
+        settings: What the index was made with.
+        connection: The two collections of the index.
+        cache_folder: Folder for what is derived from the index. None to keep that in memory.
     """
 
     def __init__(
@@ -50,12 +57,12 @@ class ClientStore:
 
     @property
     def interrupted(self) -> bool:
-        """See Store: other processes cannot be told of it."""
+        """See Store. Always False: a writer leaves no mark behind a server."""
         return False
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
-        yield from ()  # a flow like the others, though it has nothing to ask
+        yield from ()  # makes it a flow, as in the other store
         if again:
             self._catalogue = (None, Catalogue({}))
         return Reader(
@@ -72,15 +79,15 @@ class ClientStore:
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
-        turn = _Turn(self._mutex)
+        lock = _WriterLock(self._mutex)
         try:
-            yield from wait_for_turn(turn.take, timeout, f"{self._manifest_name!r}")
+            yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
             reader = yield from self.reader(set())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
-            turn.give_back()
+            lock.release()
             raise
-        return Writer(self._leaves, self._manifest, rows=rows, advance=self._advance, stop=lambda _: turn.give_back())
+        return Writer(self._leaves, self._manifest, rows=rows, advance=self._advance, stop=lambda _: lock.release())
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -95,9 +102,9 @@ class ClientStore:
         """See Store."""
 
     def texts(self, timeout: float) -> Texts:
-        """See Store; there is nobody to wait for."""
+        """See Store. No writer waits for another one."""
 
-        def lend(write: bool) -> Flow[CollectionLease | None]:
+        def lease(write: bool) -> Flow[CollectionLease | None]:
             from chromadb.errors import NotFoundError
 
             if self._texts is None:
@@ -109,10 +116,10 @@ class ClientStore:
                 self._texts = self._connection.collection(handle)
             return CollectionLease(self._texts, lambda: None)
 
-        return Texts(lend)
+        return Texts(lease)
 
     def _load(self) -> Flow[Catalogue]:
-        """The catalogue, read anew where the token has changed, or while a writer is at work or was killed at it."""
+        """The catalogue. It is read again if the token has changed, or says that a writer is at work or was killed."""
         token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
         known = self._catalogue
         if token is None or token.startswith(_WRITING) or known[0] != token:
@@ -121,13 +128,21 @@ class ClientStore:
         return known[1]
 
     def _advance(self, *, settled: bool) -> Flow[None]:
-        """Give the manifest a token that it never had."""
+        """Give the manifest a new token, which no writer has used before."""
         token = ("" if settled else _WRITING) + uuid.uuid4().hex
         yield from self._manifest.upsert([CHANGES_ID], **token_columns(token))
 
 
 class Connection:
-    """A client's two collections, and how to call the client: directly, or as coroutines where it is asynchronous."""
+    """The two collections of an index, and the calls of its client.
+
+    Args:
+        client: The Chroma client.
+        native: Whether the client is asynchronous, so that its methods are coroutine functions.
+        batch: Most records of one write.
+        leaves: Chroma's handle of the collection of the leaves.
+        manifest: Chroma's handle of the collection of the manifest.
+    """
 
     def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any, manifest: Any) -> None:
         self._client = client
@@ -137,32 +152,40 @@ class Connection:
         self.manifest = self.collection(manifest)
 
     def collection(self, handle: Any) -> Collection:
-        """A collection of the client, by its handle."""
+        """A collection of the client, from Chroma's handle."""
         return Collection(handle, self._batch, native=self._native)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Call:
-        """The call of a method of the client."""
+        """The call of one of the client's methods."""
         return client_call(self._client, method, arguments, options, native=self._native)
 
 
 def client_call(client: Any, method: str, arguments: tuple[Any, ...], options: dict[str, Any], *, native: bool) -> Call:
-    """The call of a method of a client, which is a coroutine function where the client is asynchronous."""
+    """The call of one of a client's methods.
+
+    Args:
+        client: The Chroma client.
+        method: Name of the method.
+        arguments: Its positional arguments.
+        options: Its keyword arguments.
+        native: Whether the client is asynchronous, so that the method is a coroutine function.
+    """
     function = getattr(client, method)
     return Call(None if native else function, arguments, options, native=function if native else None)
 
 
-class _Turn:
-    """One writer's turn at a lock, given back at most once, and only if it was taken."""
+class _WriterLock:
+    """One writer's hold on the mutex that all writers share. ``release`` may be called at any time, and any number of times."""
 
     def __init__(self, mutex: threading.Lock) -> None:
         self._mutex = mutex
-        self._taken = False
+        self._is_held = False
 
-    def take(self) -> bool:
-        self._taken = self._mutex.acquire(blocking=False)
-        return self._taken
+    def try_acquire(self) -> bool:
+        self._is_held = self._mutex.acquire(blocking=False)
+        return self._is_held
 
-    def give_back(self) -> None:
-        if self._taken:
-            self._taken = False
+    def release(self) -> None:
+        if self._is_held:
+            self._is_held = False
             self._mutex.release()

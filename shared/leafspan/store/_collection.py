@@ -1,4 +1,4 @@
-"""One Chroma collection, with Chroma's limits and habits kept inside."""
+"""A Chroma collection as flows. The limits of Chroma's requests are known only here."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from leafspan.engine import Call, Flow
 from leafspan.store._files import Files
 
 MOST_RESULTS = 10_000
-"""The most results asked of one query: Chroma fails somewhere above thirty thousand."""
+"""The most results of one query. Chroma fails somewhere above thirty thousand."""
 
-_MOST_RECORDS = 30_000  # of one query: for more than 32,766 it fails, however many vectors they are the nearest of
-_VALUES = 500  # looked for at a time
-_PAGE = 5_000  # a get of as many fails too
+_MOST_RECORDS = 30_000  # results of one request, over all of its vectors; Chroma fails above 32,766
+_VALUES = 500  # metadata values in one filter
+_PAGE = 5_000  # records of one page; a get of more than 32,766 fails as well
 
 
 class Collection:
-    """A handle of a Chroma collection, synchronous or (``native``) asynchronous, as flows.
+    """A Chroma collection whose methods are flows.
 
-    Every write is cut to the client's largest batch; every read of many records into pages. Records come back by id, in
-    no order, and missing ones are left out, as Chroma has it. Writing holds the ``files``, where there are some.
+    Writes are divided into batches, and reads of many records into pages. Records are returned by id, in no particular
+    order; missing ones are left out, as in Chroma.
+
+    Args:
+        handle: Chroma's own collection.
+        batch: Most records of one write.
+        native: Whether the handle is asynchronous, so that its methods are coroutine functions.
+        files: Lock on Chroma's files, held during each write. None where the client writes no files.
     """
 
     def __init__(self, handle: Any, batch: int, *, native: bool, files: Files | None = None) -> None:
@@ -40,7 +46,16 @@ class Collection:
         return dict(self._handle.metadata or {})
 
     def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
-        """The ids of the ``count`` nearest records of each vector, with what is included (``distances``, ...)."""
+        """The nearest records of each vector, as Chroma's columns.
+
+        Args:
+            vectors: Matrix with a row for each query.
+            count: Number of records for each query. At most ``MOST_RESULTS`` are returned.
+            include: Further columns, such as ``distances``.
+
+        Returns:
+            The columns ``ids`` and ``include``, each with a list for each query.
+        """
         count = min(count, MOST_RESULTS)
         at_once = max(1, _MOST_RECORDS // count)
         columns: dict[str, Any] = {name: [] for name in ("ids", *include)}
@@ -52,7 +67,7 @@ class Collection:
         return columns
 
     def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """Records by id, as a mapping from id to what is included (``document``, ``metadata``, ``embedding``)."""
+        """The records with these ids, by id; ``include`` names their columns, such as ``documents``."""
         records: dict[str, dict[str, Any]] = {}
         for batch in _batches(list(dict.fromkeys(ids)), self.batch):
             answer = yield self._call("get", {"ids": batch, "include": list(include)})
@@ -60,16 +75,16 @@ class Collection:
         return records
 
     def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """All records."""
+        """All records, by id."""
         answer = yield self._call("get", {"limit": _PAGE, "include": list(include)})
         if len(answer["ids"]) < _PAGE:
             return _records(answer, include)
-        # Further pages would leave records out where others were deleted in the meantime; all ids come at once.
+        # Further pages would miss records if others are deleted meanwhile, so all ids are fetched at once.
         answer = yield self._call("get", {"include": []})
         return (yield from self.get(answer["ids"], include)) if include else _records(answer, include)
 
     def find(self, key: str, values: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """The records, nothing of them included, whose metadata has one of these values under the key."""
+        """The records whose metadata has one of these values under the key, by id and without any columns."""
         records: dict[str, dict[str, Any]] = {}
         for batch in _batches(list(values), _VALUES):
             answer = yield self._call("get", {"where": {key: {"$in": batch}}, "include": []})
@@ -77,7 +92,7 @@ class Collection:
         return records
 
     def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
-        """Add records; those of ids that are there already stay as they are."""
+        """Add records. Chroma leaves records that exist already as they are."""
         yield from self._write("add", ids, columns)
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
@@ -85,7 +100,7 @@ class Collection:
         yield from self._write("upsert", ids, columns)
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete records; ids that are not there do not matter."""
+        """Delete records. Unknown ids are ignored."""
         yield from self._write("delete", ids, {})
 
     def modify(self, metadata: Mapping[str, Any]) -> Flow[None]:

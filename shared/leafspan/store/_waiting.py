@@ -1,4 +1,4 @@
-"""Waiting for one's turn to write."""
+"""Waiting for the writer's lock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from leafspan.errors import WriterBusy
 _POLL_SECONDS = 0.02
 
 
-def wait_for_turn(take: Callable[[], bool], timeout: float, what: str) -> Flow[None]:
-    """Ask for the turn until it is given.
+def wait_for_lock(try_acquire: Callable[[], bool], timeout: float, what: str) -> Flow[None]:
+    """Try to acquire a lock again and again until that succeeds.
 
-    No thread waits: in an event loop, the threads that would wait may be all that the writer in front could go on with.
+    No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the writer with the lock needs.
+
+    Args:
+        try_acquire: Function that tries to acquire the lock without waiting, and says whether it has.
+        timeout: Most seconds to wait.
+        what: Name of what is locked, for the error.
 
     Raises:
-        WriterBusy: if it is not given within ``timeout`` seconds.
+        WriterBusy: if the lock is not free within ``timeout`` seconds.
     """
     deadline = time.monotonic() + timeout
-    while not (yield Call(take, finish=True)):
+    while not (yield Call(try_acquire, finish=True)):
         if time.monotonic() >= deadline:
             raise WriterBusy(f"another writer has held {what} for more than the timeout of {timeout:g} seconds")
         yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)

@@ -40,6 +40,8 @@ from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base, check_strategy
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Hit, LeafId, Query, scored
 
 __all__ = [
     # the strategies
@@ -81,6 +83,13 @@ __all__ = [
     "RunStrategies",
     "StrategyRun",
     "StrategyResults",
+    # what it is given and gives
+    "Query",
+    "Hit",
+    "LeafId",
+    "Candidate",
+    "Trace",
+    "scored",
     # the types of options, and helpers
     "Fusion",
     "Mode",
