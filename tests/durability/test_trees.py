@@ -21,7 +21,7 @@ import pytest
 from leafspan import Index, WriterBusy
 from leafspan.engine import run
 from leafspan.strategies import Tree
-from tests.building import check_laws, document, name_of, records, rows_of, same_records
+from tests.tree.building import check_laws, document, name_of, records, rows_of, same_records
 from tests.durability.children import _ROOT, Child, Nursery
 from tests.durability.tree_child import DIED, build, open_index
 

@@ -21,7 +21,7 @@ from chromadb.config import Settings
 
 from leafspan import Index
 from leafspan.tree import Abstractive
-from tests.building import EMBEDDER, SPLITTER, Asked, fours
+from tests.tree.building import EMBEDDER, SPLITTER, Asked, fours
 from tests.durability.child import die_before_step, say
 
 DIED = 9  # the return code of a process whose language model has killed it

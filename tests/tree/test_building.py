@@ -21,7 +21,7 @@ from leafspan import ConcurrentUpdate, Document, F, Index, IndexMismatch, Invali
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
-from tests.building import (
+from tests.tree.building import (
     EMBEDDER,
     NAMES,
     SPLITTER,

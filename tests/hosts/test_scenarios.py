@@ -11,7 +11,7 @@ from chromadb.config import Settings
 
 from leafspan import Bisecting, Index, Passage
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
-from tests.scenarios import SCENARIOS, Scenario
+from tests.hosts.scenarios import SCENARIOS, Scenario
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 QUIET = {"anonymized_telemetry": False}
