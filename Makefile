@@ -1,32 +1,48 @@
 # Each target sets up what it needs in .venv, on a machine that has only Python 3.11 or later and make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# Tests of one file share their indexes, so a file stays with one worker.
+TEST := $(BIN)/pytest -n auto --dist loadfile
 
-.PHONY: demo test lint types format wheel-test benchmarks clean
+.PHONY: help demo test test-all check lint types contracts format adapter-docs wheel-test benchmarks clean
 
-demo: .venv/demo
+help: ## Show what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: .venv/demo ## Index some Wikipedia articles and ask them through both frameworks
 	$(BIN)/leafspan demo
 
-test: .venv/dev
-	$(BIN)/pytest
+test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
+	$(TEST) -m "not slow"
 
-lint: .venv/dev
+test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the property tests
+	LEAFSPAN_TESTS=thorough $(TEST)
+
+check: lint types contracts ## Check style, types and the contracts between rooms
+
+lint: .venv/dev ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/dev
+types: .venv/dev ## Check types
 	$(BIN)/mypy
 
-format: .venv/dev
+contracts: .venv/dev ## Check that imports run one way, and that the adapters' docstrings are those of the core
+	$(BIN)/lint-imports
+	$(BIN)/python tools/adapter_docs.py --check
+
+format: .venv/dev ## Mend style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The built wheel, with each framework alone, at the lowest and at the newest versions that are supported.
-wheel-test: .venv/dev
+adapter-docs: .venv/dev ## Write the adapters' docstrings anew from those of the core
+	$(BIN)/python tools/adapter_docs.py
+
+wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the lowest and the newest supported versions
 	bash tests/wheel/run.sh $(PYTHON)
 
-# make benchmarks DATA=FOLDER, where the folder holds the question sets of docs/measurements.md
-benchmarks: .venv/dev
+# The folder holds the question sets of docs/measurements.md.
+benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/filtered.py
@@ -34,6 +50,9 @@ benchmarks: .venv/dev
 	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
+
+clean: ## Remove what the other targets have made
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -47,6 +66,3 @@ benchmarks: .venv/dev
 .venv/dev: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@ .venv/demo
-
-clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

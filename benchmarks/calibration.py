@@ -1,17 +1,17 @@
-"""How far the probabilities of Hybrid can be relied on, and the numbers that they are made with.
+"""How reliable the probabilities of Hybrid are, and how the numbers behind them are fitted.
 
-    python benchmarks/calibration.py --data FOLDER [--fit]
+    python benchmarks/calibration.py --data FOLDER [--fit] [--json FILE]
 
-FOLDER holds ``span_recall.py`` and a folder for each set with its corpus and questions. An index of each set is asked its
-own questions and as many of the other two sets, of which its documents say nothing: foreign ones. A leaf is right where it
-overlaps an answer, so no leaf is for a foreign question. The questions are not those that the numbers were fitted on: of
-squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
+FOLDER holds a folder for each question set: see ``build_data.py``. An index of each set is asked the set's own questions,
+and as many questions of the other two sets, which its documents say nothing about: foreign questions. A leaf is right if it
+overlaps an answer, so no leaf is right for a foreign question. The questions are not those that the numbers were fitted on:
+of squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
 
-Printed, as Markdown: how well leaves and questions are told apart, how far probabilities are off, and what thresholds do.
-``--fit`` fits the numbers of ``leafspan.scoring._calibration`` by maximum likelihood instead, and prints them beside those in use:
-on at most 700 questions a set that are not among those, with as many foreign ones, each set weighing the same.
+Printed, as Markdown: how well leaves and questions are told apart, how far off probabilities are, and what thresholds do.
+With ``--fit``, the numbers of ``leafspan.scoring`` are fitted by maximum likelihood, and printed beside those in use. They
+are fitted on at most 700 other questions of each set and as many foreign ones; each set weighs the same.
 
-Ends with 1 where a bound is missed, with 2 where there is no data.
+Ends with 1 if a bound is missed, with 2 if there is no data.
 """
 
 from __future__ import annotations
@@ -27,33 +27,39 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from quality import index_of, load_metric
+from quality import index_of
+from question_sets import (
+    ASKED,
+    Questions,
+    add_data_option,
+    evenly_spaced,
+    load_documents,
+    load_questions,
+    what_is_absent,
+)
+from results import Figure, Sign, add_json_option, all_passed, write_results
 
-from leafspan import BM25, Hybrid, Index
-from leafspan.scoring import LeafId, answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan import BM25, Hybrid, Index, Query, Strategy
+from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
 from leafspan.scoring._calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS
-from leafspan.strategies import LexicalSearch, RetrievalContext, VectorSearch
-from leafspan.strategies._requests import StrategyFlow
-from leafspan.values import Candidate, Query
+from leafspan.strategies import Candidate, LeafId, LexicalSearch, RetrievalContext, StrategyFlow, VectorSearch
 
-Questions = Sequence[Mapping[str, Any]]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SETS = ("squad", "covidqa", "scifact")
-ASKED = 400
-MOST_FITTED = 700  # questions a set
+MOST_FITTED = 700  # questions of each set
 BATCH = 100
 PLAIN = Hybrid(calibrate=False)
-EVERY_LEAF = 10_000  # more than two legs and the neighbours of what they find
-LEAST = 0.01  # leaves below are nearly all there are, and would make any mean look good
+EVERY_LEAF = 10_000  # more than both searches find, with the neighbours of what they find
+LEAST = 0.01  # nearly all leaves are below it, and would make any mean look good
 LEAF_BINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, inf)
 TENTHS = (*(tenth / 10 for tenth in range(10)), inf)
 MIN_SCORES = (0.02, 0.05, 0.1, 0.2)
 MIN_ANSWERABLE = (0.3, 0.5, 0.7)
 KEEPING = "foreign without a result / own with a right leaf / own with any"
 NUMBERS = {"SHARPNESS": SHARPNESS, "ABSENCE": ABSENCE, "COVERAGE": COVERAGE, "DOUBT": DOUBT}
-BOUNDS: dict[str, tuple[str, float]] = {  # of each set, its own and foreign questions together
+BOUNDS: dict[str, tuple[Sign, float]] = {  # for each set, its own and foreign questions together
     "log loss as a share of a constant's": ("<=", 0.75),
     "AUC of leaves": (">=", 0.94),
     "calibration error of leaves": ("<=", 0.06),
@@ -67,22 +73,33 @@ BOUNDS: dict[str, tuple[str, float]] = {  # of each set, its own and foreign que
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one question found: ``fused`` are the scores of all leaves that Hybrid weighs.
+    """What was found for one question.
 
-    ``right``: whether they hold the answer. ``there``: whether they exist, for Hybrid also weighs the place behind the end
-    of a document. ``share``: the best BM25 score as a share of the ideal one.
+    Attributes:
+        own: Whether it is a question of the set that was asked.
+        fused: Scores of all leaves that Hybrid weighs.
+        right: Whether each leaf holds the answer.
+        there: Whether each leaf exists: Hybrid also weighs the place behind the end of a document.
+        coverage: Best BM25 score as a share of the highest score that any leaf could have.
     """
 
     own: bool
     fused: Floats
     right: Flags
     there: Flags
-    share: float
+    coverage: float
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One question with probabilities: of the leaves that exist, and that there is an answer."""
+    """The probabilities for one question.
+
+    Attributes:
+        own: Whether it is a question of the set that was asked.
+        predicted: Probabilities of the leaves that exist.
+        right: Whether each of them holds the answer.
+        answer_probability: Probability that there is an answer.
+    """
 
     own: bool
     predicted: Floats
@@ -95,75 +112,70 @@ class Judged:
         return int(self.predicted.argmax())
 
 
-class EveryLeaf:
-    """Like Hybrid without calibration, but all leaves come back that its legs find at their depths, and those beside."""
+class EveryLeaf(Strategy):
+    """All leaves that Hybrid weighs, without calibration: those that its searches find at their depths, and neighbours."""
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: Hybrid is told to return everything, its legs to find no more than ever."""
-        asking = PLAIN.retrieve(queries, replace(context, candidates=EVERY_LEAF))
-        of_words, of_vectors = PLAIN.depth  # type: ignore[misc]
+        """See Strategy: Hybrid is asked for everything, but its searches find no more than by default."""
+        flow = PLAIN.retrieve(queries, replace(context, candidates=EVERY_LEAF))
+        by_words, by_vectors = PLAIN.depth  # type: ignore[misc]
         answer: Any = None
         while True:
             try:
-                request = asking.send(answer)
+                request = flow.send(answer)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
             match request:
                 case (VectorSearch() as near, LexicalSearch() as words):
-                    request = replace(near, count=of_vectors), replace(words, count=of_words)
+                    request = replace(near, count=by_vectors), replace(words, count=by_words)
             answer = yield request
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="How far the probabilities of Hybrid can be relied on.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of span_recall.py and the sets")
+    parser = argparse.ArgumentParser(description="How reliable the probabilities of Hybrid are.")
+    add_data_option(parser, required=True)
     parser.add_argument("--fit", action="store_true", help="fit the numbers, on other questions")
+    add_json_option(parser)
     arguments = parser.parse_args()
-    wanted = [arguments.data / "span_recall.py", *(arguments.data / name / "corpus.jsonl" for name in SETS)]
-    absent = [str(path) for path in wanted if not path.is_file()]
-    if absent:
-        print(f"--data must be the folder of the retrieval data, but there is no {', '.join(absent)}", file=sys.stderr)
+    if problem := what_is_absent(arguments.data, SETS):
+        print(problem, file=sys.stderr)
         return 2
-    metric = load_metric(wanted[0])
     choose = questions_to_fit if arguments.fit else questions_to_judge
-    asked = ask_all(metric, {name: choose(metric, name) for name in SETS})
+    asked = ask_all(arguments.data, {name: choose(arguments.data, name) for name in SETS})
     if arguments.fit:
-        report_fit(asked)
-        return 0
-    return 0 if report({name: [judge(each) for each in rows] for name, rows in asked.items()}) else 1
+        figures = report_fit(asked)
+    else:
+        figures = report({name: [judge(each) for each in rows] for name, rows in asked.items()})
+    write_results("calibration", arguments, figures)
+    return int(not all_passed(figures))
 
 
-def questions_to_judge(metric: Any, name: str) -> Questions:
+def questions_to_judge(data: Path, name: str) -> Questions:
     """The questions that no number was fitted on."""
+    every = load_questions(data, name)
     if name == "scifact":
-        return [each for each in metric.load(name, None)[1] if each["split"] == "test" and each.get("answers")]
-    return metric.load(name, ASKED)[1]  # type: ignore[no-any-return]
+        return [each for each in every if each["split"] == "test" and each.get("answers")]
+    return evenly_spaced(every, ASKED)
 
 
-def questions_to_fit(metric: Any, name: str) -> Questions:
+def questions_to_fit(data: Path, name: str) -> Questions:
     """Questions that are not judged."""
-    every = metric.load(name, None)[1]
+    every = load_questions(data, name)
     if name == "scifact":
         left = [each for each in every if each["split"] == "train" and each.get("answers")]
     else:
-        judged = {each["id"] for each in questions_to_judge(metric, name)}
+        judged = {each["id"] for each in questions_to_judge(data, name)}
         left = [each for each in every if each["id"] not in judged]
-    return evenly(left, MOST_FITTED)
+    return evenly_spaced(left, MOST_FITTED)
 
 
-def evenly(questions: Questions, count: int) -> Questions:
-    """At most ``count`` of them, evenly spaced."""
-    count = min(count, len(questions))
-    return [questions[i * len(questions) // count] for i in range(count)]
-
-
-def ask_all(metric: Any, questions: Mapping[str, Questions]) -> dict[str, list[Asked]]:
-    """What each set finds for its own questions and for as many of the others."""
+def ask_all(data: Path, questions: Mapping[str, Questions]) -> dict[str, list[Asked]]:
+    """What each set finds for its own questions, and for as many questions of the other sets."""
     found = {}
     for name, own in questions.items():
         half = (len(own) + 1) // 2
-        foreign = [each for other in questions if other != name for each in evenly(questions[other], half)]
-        with index_of(metric.load(name, None)[0]) as index:
+        foreign = [each for other in questions if other != name for each in evenly_spaced(questions[other], half)]
+        with index_of(load_documents(data, name)) as index:
             found[name] = [*ask(index, own, own=True), *ask(index, foreign, own=False)]
     return found
 
@@ -176,44 +188,46 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
         rows = index.retrieve(texts, EveryLeaf(), k=EVERY_LEAF)
         for question, row, top in zip(batch, rows, best, strict=True):
             answers = question["answers"] if own else []
-            right, found = {}, {}
+            right: dict[LeafId, bool] = {}
+            found: dict[LeafId, float] = {}
             for passage in row:
                 fused = passage.trace.fused[0]
-                place: LeafId = (passage.document_id, "", fused.first)
-                right[place] = any(
+                leaf = LeafId(passage.document_id, "", fused.first)
+                right[leaf] = any(
                     answer["doc_id"] == passage.document_id
                     and passage.start < answer["end"]
                     and passage.end > answer["start"]
                     for answer in answers
                 )
-                if fused.parts:
-                    found[place] = fused.score - fused.neighbour
-            # The bonuses anew, since those of places behind the end of a document did not come back.
+                if fused.contributions:
+                    found[leaf] = fused.score - fused.neighbour_bonus
+            # The bonuses are made again, since the places behind the end of a document are not among the results.
             scores = {
-                place: found.get(place, 0.0) + bonus
-                for place, bonus in neighbour_bonuses(found, PLAIN.neighbour_bonus).items()
+                leaf: found.get(leaf, 0.0) + bonus
+                for leaf, bonus in neighbour_bonuses(found, PLAIN.neighbour_bonus).items()
             }
             yield Asked(
                 own,
                 np.array(list(scores.values())),
-                np.array([right.get(place, False) for place in scores]),
-                np.array([place in right for place in scores]),
+                np.array([right.get(leaf, False) for leaf in scores]),
+                np.array([leaf in right for leaf in scores]),
                 top[0].score if top else 0.0,
             )
 
 
 def judge(asked: Asked) -> Judged:
     """The probabilities as Hybrid gives them."""
-    total = total_weight(asked.fused.tolist(), asked.share)
+    total = total_weight(asked.fused.tolist(), asked.coverage)
     predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
-    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.share, total))
+    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.coverage, total))
 
 
-def report(judged: Mapping[str, Sequence[Judged]]) -> bool:
-    """Print the tables; True where no bound is missed."""
+def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
+    """Print the tables, and return what is in them."""
     print("| questions | number | log loss of leaves, in 1/1000 | of a constant | AUC of leaves", end="")
     print(" | calibration error of leaves | of the best leaf |\n|---|---|---|---|---|---|---|")
-    figures: dict[str, dict[str, float]] = {}
+    figures: list[Figure] = []
+    measured: dict[str, dict[str, float]] = {}
     parts: dict[str, Sequence[Judged]] = {}
     for name, rows in judged.items():
         for part, chosen in ((name, [each for each in rows if each.own]), (f"{name} and foreign", rows)):
@@ -222,13 +236,13 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> bool:
             best = np.array([each.predicted[each.best] for each in chosen])
             best_right = np.array([each.right[each.best] for each in chosen])
             loss, constant = log_loss(predicted, right), log_loss(np.full(len(right), right.mean()), right)
-            figures[name] = {
+            measured[name] = {
                 "log loss as a share of a constant's": loss / constant,
                 "AUC of leaves": area_under_curve(predicted, right),
                 "calibration error of leaves": calibration_error(*at_least(LEAST, predicted, right), LEAF_BINS),
                 "calibration error of the best leaf": calibration_error(best, best_right, TENTHS),
             }
-            _, *rest = figures[name].values()
+            _, *rest = measured[name].values()
             columns = [
                 f"{len(chosen):,}",
                 f"{1000 * loss:.2f}",
@@ -236,68 +250,92 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> bool:
                 *(f"{each:.3f}" for each in rest),
             ]
             print(f"| {part} | {' | '.join(columns)} |")
+            figures += [Figure("questions", len(chosen), part=part), Figure("log loss of leaves", loss, part=part)]
+            figures += [Figure("log loss of a constant", constant, part=part)]
+            if part == name:  # those of own and foreign questions follow with their bounds
+                figures += [Figure(row, value, part=part) for row, value in measured[name].items()]
 
     title = "leaves: predicted, observed (number)"
-    print_bins(title, {part: leaves_of(rows) for part, rows in parts.items()}, LEAF_BINS)
+    figures += print_bins(title, {part: leaves_of(rows) for part, rows in parts.items()}, LEAF_BINS)
     by_question = {
         name: (answerable_of(rows), np.array([has_answer(each) for each in rows])) for name, rows in judged.items()
     }
     title = "questions, own and foreign: answerable, an answer was among the leaves (number)"
-    print_bins(title, {**by_question, "all": all_together(by_question)}, TENTHS)
+    figures += print_bins(title, {**by_question, "all": all_together(by_question)}, TENTHS)
 
     print(f"\n| | {' | '.join(judged)} |\n|---|{'---|' * len(judged)}")
     for name, rows in judged.items():
         own = np.array([each.own for each in rows])
-        figures[name] |= {
+        measured[name] |= {
             "AUC of answerable": area_under_curve(answerable_of(rows), own),
             "calibration error of answerable": calibration_error(*by_question[name], TENTHS),
         }
     for row in ("AUC of answerable", "calibration error of answerable"):
-        print(f"| {row} | {' | '.join(f'{figures[name][row]:.3f}' for name in judged)} |")
+        print(f"| {row} | {' | '.join(f'{measured[name][row]:.3f}' for name in judged)} |")
     for option, thresholds in (("min_score", MIN_SCORES), ("min_answer_probability", MIN_ANSWERABLE)):
         for least in thresholds:
             kept = {name: keeping(rows, option, least) for name, rows in judged.items()}
             cells = [" / ".join(f"{each:.2f}" for each in shares) for shares in kept.values()]
             print(f"| `{option}={least}`: {KEEPING} | {' | '.join(cells)} |")
+            figures += [
+                Figure(f"{option}={least}: {what}", share, part=f"{name} and foreign")
+                for name, shares in kept.items()
+                for what, share in zip(KEEPING.split(" / "), shares, strict=True)
+            ]
             if (option, least) == ("min_answer_probability", 0.5):
                 for name, (dropped, _, any_kept) in kept.items():
-                    figures[name]["own questions kept at min_answer_probability 0.5"] = any_kept
-                    figures[name]["foreign questions dropped at min_answer_probability 0.5"] = dropped
-    return verdict(figures)
+                    measured[name]["own questions kept at min_answer_probability 0.5"] = any_kept
+                    measured[name]["foreign questions dropped at min_answer_probability 0.5"] = dropped
+    return [*figures, *verdict(measured)]
 
 
-def verdict(figures: Mapping[str, Mapping[str, float]]) -> bool:
-    """Print one line; True where every set keeps to every bound."""
-    missed = [
-        f"{name}: {row} is {figures[name][row]:.3f}, must be {sign} {bound}"
+def verdict(measured: Mapping[str, Mapping[str, float]]) -> list[Figure]:
+    """Print whether every set keeps to every bound, and return what is bounded."""
+    figures = [
+        Figure(row, measured[name][row], sign, bound, f"{name} and foreign")
         for row, (sign, bound) in BOUNDS.items()
-        for name in figures
-        if (figures[name][row] < bound if sign == ">=" else figures[name][row] > bound)
+        for name in measured
+    ]
+    missed = [
+        f"{each.part.removesuffix(' and foreign')}: {each.name} is {each.value:.3f}, must be {each.sign} {each.bound}"
+        for each in figures
+        if not each.passed
     ]
     bounds = ", ".join(f"{row} {sign} {bound}" for row, (sign, bound) in BOUNDS.items())
     print(f"\nFAIL ({'; '.join(missed)})" if missed else f"\nPASS (each set, own and foreign: {bounds})")
-    return not missed
+    return figures
 
 
-def print_bins(title: str, parts: Mapping[str, tuple[Floats, Flags]], edges: Sequence[float]) -> None:
+def print_bins(title: str, parts: Mapping[str, tuple[Floats, Flags]], edges: Sequence[float]) -> list[Figure]:
+    """Print what was predicted and observed in each bin, and return it."""
+    figures = []
     print(f"\n| {title} | {' | '.join(parts)} |\n|---|{'---|' * len(parts)}")
     for low, high in pairwise(edges):
+        label = f"{low} to {1 if high == inf else high}"
         cells = []
-        for predicted, right in parts.values():
+        for part, (predicted, right) in parts.items():
             within = (predicted >= low) & (predicted < high)
             mean = f"{predicted[within].mean():.3f}, {right[within].mean():.3f} ({within.sum():,})" if within.any() else ""
             cells.append(mean)
-        print(f"| {low} to {1 if high == inf else high} | {' | '.join(cells)} |")
+            what = f"{title.partition(':')[0]} in the bin {label}"
+            figures.append(Figure(f"{what}: number", int(within.sum()), part=part))
+            if within.any():
+                figures.append(Figure(f"{what}: mean predicted", float(predicted[within].mean()), part=part))
+                figures.append(Figure(f"{what}: share observed", float(right[within].mean()), part=part))
+        print(f"| {label} | {' | '.join(cells)} |")
+    return figures
 
 
 def keeping(rows: Sequence[Judged], option: str, least: float) -> tuple[float, float, float]:
-    """Shares of foreign questions left without a result, of own ones with an answer that keep it, and with any result.
+    """Three shares: of foreign questions without a result, of own ones that keep a right leaf, of own ones with any result.
 
-    An answer that was not among the leaves is not missed here: it was never there to be kept.
+    The second counts only questions with a right leaf among those that were found.
     """
 
     def kept(each: Judged) -> Flags:
-        of_leaves = each.predicted >= least if option == "min_score" else np.full(len(each.right), each.answerable >= least)
+        of_leaves = (
+            each.predicted >= least if option == "min_score" else np.full(len(each.right), each.answer_probability >= least)
+        )
         return np.asarray(of_leaves)
 
     own, foreign = [each for each in rows if each.own], [each for each in rows if not each.own]
@@ -313,7 +351,7 @@ def has_answer(judged: Judged) -> bool:
 
 
 def answerable_of(rows: Sequence[Judged]) -> Floats:
-    return np.array([each.answerable for each in rows])
+    return np.array([each.answer_probability for each in rows])
 
 
 def leaves_of(rows: Sequence[Judged]) -> tuple[Floats, Flags]:
@@ -329,13 +367,13 @@ def at_least(least: float, predicted: Floats, right: Flags) -> tuple[Floats, Fla
 
 
 def log_loss(predicted: Floats, right: Flags) -> float:
-    """Of each prediction alone, in nats."""
+    """The mean log loss of a prediction, in nats."""
     certain = np.clip(predicted, 1e-12, 1 - 1e-12)
     return float(-np.where(right, np.log(certain), np.log1p(-certain)).mean())
 
 
 def area_under_curve(scores: Floats, right: Flags) -> float:
-    """The probability that a right one scores higher than a wrong one; a tie counts half (Mann and Whitney)."""
+    """The probability that a right one scores higher than a wrong one. A tie counts half (Mann and Whitney, 1947)."""
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
     positive, negative = int(right.sum()), int((~right).sum())
@@ -343,37 +381,41 @@ def area_under_curve(scores: Floats, right: Flags) -> float:
 
 
 def calibration_error(predicted: Floats, right: Flags, edges: Sequence[float]) -> float:
-    """Expected calibration error: the mean distance of predicted and observed, over bins, by how many are in each."""
+    """Expected calibration error: the distance of predicted and observed in each bin, weighted by the number in it."""
     bins = np.digitize(predicted, edges)
     return float(sum(abs((predicted - right)[bins == each].sum()) for each in np.unique(bins)) / len(predicted))
 
 
-def report_fit(asked: Mapping[str, Sequence[Asked]]) -> None:
-    """Print the numbers that fit best, those in use, and how likely each make the questions."""
+def report_fit(asked: Mapping[str, Sequence[Asked]]) -> list[Figure]:
+    """Print the numbers that fit best, those in use, and how likely each make the questions; and return them."""
     likelihood = likelihood_of(asked)
     fitted = maximum(likelihood, start=np.array([5.0, 10.0, 15.0, 5.0]))
     in_use = np.array(list(NUMBERS.values()))
+    figures = []
     print(f"{'':<12}{'fitted':>10}{'in use':>10}")
     for name, new, old in zip(NUMBERS, fitted, in_use, strict=True):
         print(f"{name:<12}{new:>10.2f}{old:>10.2f}")
-    print(f"{'log loss':<12}{-likelihood(fitted)[0]:>10.4f}{-likelihood(in_use)[0]:>10.4f}  a question, of the three sets")
+        figures += [Figure(name, new, part="fitted"), Figure(name, old, part="in use")]
+    losses = -likelihood(fitted)[0], -likelihood(in_use)[0]
+    print(f"{'log loss':<12}{losses[0]:>10.4f}{losses[1]:>10.4f}  a question, of the three sets")
+    return [*figures, Figure("log loss", losses[0], part="fitted"), Figure("log loss", losses[1], part="in use")]
 
 
 Likelihood = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
 def likelihood_of(asked: Mapping[str, Sequence[Asked]]) -> Likelihood:
-    """The mean log likelihood of a question by the four numbers, with its gradient and the curvature to step by.
+    """The mean log likelihood of a question as a function of the four numbers, with its gradient and curvature.
 
-    What a question can come to are its leaves and two ways of there being no answer. The logarithm of the weight of each is
-    linear in the numbers: what each counts with is a row of ``factors``.
+    The outcomes of a question are its leaves and two ways in which there is no answer. The logarithm of an outcome's weight
+    is linear in the numbers: its coefficients are a row of ``factors``.
     """
     blocks, true, sizes, weights = [], [], [], []
     for rows in asked.values():
         for each in rows:
             block = np.zeros((len(each.fused) + 2, len(NUMBERS)))
             block[:-2, 0] = each.fused
-            block[-2, 1:3] = 1.0, -each.share
+            block[-2, 1:3] = 1.0, -each.coverage
             block[-1, 3] = 1.0
             answered = bool(each.right.any())
             blocks.append(block)
@@ -399,9 +441,10 @@ def likelihood_of(asked: Mapping[str, Sequence[Asked]]) -> Likelihood:
 
 
 def maximum(likelihood: Likelihood, start: Floats) -> Floats:
-    """The numbers of the highest likelihood: steps as of Newton's method, halved where they do not lead upwards.
+    """The numbers with the highest likelihood, by Newton's method. A step that does not lead upwards is halved.
 
-    The curvature leaves out which of several outcomes came true, as in expectation maximisation, so that it never turns.
+    The curvature leaves out which of several outcomes came true, as in expectation maximisation, so that its sign never
+    changes.
     """
     numbers = start
     value, gradient, curvature = likelihood(numbers)

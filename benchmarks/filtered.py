@@ -1,9 +1,13 @@
-"""Filtered search beside Chroma's own, on the same collection: ``python benchmarks/filtered.py [--leaves N] [--server]``.
+"""Filtered search beside Chroma's own, on the same collection.
 
-Documents of twenty leaves, their vectors in clusters. Filters match 100, 10, 1 and 0.1 % of the documents. Each query is
-asked through ``index.retrieve``, deciding the filter included, and as Chroma's ``query(where=...)`` for as many results
-with their texts and metadata, in turns. "Fresh" is a filter that was never asked before, "again" the same one each time.
-Recall is the share of the exact answer that is found. Ends with 1 where a bound is missed.
+    python benchmarks/filtered.py [--leaves 100000] [--queries 40] [--server] [--json FILE]
+
+The documents have twenty leaves each, with vectors in clusters. Filters match 100, 10, 1 and 0.1 % of the documents. Each
+query is asked through ``index.retrieve``, which includes deciding the filter, and as Chroma's ``query(where=...)`` for the
+same number of results with texts and metadata, in turns. "Fresh" is a filter that was never asked before, "again" the same
+filter each time. Recall is the share of the exact answer that is found.
+
+Ends with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -23,14 +27,9 @@ from typing import Any
 import chromadb
 import numpy as np
 from numpy.typing import NDArray
+from results import Figure, add_json_option, all_passed, write_results
 
-from leafspan import Document, F, HierarchicalSplitter, Index, Query, Vector
-from leafspan.embedding._embedders import PROBE
-
-try:
-    from leafspan.strategies import Hybrid
-except ImportError:  # it is being written
-    Hybrid = None
+from leafspan import Document, F, HierarchicalSplitter, Hybrid, Index, Query, Vector
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the server that the tests start
 
@@ -43,7 +42,14 @@ BOUNDS = {"100 %": 5.0, "10 %": 5.0, "1 %": 2.0, "0.1 %": 10.0}  # times as fast
 
 @dataclass
 class Bench:
-    """An index, the Chroma collection that its leaves are in, and their vectors in the order of documents."""
+    """An index to measure.
+
+    Attributes:
+        index: The index.
+        collection: The Chroma collection that its leaves are in.
+        vectors: Vectors of the leaves, in the order of the documents.
+        documents: Number of documents.
+    """
 
     index: Index
     collection: Any
@@ -53,7 +59,14 @@ class Bench:
 
 @dataclass(frozen=True)
 class Filter:
-    """Documents from ``first`` on, up to ``last``, in our language and in Chroma's."""
+    """A filter on a range of documents.
+
+    Attributes:
+        ours: The filter as ``F`` makes it.
+        theirs: The filter in Chroma's dialect.
+        first: Number of the first document that matches.
+        last: Number of the first document behind it that does not.
+    """
 
     ours: Any
     theirs: dict[str, Any]
@@ -62,7 +75,7 @@ class Filter:
 
 
 def make_vectors(documents: int) -> NDArray[np.float32]:
-    """Unit vectors: the cosine of two of one document is about 0.33, of one topic 0.17, like WordLlama's of real text."""
+    """Unit vectors. Two of one document have a cosine of about 0.33, two of one topic 0.17, like WordLlama's of real text."""
     generator = np.random.default_rng(3)
     topics = generator.standard_normal((300, DIMENSIONS))
     centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))
@@ -72,7 +85,7 @@ def make_vectors(documents: int) -> NDArray[np.float32]:
 
 
 def make_documents(documents: int) -> Iterator[Document]:
-    """Each leaf a sentence that begins with its number; words come as often as in real text (Zipf)."""
+    """Documents in which each leaf is a sentence that begins with its number. Words are as frequent as in real text (Zipf)."""
     generator = np.random.default_rng(5)
     for number in range(documents):
         words = generator.zipf(1.3, (LEAVES, 16)) % 50_000
@@ -87,7 +100,8 @@ def build(place: Path | None, client: Any, leaves: int) -> Bench:
     vectors = make_vectors(documents)
 
     def embed(texts: list[str]) -> NDArray[np.float32]:
-        return np.array([vectors[0] if text == PROBE else vectors[int(text.split()[1])] for text in texts])
+        # The one text that is no leaf is the probe by which an index recognises its embedder.
+        return np.array([vectors[int(text.split()[1]) if text.startswith("Leaf ") else 0] for text in texts])
 
     splitter = HierarchicalSplitter(leaf_words=20, parent_words=(100,))
     index = Index.open(place, client=client, embedder=embed, splitter=splitter, cache=place and place.parent / "cache")
@@ -120,7 +134,7 @@ KEYS = {1.0: ("all", "yes"), 0.1: ("tenth", 3), 0.01: ("hundredth", 3), 0.001: (
 
 
 def seconds(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
-    """The median of each, asked in turns."""
+    """The median seconds of each function, which are called in turns. The first two turns do not count."""
     times: list[list[float]] = [[] for _ in work]
     for number in range(count):
         for place, function in enumerate(work):
@@ -130,13 +144,13 @@ def seconds(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
     return [statistics.median(each[2:]) for each in times]
 
 
-def measure(bench: Bench, queries: int) -> bool:
-    """Print a line for each share and way of asking; whether all bounds hold."""
+def measure(bench: Bench, queries: int) -> list[Figure]:
+    """Print a line for each share and way of asking, and return what was measured."""
     generator = np.random.default_rng(7)
     near = generator.integers(0, len(bench.vectors), queries)
     asked = bench.vectors[near] + generator.standard_normal((queries, DIMENSIONS)).astype(np.float32) / DIMENSIONS**0.5
     words = [f"w{a} w{b} w{c}" for a, b, c in generator.zipf(1.3, (queries, 3)) % 50_000]
-    holds = True
+    figures: list[Figure] = []
 
     def ours(strategy: Any, where: Any, text: bool) -> Callable[[int], list[int]]:
         def ask(i: int) -> list[int]:
@@ -162,29 +176,28 @@ def measure(bench: Bench, queries: int) -> bool:
             "again": (lambda i, k=key, v=value: F(k) == v, lambda i, k=key, v=value: {k: v}),
         }
         for way, (our_where, their_where) in ways.items():
-            asks = [theirs(their_where), ours(Vector(), our_where, False)]
-            if Hybrid is not None:
-                asks.append(ours(Hybrid(), our_where, True))
+            asks = [theirs(their_where), ours(Vector(), our_where, False), ours(Hybrid(), our_where, True)]
             times = seconds(asks, queries)
-            for what, taken in zip(("Vector", "Hybrid"), times[1:], strict=False):
-                ratio = times[0] / taken
-                good = ratio >= BOUNDS[name]
-                holds &= good
+            figures.append(Figure(f"Chroma, {name}, {way}: ms", times[0] * 1000))
+            for what, taken in zip(("Vector", "Hybrid"), times[1:], strict=True):
+                label = f"{what}, {name}, {way}: times as fast as Chroma"
+                figure = Figure(label, times[0] / taken, ">=", BOUNDS[name])
                 print(
-                    f"  {'PASS' if good else 'FAIL'}  {ratio:7.2f} >= {BOUNDS[name]:<4g} {what}, {name}, {way}: "
-                    f"times as fast as Chroma ({taken * 1000:.2f} ms, {times[0] * 1000:.2f} ms)"
+                    f"  {'PASS' if figure.passed else 'FAIL'}  {figure.value:7.2f} >= {figure.bound:<4g} {figure.name} "
+                    f"({taken * 1000:.2f} ms, {times[0] * 1000:.2f} ms)"
                 )
+                figures += [figure, Figure(f"{what}, {name}, {way}: ms", taken * 1000)]
             if way == "fresh":
                 found = [recall(bench, filters, asked, ask, queries) for ask in asks[:2]]
-                good = found[1] >= found[0]
-                holds &= good
-                verdict = "PASS" if good else "FAIL"
-                print(f"  {verdict}  {found[1]:7.4f} >= {found[0]:.4f} Vector, {name}: recall, beside Chroma's")
-    return holds
+                figure = Figure(f"Vector, {name}: recall, beside Chroma's", found[1], ">=", found[0])
+                verdict = "PASS" if figure.passed else "FAIL"
+                print(f"  {verdict}  {found[1]:7.4f} >= {found[0]:.4f} {figure.name}")
+                figures.append(figure)
+    return figures
 
 
 def recall(bench: Bench, filters: Sequence[Filter], asked: Any, ask: Callable[[int], list[int]], queries: int) -> float:
-    """The mean share of the exact nearest that is found."""
+    """The mean share of the exact nearest leaves that are found."""
     shares = []
     for i in range(queries):
         first, last = filters[i].first * LEAVES, filters[i].last * LEAVES
@@ -214,14 +227,18 @@ def opened(leaves: int, server: bool) -> Iterator[Bench]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--leaves", type=int, help="how many leaves; 100,000 in a folder, 20,000 on a server")
-    parser.add_argument("--queries", type=int, default=40, help="how many queries of each kind")
+    parser.add_argument("--leaves", type=int, help="number of leaves; 100,000 in a folder, 20,000 on a server by default")
+    parser.add_argument("--queries", type=int, default=40, help="number of queries of each kind")
     parser.add_argument("--server", action="store_true", help="on a Chroma server")
-    options = parser.parse_args()
-    leaves = options.leaves or (20_000 if options.server else 100_000)
-    with opened(leaves, options.server) as bench:
-        print(f"\n{leaves:,} leaves {'on a server' if options.server else 'in a folder'}, the best {CANDIDATES}")
-        return int(not measure(bench, options.queries))
+    add_json_option(parser)
+    arguments = parser.parse_args()
+    arguments.leaves = arguments.leaves or (20_000 if arguments.server else 100_000)
+    with opened(arguments.leaves, arguments.server) as bench:
+        place = "on a server" if arguments.server else "in a folder"
+        print(f"\n{arguments.leaves:,} leaves {place}, the best {CANDIDATES}")
+        figures = measure(bench, arguments.queries)
+    write_results("filtered", arguments, figures)
+    return int(not all_passed(figures))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""How long a retrieval takes, beside what it is built on and beside its peer: ``python benchmarks/latency.py``.
+"""How long a retrieval takes, beside what it is built on and beside its peer.
 
-Everything is compared within one run, by ratios of medians; a bare time means little on another machine. The corpus is made
-of shuffled sentences of the example articles, so that nothing is downloaded.
+    python benchmarks/latency.py [--leaves 100000] [--queries 300] [--json FILE]
+
+Everything is compared within one run, by ratios of medians: a bare time means little on another machine. The corpus is made
+of shuffled sentences of the example articles, so nothing is downloaded.
+
+Ends with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,12 +33,15 @@ from llama_index.core.retrievers import AutoMergingRetriever as LlamaIndexAutoMe
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
+from results import Figure, add_json_option, all_passed, write_results
 
 import langchain_ext
 from leafspan import Document, Index, Vector
+from leafspan.documents import unpack_place
 from leafspan.embedding import default_embedder
-from leafspan.embedding._embedders import PROBE
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.strategies import LeafId
 
 CANDIDATES = 24
 USER_KEYS = {"book": 1, "language": "en", "rating": 4.5, "checked": True}
@@ -43,39 +50,46 @@ WORDLLAMA = default_embedder()
 
 @dataclass
 class Bench:
-    """The same leaves in an index of ours and in a plain Chroma collection."""
+    """The same leaves in an index and in a plain Chroma collection.
+
+    Attributes:
+        index: The index.
+        client: Chroma client of the plain collection.
+        plain: The plain collection.
+        leaves: Number of leaves.
+        throughput: Throughput of ``add`` as a share of the plain collection's.
+    """
 
     index: Index
     client: Any
     plain: Any
     leaves: int
-    ratios: dict[str, float] = field(default_factory=dict)
+    throughput: float
 
 
 class Vectors:
-    """An embedder whose vectors for documents are ready-made, handed out in order."""
+    """An embedder whose vectors for the leaves of some documents are ready-made, so that adding does not measure it."""
 
     def __init__(self, documents: Sequence[Document], folder: Path) -> None:
         with Index.open(folder, embedder=lambda texts: np.zeros((len(texts), 2)) + 1) as index:
             index.add(documents, progress=False)
-            self.leaves = index.leaves()
+            leaves = index.leaves()
         by_document: dict[str, list[Any]] = {}
-        for leaf in self.leaves:
+        for leaf in leaves:
             by_document.setdefault(leaf.document_id, []).append(leaf)
         self.leaves = [leaf for document in documents for leaf in by_document[document.id]]
         texts = [leaf.text for leaf in self.leaves]
         self.matrix = np.concatenate([WORDLLAMA.documents(texts[i : i + 1000]) for i in range(0, len(texts), 1000)])
-        self._next = 0
+        self._rows = {text: row for row, text in enumerate(texts)}
 
     def __call__(self, texts: list[str]) -> Any:
-        """The next vectors, or the true one of the probe."""
-        if texts == [PROBE]:
+        """The vectors of leaves. Another text, such as the one that an index knows its embedder by, is embedded."""
+        if texts[0] not in self._rows:
             return WORDLLAMA.documents(texts)
-        self._next += len(texts)
-        return self.matrix[self._next - len(texts) : self._next]
+        return self.matrix[[self._rows[text] for text in texts]]
 
     def embed_query(self, texts: list[str]) -> Any:
-        """Questions are embedded for real: this is counted on both sides."""
+        """Questions are embedded, which counts on both sides."""
         return WORDLLAMA.queries(texts)
 
 
@@ -92,7 +106,7 @@ def make_documents(leaves: int, keys: dict[str, Any]) -> list[Document]:
 
 
 def build(folder: Path, leaves: int, keys: dict[str, Any]) -> Bench:
-    """Add the same leaves to both, in turns, and compare the throughput."""
+    """Add the same leaves to both, in turns."""
     documents = make_documents(leaves, keys)
     vectors = Vectors(documents, folder / "texts")
     index = Index.open(folder / "ours", embedder=vectors)
@@ -103,7 +117,6 @@ def build(folder: Path, leaves: int, keys: dict[str, Any]) -> Bench:
     ours = theirs = 0.0
     stream: Iterator[Document] = iter(documents)
     place = 0
-    turn = 0
     while chunk := list(islice(stream, 4 * batch // 30)):
         started = time.perf_counter()
         index.add(chunk, progress=False)
@@ -123,14 +136,11 @@ def build(folder: Path, leaves: int, keys: dict[str, Any]) -> Bench:
             )
         theirs += time.perf_counter() - started
         place = end
-        turn += 1
-    bench = Bench(index, client, plain, len(vectors.leaves))
-    bench.ratios["add, throughput beside plain Chroma's"] = theirs / ours
-    return bench
+    return Bench(index, client, plain, len(vectors.leaves), theirs / ours)
 
 
 def medians(work: dict[str, Callable[[str], Any]], questions: Sequence[str]) -> dict[str, float]:
-    """The median seconds of each, asked the same questions in turns."""
+    """The median seconds of each function, which are asked the same questions in turns."""
     for question in questions[:20]:
         for function in work.values():
             function(question)
@@ -144,7 +154,7 @@ def medians(work: dict[str, Callable[[str], Any]], questions: Sequence[str]) -> 
 
 
 def plain_query(bench: Bench) -> Callable[[str], Any]:
-    """What every ratio is a multiple of."""
+    """A plain Chroma query, to which all others are compared."""
 
     def ask(question: str) -> Any:
         return bench.plain.query(
@@ -157,7 +167,7 @@ def plain_query(bench: Bench) -> Callable[[str], Any]:
 
 
 def llamaindex_auto_merging(bench: Bench) -> Callable[[str], Any]:
-    """LlamaIndex's auto-merging over the same leaves in Chroma, by its own Chroma store, with the parents in memory."""
+    """LlamaIndex's auto-merging over the same leaves, in its own Chroma store, with the parents in memory."""
     nodes: dict[str, TextNode] = {}
     for stored in bench.index.leaves():
         nodes[stored.id] = TextNode(id_=stored.id, text=stored.text)
@@ -206,15 +216,13 @@ class InLlamaIndex(BaseEmbedding):
 
 def _ancestors(index: Index) -> dict[str, list[str]]:
     """The ids of the nodes above each leaf, from the places that are stored with the leaves."""
-    from leafspan.documents import STRUCTURE_KEY, unpack_place
-
     collection = index.client.get_collection("kb.leaves", embedding_function=None)
     above: dict[str, list[str]] = {}
     offset = 0
     while True:
         page = collection.get(limit=5000, offset=offset, include=["metadatas"])
         for id_, metadata in zip(page["ids"], page["metadatas"], strict=True):
-            leaf = unpack_place(id_, metadata[STRUCTURE_KEY])
+            leaf = unpack_place(LeafId.parse(id_), metadata[STRUCTURE_KEY])
             above[leaf.id] = [f"{leaf.document_id}/{n}/{node.first}" for n, node in enumerate(leaf.ancestors)]
         offset += 5000
         if len(page["ids"]) < 5000:
@@ -222,9 +230,10 @@ def _ancestors(index: Index) -> dict[str, list[str]]:
 
 
 def filtered_windows(bench: Bench, client: Any) -> Callable[[str], Any]:
-    """The windows of the first five hits, each fetched by a filter on document and position, as without computable ids.
+    """The windows of the first five hits, each fetched by a filter on document and position.
 
-    The records with those two keys lie in a collection of their own, whose vectors do not matter.
+    This is how it is done if ids are not computable. The records with these two keys are in a collection of their own,
+    whose vectors do not matter.
     """
     leaves = bench.index.leaves()
     positions = client.create_collection("positions", embedding_function=None)
@@ -258,8 +267,9 @@ def import_cost() -> float:
     return statistics.median(float(run.stdout) for run in runs)
 
 
-def measure(bench: Bench, questions: Sequence[str], *, keys: int) -> list[tuple[str, float, str, float]]:
-    """(what, ratio, "<=" or ">=", bound) for one pair of collections."""
+def measure(bench: Bench, questions: Sequence[str], *, keys: int) -> list[Figure]:
+    """The figures of one pair of collections, with ``keys`` metadata keys."""
+    part = f"{keys} metadata keys"
     adapters = {
         "auto-merging": langchain_ext.AutoMergingRetriever,
         "windows": langchain_ext.SentenceWindowRetriever,
@@ -272,47 +282,51 @@ def measure(bench: Bench, questions: Sequence[str], *, keys: int) -> list[tuple[
     if keys == 0:
         work["LlamaIndex"] = llamaindex_auto_merging(bench)
     times = medians(work, questions)
-    rows = []
+    figures = []
     for name in work:
         if "k =" in name:
             bound = 1.6 if name.endswith(" 5") else 2.8 if name.startswith("parents") else 2.0
-            rows.append((f"{name}, beside a plain query", times[name] / times["plain"], "<=", bound))
+            figures.append(Figure(f"{name}, beside a plain query", times[name] / times["plain"], "<=", bound, part))
             if "LlamaIndex" in times and name.endswith(" 5"):
-                rows.append((f"{name}, beside LlamaIndex's auto-merging", times[name] / times["LlamaIndex"], "<=", 1.0))
+                ratio = times[name] / times["LlamaIndex"]
+                figures.append(Figure(f"{name}, beside LlamaIndex's auto-merging", ratio, "<=", 1.0, part))
     if keys:
         few = medians({"filter": filtered_windows(bench, bench.client), "ours": work["windows, k = 5"]}, questions[:10])
-        rows.append(("windows, times faster than by a metadata filter", few["filter"] / few["ours"], ">=", 50.0))
-    rows.append(("add, throughput beside plain Chroma's", bench.ratios["add, throughput beside plain Chroma's"], ">=", 0.8))
-    return rows
+        ratio = few["filter"] / few["ours"]
+        figures.append(Figure("windows, times faster than by a metadata filter", ratio, ">=", 50.0, part))
+    figures.append(Figure("add, throughput beside plain Chroma's", bench.throughput, ">=", 0.8, part))
+    return figures
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--leaves", type=int, default=100_000, help="how many leaves each collection gets")
-    parser.add_argument("--queries", type=int, default=300, help="how many questions each is asked")
-    options = parser.parse_args()
+    parser.add_argument("--leaves", type=int, default=100_000, help="number of leaves of each collection")
+    parser.add_argument("--queries", type=int, default=300, help="number of questions")
+    add_json_option(parser)
+    arguments = parser.parse_args()
     words = [word for document in example_documents() for word in document.text.split() if len(word) > 4]
     generator = random.Random(11)
-    questions = [f"{' '.join(generator.choices(words, k=7))}?" for _ in range(options.queries - len(EXAMPLE_QUESTIONS))]
-    questions = [*EXAMPLE_QUESTIONS, *questions]
-    failed = False
+    count = arguments.queries - len(EXAMPLE_QUESTIONS)
+    questions = [*EXAMPLE_QUESTIONS, *(f"{' '.join(generator.choices(words, k=7))}?" for _ in range(count))]
+    figures: list[Figure] = []
     for keys in ({}, USER_KEYS):
         folder = Path(tempfile.mkdtemp())
         try:
-            bench = build(folder, options.leaves, keys)
+            bench = build(folder, arguments.leaves, keys)
             print(f"\n{bench.leaves:,} leaves, {len(keys)} metadata keys, {CANDIDATES} candidates")
-            for what, ratio, sign, bound in measure(bench, questions, keys=len(keys)):
-                holds = ratio <= bound if sign == "<=" else ratio >= bound
-                failed |= not holds
-                print(f"  {'holds' if holds else 'FAILS'}  {ratio:7.2f} {sign} {bound:<5g} {what}")
+            for figure in measure(bench, questions, keys=len(keys)):
+                verdict = "holds" if figure.passed else "FAILS"
+                print(f"  {verdict}  {figure.value:7.2f} {figure.sign} {figure.bound:<5g} {figure.name}")
+                figures.append(figure)
             bench.index.close()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    seconds = import_cost()
-    failed |= seconds > 0.2
-    verdict = "holds" if seconds <= 0.2 else "FAILS"
-    print(f"\n  {verdict}  {seconds:7.2f} <= 0.2   seconds of import langchain_ext over langchain_core")
-    return int(failed)
+    figure = Figure("seconds of import langchain_ext over langchain_core", import_cost(), "<=", 0.2)
+    verdict = "holds" if figure.passed else "FAILS"
+    print(f"\n  {verdict}  {figure.value:7.2f} {figure.sign} {figure.bound}   {figure.name}")
+    figures.append(figure)
+    write_results("latency", arguments, figures)
+    return int(not all_passed(figures))
 
 
 if __name__ == "__main__":

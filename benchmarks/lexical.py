@@ -1,11 +1,13 @@
-"""BM25 beside the libraries bm25s and rank-bm25, and what keeping it current costs: ``python benchmarks/lexical.py``.
+"""BM25 beside the libraries bm25s and rank-bm25, and what it costs to keep it current.
 
-    python benchmarks/lexical.py [--leaves 100000] [--queries 200] [--data FOLDER]
+    python benchmarks/lexical.py [--leaves 100000] [--queries 200] [--data FOLDER] [--json FILE]
 
 Everything is compared within one run, by ratios of medians or by differences. The corpus is made of the words of the
-example articles, in sentences of shuffled words with made-up names among them, whose frequencies fall as in real text
-(Zipf); or of the text files in FOLDER. Both sides get the same terms. Chroma's own part of a step is the time within the
-methods of its embedded client, which are timed where they are called. Ends with 1 where a bound is missed.
+example articles: sentences of shuffled words with made-up names among them, whose frequencies fall as in real text (Zipf).
+With ``--data`` it is the text files of a folder instead. Both sides get the same terms. Chroma's own part of a step is the
+time within the methods of its embedded client, which are timed where they are called.
+
+Ends with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -29,28 +32,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from results import Figure, add_json_option, all_passed, print_figures, write_results
 
-from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index
+from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index, Query, Strategy
 from leafspan.documents import read_documents
-from leafspan.embedding._embedders import PROBE
-from leafspan.engine import run
 from leafspan.examples import example_documents
 from leafspan.lexical import to_terms
-from leafspan.retrieval._answering import _Retrieval
-from leafspan.strategies import Embed, LexicalSearch, Load, Request, VectorSearch
-from leafspan.tree import SummaryReader
+from leafspan.strategies import Candidate, Embed, LexicalSearch, Load, RetrievalContext, StrategyFlow, VectorSearch
 
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
 SENTENCES = 20  # a document
 DIMENSIONS = 256
 SPLITTER = HierarchicalSplitter(leaf_words=30, parent_words=(150,))
-Row = tuple[str, float, str, float]  # what, ratio or seconds, "<=" or ">=", bound
 
 
 def embed(texts: list[str]) -> NDArray[np.float32]:
-    """Vectors at random: only the time that they take matters here."""
-    generator = np.random.default_rng(1 if texts == [PROBE] else None)
+    """Vectors at random, the same for the same texts: only the time that they take matters here."""
+    generator = np.random.default_rng(zlib.crc32(texts[0].encode()))
     return generator.standard_normal((len(texts), DIMENSIONS)).astype(np.float32)
 
 
@@ -59,7 +58,7 @@ def words_of(text: str) -> list[str]:
 
 
 def make_sentences() -> Iterator[str]:
-    """Sentences without end: words of the articles at their own frequencies, and in every fourth place a name."""
+    """Sentences without end: words of the articles at their own frequencies, and a name in every fourth place."""
     generator = random.Random(7)
     words = [word for document in example_documents() for word in words_of(document.text)]
     names = np.random.default_rng(7)
@@ -72,7 +71,7 @@ def make_sentences() -> Iterator[str]:
 
 
 def make_documents(data: Path | None) -> Iterator[Document]:
-    """Those of the folder, or ones without end."""
+    """The documents of the folder, or made-up ones without end."""
     if data is not None:
         yield from read_documents(data)
         return
@@ -86,7 +85,7 @@ def open_at(folder: Path) -> Index:
 
 
 def build(folder: Path, leaves: int, data: Path | None) -> Index:
-    """The index, of so many leaves at most; the mirror of its words is made at the first query."""
+    """An index of at most ``leaves`` leaves, or a few more. The mirror of its words is made at the first query."""
     index = open_at(folder)
     there = 0
     documents = make_documents(data)
@@ -96,29 +95,29 @@ def build(folder: Path, leaves: int, data: Path | None) -> Index:
     return index
 
 
-def median(work: Callable[[int], Any], count: int) -> float:
-    """Seconds, after two that do not count."""
-    times = []
-    for number in range(-2, count):
+Seconds = Callable[[int], float]
+"""Does something for the number of a question, and returns the seconds that it took."""
+
+
+def clocked(work: Callable[[int], Any]) -> Seconds:
+    """The same work, with the seconds that it takes as its result."""
+
+    def measured(number: int) -> float:
         started = time.perf_counter()
         work(number)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times[2:])
+        return time.perf_counter() - started
+
+    return measured
 
 
-def medians(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
-    """The same for several, which take turns."""
-    times: list[list[float]] = [[] for _ in work]
-    for number in range(-2, count):
-        for place, each in enumerate(work):
-            started = time.perf_counter()
-            each(number)
-            times[place].append(time.perf_counter() - started)
-    return [statistics.median(each[2:]) for each in times]
+def medians(work: Sequence[Seconds], count: int) -> list[float]:
+    """The median seconds of each, which take turns, after two turns that do not count."""
+    times = [[each(number) for each in work] for number in range(-2, count)]
+    return [statistics.median(column) for column in zip(*times[2:], strict=True)]
 
 
 def make_queries(texts: Sequence[str], count: int) -> list[str]:
-    """Three to eight words of one leaf, as questions about it have."""
+    """Questions of three to eight words of one leaf."""
     generator = random.Random(11)
     queries = []
     while len(queries) < count:
@@ -128,7 +127,46 @@ def make_queries(texts: Sequence[str], count: int) -> list[str]:
     return queries
 
 
-def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[str]) -> Iterator[Row]:
+class Timed(Strategy):
+    """Makes requests of its own, and finds nothing: for the time that their answers take within a retrieval.
+
+    Args:
+        requests: Makes the requests, as the ``retrieve`` of a strategy does.
+    """
+
+    def __init__(self, requests: Callable[[], StrategyFlow[Any]]) -> None:
+        self._requests = requests
+        self.seconds = 0.0
+        self.answer: Any = None
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        started = time.perf_counter()
+        self.answer = yield from self._requests()
+        self.seconds = time.perf_counter() - started
+        return [[] for _ in queries]
+
+
+def timed(index: Index, requests: Callable[[], StrategyFlow[Any]]) -> Timed:
+    """The requests, answered by the index."""
+    strategy = Timed(requests)
+    index.retrieve("anything", strategy)
+    return strategy
+
+
+def match_words(query: str, count: int, settings: BM25Settings | None = None) -> StrategyFlow[Any]:
+    return (yield LexicalSearch((query,), count, None, settings))
+
+
+def embed_and_search(query: str, count: int) -> StrategyFlow[Any]:
+    return (yield VectorSearch((yield Embed((query,))), count, None))
+
+
+def load(ids: Sequence[str]) -> StrategyFlow[Any]:
+    return (yield Load(tuple(ids)))
+
+
+def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:
     import bm25s
     from rank_bm25 import BM25Okapi
 
@@ -137,58 +175,58 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
     asked = to_terms(analyzer, queries)
     theirs = bm25s.BM25(k1=SETTINGS.k1, b=SETTINGS.b, method="lucene")
     theirs.index(terms, show_progress=False)
-    store, words = index._store, index._sources.words
 
-    def ours(i: int) -> Any:
-        reader = run(store.reader(set()))
-        try:
-            return run(words.match(reader, LexicalSearch((queries[i],), CANDIDATES, None, SETTINGS)))
-        finally:
-            reader.leave()
+    def ours(i: int) -> Timed:
+        return timed(index, lambda: match_words(queries[i], CANDIDATES, SETTINGS))
 
     def peer(i: int) -> Any:
         return theirs.retrieve([asked[i]], k=CANDIDATES, show_progress=False)
 
     for i in range(5):
         expected = peer(i)[1][0]
-        found = [hit.score for hit in ours(i)[0].hits]
+        found = [hit.score for hit in ours(i).answer[0].hits]
         if not np.allclose(found, expected[: len(found)], rtol=1e-3):
             raise AssertionError(f"scores differ: {found} and {expected.tolist()}")
-    mine, bm25s_, whole = medians([ours, peer, lambda i: index.retrieve(queries[i], BM25(), k=CANDIDATES)], len(queries))
+
+    def with_texts(i: int) -> Any:
+        return index.retrieve(queries[i], BM25(), k=CANDIDATES)
+
+    mine, bm25s_, whole = medians([lambda i: ours(i).seconds, clocked(peer), clocked(with_texts)], len(queries))
     print(f"  a query {mine * 1000:.2f} ms, bm25s {bm25s_ * 1000:.2f} ms, with texts from Chroma {whole * 1000:.2f} ms")
-    yield "a query, terms to hits, beside bm25s", mine / bm25s_, "<=", 2.0
+    for name, seconds in {"a query": mine, "a query of bm25s": bm25s_, "a query with texts from Chroma": whole}.items():
+        yield Figure(f"{name}, ms", seconds * 1000)
+    yield Figure("a query, terms to hits, beside bm25s", mine / bm25s_, "<=", 2.0)
     okapi = BM25Okapi(terms)
     # Each by itself: bm25s beside it would empty the processor's caches for one of the two only.
-    alone = median(ours, len(queries))
-    slow = median(lambda i: okapi.get_top_n(asked[i], range(len(terms)), CANDIDATES), 5)
-    yield "a query, times faster than rank-bm25", slow / alone, ">=", 50.0
+    (alone,) = medians([lambda i: ours(i).seconds], len(queries))
+    (slow,) = medians([clocked(lambda i: okapi.get_top_n(asked[i], range(len(terms)), CANDIDATES))], 5)
+    yield Figure("a query, times faster than rank-bm25", slow / alone, ">=", 50.0)
 
 
-def hybrid_beside_its_legs(index: Index, queries: Sequence[str]) -> Iterator[Row]:
-    """Each leg begins with the question's text, as Hybrid does; the leaves fetched are others of the index each time."""
+def hybrid_beside_its_parts(index: Index, ids: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:
+    """Hybrid beside its two searches and a fetch.
+
+    Each search begins with the question's text, as in Hybrid. The leaves that are fetched are others each time.
+    """
     depth = Hybrid().depth
     assert isinstance(depth, tuple)
-    reader = run(index._store.reader(set()))
-    retrieval = _Retrieval(index._sources, reader, SummaryReader(index._sources.trees, reader, set()))
+    by_words, by_vectors = depth
     generator = random.Random(3)
-    ids = run(reader.leaf_ids())
-
-    def answer(request: Request) -> Any:
-        return run(retrieval._answer(request))
-
     work = [
-        lambda i: answer(LexicalSearch((queries[i],), depth[0], None)),
-        lambda i: answer(VectorSearch(answer(Embed((queries[i],))), depth[1], None)),
-        lambda i: answer(Load(tuple(generator.sample(ids, CANDIDATES)))),
-        lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES),
+        lambda i: timed(index, lambda: match_words(queries[i], by_words)).seconds,
+        lambda i: timed(index, lambda: embed_and_search(queries[i], by_vectors)).seconds,
+        lambda i: timed(index, lambda: load(generator.sample(ids, CANDIDATES))).seconds,
+        clocked(lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES)),
     ]
-    by_words, by_vectors, fetch, hybrid = medians(work, len(queries))
-    reader.leave()
+    words, vectors, fetch, hybrid = medians(work, len(queries))
     print(
-        f"  Hybrid {hybrid * 1000:.2f} ms; words {by_words * 1000:.2f} ms, vectors {by_vectors * 1000:.2f} ms, "
+        f"  Hybrid {hybrid * 1000:.2f} ms; words {words * 1000:.2f} ms, vectors {vectors * 1000:.2f} ms, "
         f"fetch {fetch * 1000:.2f} ms"
     )
-    yield "Hybrid, beside its slower leg and a fetch", hybrid / (max(by_words, by_vectors) + fetch), "<=", 1.3
+    times = {"Hybrid": hybrid, "its search by words": words, "its search by vectors": vectors, "a fetch": fetch}
+    for name, seconds in times.items():
+        yield Figure(f"{name}, ms", seconds * 1000)
+    yield Figure("Hybrid, beside its slower search and a fetch", hybrid / (max(words, vectors) + fetch), "<=", 1.3)
 
 
 OPENING = """
@@ -232,9 +270,9 @@ print(peak_of(build))
 
 
 def peak_of(work: Callable[[], Any]) -> float:
-    """By how many MB the memory of this process rises at most while it works (Linux)."""
+    """The most MB by which the memory of this process rises during the work (Linux)."""
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _status("VmRSS")
     work()
     return (_status("VmHWM") - before) / 1024
@@ -253,13 +291,9 @@ def child(program: str, folder: Path) -> float:
     return float(done.stdout.split()[-1])
 
 
-def in_fresh_processes(folder: Path, texts: Sequence[str]) -> Iterator[Row]:
-    yield (
-        "seconds to open a mirror and ask first, over Chroma's",
-        statistics.median(child(OPENING, folder) for _ in range(3)),
-        "<=",
-        0.2,
-    )
+def in_fresh_processes(folder: Path, texts: Sequence[str]) -> Iterator[Figure]:
+    opening = statistics.median(child(OPENING, folder) for _ in range(3))
+    yield Figure("seconds to open a mirror and ask first, over Chroma's", opening, "<=", 0.2)
     if not Path("/proc/self/clear_refs").exists():
         return
     (folder / "texts.json").write_text(json.dumps(list(texts)))
@@ -268,11 +302,13 @@ def in_fresh_processes(folder: Path, texts: Sequence[str]) -> Iterator[Row]:
         shutil.rmtree(words)
     ours = child(BUILDING, folder)
     print(f"  memory while building {ours:.0f} MB, bm25s {theirs:.0f} MB")
-    yield "memory while building, beside bm25s", ours / theirs, "<=", 1.0
+    yield Figure("memory while building, MB", ours)
+    yield Figure("memory while building of bm25s, MB", theirs)
+    yield Figure("memory while building, beside bm25s", ours / theirs, "<=", 1.0)
 
 
 class Clock:
-    """The seconds within the methods of Chroma's embedded client; of those that call each other the outermost counts."""
+    """The seconds within the methods of Chroma's embedded client. If one calls another, only the outer one counts."""
 
     def __init__(self) -> None:
         from chromadb.api.rust import RustBindingsAPI
@@ -298,8 +334,8 @@ class Clock:
         return timed
 
 
-def adding_a_hundred(index: Index, queries: Sequence[str], *, rounds: int = 30) -> Iterator[Row]:
-    """Five documents of twenty leaves, then a question, again and again: less Chroma's own part of both."""
+def adding_a_hundred(index: Index, queries: Sequence[str], *, rounds: int = 30) -> Iterator[Figure]:
+    """Adding five documents of twenty leaves and then asking, in turns: less Chroma's own part of both."""
     clock = Clock()
     sentences = make_sentences()
     spent = []
@@ -319,45 +355,43 @@ def adding_a_hundred(index: Index, queries: Sequence[str], *, rounds: int = 30) 
         f"  adding 100 leaves and asking: {statistics.median(own) * 1000:.1f} ms of our own, at most "
         f"{max(own) * 1000:.1f} ms; {statistics.median(each for _, each in spent) * 1000:.1f} ms of Chroma"
     )
-    yield "seconds to add 100 leaves and ask, less Chroma's", statistics.median(own), "<=", 0.05
+    yield Figure("Chroma's part of adding 100 leaves and asking, ms", statistics.median(each for _, each in spent) * 1000)
+    yield Figure("seconds to add 100 leaves and ask, less Chroma's", statistics.median(own), "<=", 0.05)
 
 
-def measure(folder: Path, index: Index, count: int) -> Iterator[Row]:
-    texts = [leaf.text for leaf in index.leaves()]
+def measure(folder: Path, index: Index, count: int) -> Iterator[Figure]:
+    leaves = index.leaves()
+    texts = [leaf.text for leaf in leaves]
     queries = make_queries(texts, count)
     started = time.perf_counter()
     index.retrieve(queries[0], BM25())
-    print(f"  the words of {len(texts):,} leaves were indexed in {time.perf_counter() - started:.1f} s")
+    spent = time.perf_counter() - started
+    print(f"  the words of {len(texts):,} leaves were indexed in {spent:.1f} s")
+    yield Figure("leaves", len(texts))
+    yield Figure("seconds to index the words of all leaves", spent)
     yield from in_fresh_processes(folder, texts)
-    yield from hybrid_beside_its_legs(index, queries)
+    yield from hybrid_beside_its_parts(index, [leaf.id for leaf in leaves], queries)
     yield from queries_beside_peers(index, texts, queries)
     yield from adding_a_hundred(index, queries)
 
 
-def report(rows: Iterable[Row]) -> bool:
-    """Print each row; whether all bounds hold."""
-    holds = True
-    for what, value, sign, bound in rows:
-        good = value <= bound if sign == "<=" else value >= bound
-        holds &= good
-        print(f"  {'PASS' if good else 'FAIL'}  {value:7.2f} {sign} {bound:<5g} {what}", flush=True)
-    return holds
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--leaves", type=int, default=100_000, help="how many leaves at most")
-    parser.add_argument("--queries", type=int, default=200, help="how many questions are asked")
-    parser.add_argument("--data", type=Path, help="a folder of text or Markdown files")
-    options = parser.parse_args()
+    parser.add_argument("--leaves", type=int, default=100_000, help="number of leaves at which no more documents are added")
+    parser.add_argument("--queries", type=int, default=200, help="number of questions")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder of text or Markdown files")
+    add_json_option(parser)
+    arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
-        with build(folder, options.leaves, options.data) as index:
+        with build(folder, arguments.leaves, arguments.data) as index:
             print(f"\n{index.stats().leaves:,} leaves, the best {CANDIDATES}")
-            return int(not report(measure(folder, index, options.queries)))
+            figures = print_figures(measure(folder, index, arguments.queries))
     finally:
         with suppress(OSError):
             shutil.rmtree(folder)
+    write_results("lexical", arguments, figures)
+    return int(not all_passed(figures))
 
 
 if __name__ == "__main__":

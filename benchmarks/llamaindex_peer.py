@@ -6,10 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from span_recall import Place
+
 if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever
 
-Place = tuple[str, int, int]  # document id, start and end character
 Results = list[list[Place]]  # for each question, best first
 
 WINDOWS, MERGING = "LlamaIndex SentenceWindow", "LlamaIndex AutoMerging"
@@ -30,7 +31,7 @@ def retrieve_with_llamaindex(
 
     from leafspan.embedding import default_embedder
 
-    logging.getLogger("llama_index").setLevel(logging.WARNING)  # it tells of each merge
+    logging.getLogger("llama_index").setLevel(logging.WARNING)  # it logs each merge
     embed = default_embedder().documents
 
     class WordLlama(BaseEmbedding):
@@ -72,7 +73,7 @@ def retrieve_with_llamaindex(
 
 
 def _hierarchy(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list[Any], dict[str, Place]]:
-    """Nodes of 1024, 256 and 64 tokens, and where each stands; its own place counts from the start of its parent."""
+    """Nodes of 1024, 256 and 64 tokens, and the place of each. A node's own place counts from the start of its parent."""
     from llama_index.core.node_parser import HierarchicalNodeParser
 
     nodes: list[Any] = HierarchicalNodeParser.from_defaults(chunk_sizes=[1024, 256, 64]).get_nodes_from_documents(documents)
@@ -90,7 +91,7 @@ def _hierarchy(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list
 
 
 def _windows(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list[Any], dict[str, Place]]:
-    """A node for each sentence, and where its window stands: from two sentences before it to two after."""
+    """A node for each sentence, and the place of its window: from two sentences before it to two after it."""
     from llama_index.core.node_parser import SentenceWindowNodeParser
 
     size = 2
@@ -113,7 +114,7 @@ def _windows(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list[A
 
 
 def _titled(nodes: Sequence[Any], places: Mapping[str, Place], titles: Mapping[str, str]) -> Sequence[Any]:
-    """The nodes with their documents' titles, where there are any: set after parsing, which would cut shorter for them."""
+    """The nodes with the titles of their documents. They are set after parsing, which would cut shorter nodes for them."""
     for node in nodes:
         document, _, _ = places[node.node_id]
         if document in titles:

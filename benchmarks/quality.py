@@ -1,32 +1,41 @@
-"""Retrieval quality: what the strategies find, by span recall and nDCG, next to what they must and what a peer finds.
+"""Retrieval quality: what the strategies find, beside what they must find and what a peer finds.
 
-    python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer]
+    python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer] [--json FILE]
 
-FOLDER holds ``span_recall.py``, the metric, and a folder for each set with its corpus and questions. Every strategy runs
-with its public defaults. They were chosen on other questions than the 400 that are asked here: those of squad and covidqa
-that are left, and the training claims of scifact; but for the defaults of the splitter and of the strategies over vectors,
-which were chosen on the questions in even positions. So the halves are printed, too.
+FOLDER holds a folder for each question set: see ``build_data.py``. Every strategy runs with its public defaults, which were
+chosen on other questions than the 400 that are asked here: on the rest of squad and covidqa, and on the training claims of
+scifact. The defaults of the splitter and of the strategies over vectors are an exception. They were chosen on the questions
+in even positions, so the figures of both halves are printed, too.
 
-span recall: the share of questions whose answer lies in the first so many words retrieved. RelevantSegments is given each
-budget. scifact: nDCG@10 of documents, ranked by their best passage, on the test claims.
+On squad and covidqa the measure is span recall (see ``span_recall.py``). RelevantSegments is given each budget. On scifact
+it is nDCG@10 of documents, ranked by their best passage, on the test claims.
 
-Ends with 1 where a strategy falls short of its target or of its peer, with 2 where there is no data.
+Ends with 1 if a strategy falls short of its target or of its peer, with 2 if there is no data.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from llamaindex_peer import MERGING, WINDOWS, Results, retrieve_with_llamaindex
+from question_sets import (
+    ASKED,
+    Documents,
+    Questions,
+    add_data_option,
+    evenly_spaced,
+    load_documents,
+    load_questions,
+    what_is_absent,
+)
+from results import Figure, add_json_option, all_passed, write_results
+from span_recall import BUDGETS, span_recall
 
 from leafspan import (
     BM25,
@@ -46,7 +55,7 @@ Recall = Mapping[int, float]  # by budget in words
 
 SPAN_SETS, DOCUMENT_SET = ("squad", "covidqa"), "scifact"
 VECTOR_CANDIDATES = 24  # as many as LlamaIndex gets
-CANDIDATES = 80  # so that it is the metric that cuts at each budget
+CANDIDATES = 80  # more than fit, so that it is the metric that cuts at each budget
 TOLERANCE = 0.015
 OVER_VECTORS: dict[str, Strategy] = {
     "Vector": Vector(),
@@ -69,13 +78,12 @@ TARGETS: dict[str, dict[str, dict[int, float]]] = {
     "squad": {"Hybrid": {150: 0.86, 300: 0.92}, SEGMENTS: {600: 0.955, 1200: 0.97}},
     "covidqa": {"Hybrid": {300: 0.69, 600: 0.76}, SEGMENTS: {600: 0.77, 1200: 0.82}},
 }
-NO_WORSE = {  # than another at these budgets, by more than so much
+NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
     FROM_ABOVE: ("Hybrid", (150, 300, 600, 1200), 0.01),
 }
 DOCUMENT_TARGETS = {"Hybrid": 0.69}
 PEER_OF = {"SentenceWindow over Vector": WINDOWS, "AutoMerging over Vector": MERGING}
-MEASURED_QUESTIONS = 400
 MEASURED = {  # of LlamaIndex 0.14, with 24 chunks, on all 400 questions
     "squad": {
         WINDOWS: {150: 0.62, 300: 0.75, 600: 0.83, 1200: 0.89},
@@ -90,47 +98,37 @@ MEASURED = {  # of LlamaIndex 0.14, with 24 chunks, on all 400 questions
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="What the strategies find.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of span_recall.py and the sets")
+    add_data_option(parser, required=True)
     parser.add_argument("--set", choices=[*SPAN_SETS, DOCUMENT_SET], action="append", help="one set; all by default")
-    parser.add_argument("--queries", type=int, default=400, help="so many questions a set, evenly spaced")
+    parser.add_argument("--queries", type=int, default=ASKED, help="number of questions of each set, evenly spaced")
     parser.add_argument("--peer", action="store_true", help="run LlamaIndex itself on the same questions")
+    add_json_option(parser)
     arguments = parser.parse_args()
     sets = list(dict.fromkeys(arguments.set or [*SPAN_SETS, DOCUMENT_SET]))
-    wanted = [arguments.data / "span_recall.py", *(arguments.data / name / "corpus.jsonl" for name in sets)]
-    absent = [str(path) for path in wanted if not path.is_file()]
-    if absent:
-        print(f"--data must be the folder of the retrieval data, but there is no {', '.join(absent)}", file=sys.stderr)
+    if problem := what_is_absent(arguments.data, sets):
+        print(problem, file=sys.stderr)
         return 2
-    metric = load_metric(wanted[0])
     print(HierarchicalSplitter().describe())
     for strategy in [*OVER_VECTORS.values(), *STRATEGIES.values(), RelevantSegments()]:
         print(f"  {strategy}")
-    passed = True
+    figures: list[Figure] = []
     for name in sets:
+        documents, questions = load_documents(arguments.data, name), load_questions(arguments.data, name)
         if name == DOCUMENT_SET:
-            passed &= report_documents(metric, name)
+            figures += report_documents(name, documents, questions)
             continue
-        documents, questions = metric.load(name, arguments.queries)
-        results = retrieve(documents, questions, metric.BUDGETS)
+        asked = evenly_spaced(questions, arguments.queries)
+        results = retrieve(documents, asked)
         if arguments.peer:
-            peers = retrieve_with_llamaindex(documents, questions)
-            results |= {row: dict.fromkeys(metric.BUDGETS, places) for row, places in peers.items()}
-        passed &= report(metric, name, documents, questions, results)
-    return 0 if passed else 1
-
-
-def load_metric(path: Path) -> Any:
-    """The module of the metric, from its file."""
-    spec = importlib.util.spec_from_file_location("span_recall", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+            peers = retrieve_with_llamaindex(documents, asked)
+            results |= {row: dict.fromkeys(BUDGETS, places) for row, places in peers.items()}
+        figures += report(name, documents, asked, results)
+    write_results("quality", arguments, figures)
+    return int(not all_passed(figures))
 
 
 @contextmanager
-def index_of(documents: Sequence[Mapping[str, Any]]) -> Iterator[Index]:
+def index_of(documents: Documents) -> Iterator[Index]:
     """An index of the documents that lasts as long as the block."""
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
@@ -138,9 +136,7 @@ def index_of(documents: Sequence[Mapping[str, Any]]) -> Iterator[Index]:
         yield index
 
 
-def retrieve(
-    documents: Sequence[Mapping[str, Any]], questions: Sequence[Mapping[str, Any]], budgets: Sequence[int]
-) -> dict[str, dict[int, Results]]:
+def retrieve(documents: Documents, questions: Questions) -> dict[str, dict[int, Results]]:
     """The passages of every strategy for each budget; more of them than fit, so that it is the metric that cuts."""
     texts = [question["text"] for question in questions]
     with index_of(documents) as index:
@@ -151,80 +147,99 @@ def retrieve(
 
         found = {}
         for name, strategy in OVER_VECTORS.items():
-            found[name] = dict.fromkeys(budgets, places(strategy, VECTOR_CANDIDATES))
+            found[name] = dict.fromkeys(BUDGETS, places(strategy, VECTOR_CANDIDATES))
         for name, strategy in STRATEGIES.items():
-            found[name] = dict.fromkeys(budgets, places(strategy, CANDIDATES))
-        found[SEGMENTS] = {budget: places(RelevantSegments(words=budget), CANDIDATES) for budget in budgets}
+            found[name] = dict.fromkeys(BUDGETS, places(strategy, CANDIDATES))
+        found[SEGMENTS] = {budget: places(RelevantSegments(words=budget), CANDIDATES) for budget in BUDGETS}
         return found
 
 
 def report(
-    metric: Any,
-    name: str,
-    documents: Sequence[Mapping[str, Any]],
-    questions: Sequence[Mapping[str, Any]],
-    results: Mapping[str, Mapping[int, Results]],
-) -> bool:
-    """Print the tables of a set; True where nothing falls short on all questions."""
+    name: str, documents: Documents, questions: Questions, results: Mapping[str, Mapping[int, Results]]
+) -> list[Figure]:
+    """Print the tables of a set, and return what is in them."""
     texts = {document["id"]: document["text"] for document in documents}
-    passed = True
+    figures: list[Figure] = []
     for part, chosen in PARTS.items():
         asked = questions[chosen]
         table: dict[str, Recall] = {
-            row: {
-                budget: metric.span_recall(places[chosen], asked, texts, [budget])[budget]
-                for budget, places in by_budget.items()
-            }
+            row: {budget: span_recall(places[chosen], asked, texts, budget) for budget, places in by_budget.items()}
             for row, by_budget in results.items()
         }
-        # The figures of the design are of all 400 questions; beside other questions they would say nothing.
-        if not set(PEER_OF.values()) <= set(table) and len(asked) == MEASURED_QUESTIONS:
-            table |= MEASURED[name]
-        verdicts = {row: judge(table, name, row) for row in table} if part == "all" else {}
+        # What was measured before is of all 400 questions: beside other questions it would say nothing.
+        before = {} if set(PEER_OF.values()) <= set(table) or len(asked) != ASKED else MEASURED[name]
+        table |= before
+        checks = {row: checks_of(table, name, row) for row in table} if part == "all" else {}
         print(f"\n{name}, {part}: {len(asked)} questions")
-        print(f"{'within so many words':<36}" + "".join(f"{budget:>8}" for budget in metric.BUDGETS) + f"{'mean':>8}")
+        print(f"{'words':<36}" + "".join(f"{budget:>8}" for budget in BUDGETS) + f"{'mean':>8}")
         for row, recall in table.items():
-            figures = [*recall.values(), fmean(recall.values())]
-            print(f"{row:<36}" + "".join(f"{figure:>8.3f}" for figure in figures) + f"  {verdicts.get(row, '')}".rstrip())
-        passed &= not any(verdict.startswith("FAIL") for verdict in verdicts.values())
-    return passed
+            shares = [*recall.values(), fmean(recall.values())]
+            verdict = verdict_on(row, checks.get(row, []))
+            print(f"{row:<36}" + "".join(f"{share:>8.3f}" for share in shares) + f"  {verdict}".rstrip())
+            label = f"{row}, measured before" if row in before else row
+            columns = [*(f"{budget} words" for budget in recall), "mean"]
+            figures += [
+                Figure(f"{label}: {column}", share, part=f"{name}, {part}")
+                for column, share in zip(columns, shares, strict=True)
+            ]
+        figures += [check for row in checks.values() for check in row]
+    return figures
 
 
-def judge(table: Mapping[str, Recall], name: str, row: str) -> str:
-    """PASS or FAIL against the row's targets, another row, or its peer; nothing where it has none."""
-    recall = table[row]
-    gaps = [recall[budget] - least for budget, least in TARGETS[name].get(row, {}).items()]
+def checks_of(table: Mapping[str, Recall], name: str, row: str) -> list[Figure]:
+    """What a strategy is held to: its targets, another strategy, or its peer; nothing if it has none of them."""
+    recall, part = table[row], f"{name}, targets"
+    checks = [
+        Figure(f"{row}: {budget} words", recall[budget], ">=", least, part)
+        for budget, least in TARGETS[name].get(row, {}).items()
+    ]
     if row in NO_WORSE:
         other, budgets, less = NO_WORSE[row]
-        gaps += [recall[budget] - table[other][budget] + less for budget in budgets]
+        checks += [
+            Figure(f"{row} less {other}: {budget} words", recall[budget] - table[other][budget], ">=", -less, part)
+            for budget in budgets
+        ]
     if PEER_OF.get(row) in table:
         peer = table[PEER_OF[row]]
         mean = fmean(recall.values()) - fmean(peer.values())
         worst = min(recall[budget] - peer[budget] for budget in peer)
-        verdict = "PASS" if mean > 0 and worst >= -TOLERANCE - 1e-9 else "FAIL"
-        return f"{verdict} (mean {mean:+.3f}, worst {worst:+.3f} beside its peer)"
-    if not gaps:
+        checks += [
+            Figure(f"{row} less {PEER_OF[row]}: mean", mean, ">", 0.0, part),
+            Figure(f"{row} less {PEER_OF[row]}: worst", worst, ">=", -TOLERANCE, part),
+        ]
+    return checks
+
+
+def verdict_on(row: str, checks: Sequence[Figure]) -> str:
+    """PASS or FAIL, and by how much; nothing if there is nothing to check."""
+    if not checks:
         return ""
-    # Differences of shares are meant in whole thousandths, which are not exact in binary.
-    return f"{'PASS' if min(gaps) >= -1e-9 else 'FAIL'} (by {min(gaps):+.3f})"
+    verdict = "PASS" if all_passed(checks) else "FAIL"
+    if row in PEER_OF:
+        mean, worst = checks
+        return f"{verdict} (mean {mean.value:+.3f}, worst {worst.value:+.3f} beside its peer)"
+    return f"{verdict} (by {min(check.gap for check in checks if check.gap is not None):+.3f})"
 
 
-def report_documents(metric: Any, name: str) -> bool:
-    """Print nDCG@10 of documents; True where it is what it must be, and hybrid search no worse than either of its legs."""
-    documents, questions = metric.load(name, None)
+def report_documents(name: str, documents: Documents, questions: Questions) -> list[Figure]:
+    """Print nDCG@10 of documents, and return it. Hybrid must reach its target, and be no worse than BM25 and Vector."""
     asked = [question for question in questions if question["split"] == "test"]
-    figures = {}
+    found = {}
     with index_of(documents) as index:
         for row, strategy in {"Vector": Vector(), **STRATEGIES}.items():
-            found = index.retrieve([each["text"] for each in asked], strategy, k=100, candidates=100)
-            ranked = [list(dict.fromkeys(passage.document_id for passage in passages)) for passages in found]
-            figures[row] = fmean(map(ndcg, ranked, (each["relevant"] for each in asked)))
-    targets = {**DOCUMENT_TARGETS, "Hybrid": max(DOCUMENT_TARGETS["Hybrid"], figures["Vector"], figures["BM25"])}
+            rows = index.retrieve([each["text"] for each in asked], strategy, k=100, candidates=100)
+            ranked = [list(dict.fromkeys(passage.document_id for passage in passages)) for passages in rows]
+            found[row] = fmean(map(ndcg, ranked, (each["relevant"] for each in asked)))
+    targets = {**DOCUMENT_TARGETS, "Hybrid": max(DOCUMENT_TARGETS["Hybrid"], found["Vector"], found["BM25"])}
     print(f"\n{name}, test: {len(asked)} claims, nDCG@10 of documents by their best passage")
-    for row, figure in figures.items():
-        verdict = f"  {'PASS' if figure >= targets[row] else 'FAIL'} (target {targets[row]:.3f})" if row in targets else ""
-        print(f"{row:<36}{figure:>8.3f}{verdict}")
-    return all(figures[row] >= least for row, least in targets.items())
+    figures = []
+    for row, value in found.items():
+        target = targets.get(row)
+        figure = Figure(f"{row}: nDCG@10", value, ">=" if target else None, target, f"{name}, test")
+        verdict = f"  {'PASS' if figure.passed else 'FAIL'} (target {target:.3f})" if target else ""
+        print(f"{row:<36}{value:>8.3f}{verdict}")
+        figures.append(figure)
+    return figures
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, int], depth: int = 10) -> float:

@@ -1,20 +1,24 @@
-"""Thematic questions: how much of a whole section is found by its heading: ``python benchmarks/themes.py``.
+"""Thematic questions: how much of a whole section is found by its heading.
 
-The text is Python's own language reference, which every Python brings along (``pydoc_data.topics``): real prose with
-section headings, and nothing to download. The procedure:
+    python benchmarks/themes.py [--json FILE]
 
-1. Each topic is a document, but for those whose text is part of a longer one.
-2. A heading is a line that is underlined. Headings are taken out of the text, the first one as the title; so what is found
-   is found by what a section says.
-3. Each heading whose section has 150 to 2,500 words is a question, asked as it stands; of equal headings the first.
-4. Section coverage at a budget: of the words of the section, or of the budget where that is less, the share that is among
-   the first so many words retrieved. Summaries count as words read, and cover nothing.
+The text is Python's own language reference, which comes with every Python (``pydoc_data.topics``): real prose with section
+headings, and nothing to download. The procedure:
 
-Ends with 1 where summaries do not lead hybrid search to more of the sections than it finds alone.
+1. Each topic is a document, except for those whose text is part of a longer one.
+2. A heading is a line that is underlined. Headings are taken out of the text, the first one as the title. So a section is
+   found by what it says.
+3. Each heading whose section has 150 to 2,500 words is a question, word for word; of equal headings only the first.
+4. Section coverage at a budget is the share of the section that was read when the budget of words is used up. Of a section
+   that is longer than the budget, reading as many words as the budget has is enough. Words of summaries use up the budget,
+   but cover nothing.
+
+Ends with 1 if summaries do not lead hybrid search to more of the sections than it finds alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tempfile
@@ -22,6 +26,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pydoc_data.topics import topics
 from statistics import fmean
+
+from results import Figure, add_json_option, all_passed, write_results
 
 from leafspan import AutoMerging, Document, Hybrid, Index, Passage, RelevantSegments, Strategy, Tree, Vector
 
@@ -42,7 +48,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands below a heading: ``text[start:end]`` of a document."""
+    """The text below a heading: ``text[start:end]`` of a document."""
 
     heading: str
     document_id: str
@@ -51,9 +57,13 @@ class Section:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description="How much of a whole section is found by its heading.")
+    add_json_option(parser)
+    arguments = parser.parse_args()
     documents, sections = read_topics()
     texts = {document.id: document.text for document in documents}
     questions = [section.heading for section in sections]
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         index.add(documents, progress=False)
         index.build_tree(progress=False)
@@ -61,25 +71,31 @@ def main() -> int:
         print(
             f"{len(questions)} headings of {stats.documents} topics, {stats.leaves:,} leaves, {stats.summaries:,} summaries"
         )
-        print(f"{'within so many words':<32}" + "".join(f"{budget:>8,}" for budget in BUDGETS) + f"{'mean':>8}")
+        print(f"{'words':<32}" + "".join(f"{budget:>8,}" for budget in BUDGETS) + f"{'mean':>8}")
         means = {}
         for name, strategy in STRATEGIES.items():
             rows = index.retrieve(questions, strategy, k=3 * CANDIDATES, candidates=CANDIDATES)
-            means[name] = show(name, [coverage(rows, sections, texts, budget) for budget in BUDGETS])
+            figures += show(name, [coverage(rows, sections, texts, budget) for budget in BUDGETS])
+            means[name] = figures[-1].value
         by_budget = [
             index.retrieve(questions, RelevantSegments(words=budget), k=3 * CANDIDATES, candidates=CANDIDATES)
             for budget in BUDGETS
         ]
         shares = [coverage(rows, sections, texts, budget) for rows, budget in zip(by_budget, BUDGETS, strict=True)]
-        show("RelevantSegments", shares)
-    gain = means[FROM_ABOVE] - means["Hybrid"]
-    print(f"{'PASS' if gain > 0 else 'FAIL'}  {FROM_ABOVE}, beside Hybrid: {gain:+.3f}")
-    return int(gain <= 0)
+        figures += show("RelevantSegments", shares)
+    gain = Figure(f"{FROM_ABOVE}, less Hybrid: mean", means[FROM_ABOVE] - means["Hybrid"], ">", 0.0)
+    print(f"{'PASS' if gain.passed else 'FAIL'}  {FROM_ABOVE}, beside Hybrid: {gain.value:+.3f}")
+    figures.append(gain)
+    write_results("themes", arguments, figures)
+    return int(not all_passed(figures))
 
 
-def show(name: str, shares: Sequence[float]) -> float:
-    print(f"{name:<32}" + "".join(f"{share:>8.3f}" for share in (*shares, fmean(shares))), flush=True)
-    return fmean(shares)
+def show(name: str, shares: Sequence[float]) -> list[Figure]:
+    """Print a row of the table, and return it; its last figure is the mean."""
+    columns = [*shares, fmean(shares)]
+    print(f"{name:<32}" + "".join(f"{share:>8.3f}" for share in columns), flush=True)
+    labels = [*(f"{budget} words" for budget in BUDGETS), "mean"]
+    return [Figure(f"{name}: {label}", share) for label, share in zip(labels, columns, strict=True)]
 
 
 def read_topics() -> tuple[list[Document], list[Section]]:
@@ -100,7 +116,7 @@ def read_topics() -> tuple[list[Document], list[Section]]:
 
 
 def without_headings(name: str, source: str) -> tuple[str, str, list[Section]]:
-    """Title, text and sections of a topic; a section reaches to the next heading of its rank, or of a higher one."""
+    """Title, text and sections of a topic. A section reaches to the next heading of its own rank or a higher one."""
     lines = source.split("\n")
     text, title = "", ""
     sections: list[Section] = []
@@ -132,7 +148,7 @@ def without_headings(name: str, source: str) -> tuple[str, str, list[Section]]:
 
 
 def coverage(rows: Sequence[Sequence[Passage]], sections: Sequence[Section], texts: dict[str, str], budget: int) -> float:
-    """The mean share of the sections, or of the budget, that is in the first so many words of each row."""
+    """The mean share of the sections, or of the budget, that is among the first ``budget`` words of each row."""
     shares = []
     for row, section in zip(rows, sections, strict=True):
         left, read = budget, set()

@@ -1,13 +1,16 @@
-"""Trees: what growing them costs beside the paper's clustering, and what asking one costs.
+"""Trees: what it costs to grow them, beside the paper's clustering, and what it costs to ask one.
 
-    python benchmarks/tree.py [--leaves 100000] [--queries 200] [--data FOLDER]
+    python benchmarks/tree.py [--leaves 100000] [--queries 200] [--data FOLDER] [--json FILE]
 
-Everything is compared within one run. Trees are grown with a summarizer that takes no time, so that what is measured is the
-rest. The paper's clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code), after a
-first run that does not count, since UMAP compiles itself. With FOLDER, that of the retrieval data, the leaves are those of
-squad, and trees of both clusterers, of a third of its documents, are asked their questions: the quality of a tree is the
-share of questions whose answer lies in the leaves below the best summaries, while these have so many words. Ends with 1
-where a bound is missed.
+Everything is compared within one run. Trees are grown with a summarizer that takes no time, so that the rest is measured.
+The paper's clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code). Its first run
+does not count, since UMAP compiles itself.
+
+With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves are those of squad. Both clusterers
+also build trees of a third of its documents, which are asked their questions. The quality of a tree is the share of
+questions whose answer is below the best summaries, when the leaves below these have a given number of words in all.
+
+Ends with 1 if a bound is missed, with 2 if there is no data.
 """
 
 from __future__ import annotations
@@ -27,23 +30,31 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from lexical import CANDIDATES, Row, build, make_sentences, median, medians, report
-from quality import load_metric
+from lexical import CANDIDATES, build, clocked, make_sentences, medians
+from question_sets import (
+    ASKED,
+    Questions,
+    add_data_option,
+    load_documents,
+    load_questions,
+    what_is_absent,
+)
+from results import Figure, add_json_option, all_passed, print_figures, write_results
 
-from leafspan import Bisecting, Clusterer, Document, Extractive, Index, RaptorClusters, Tree, Vector
+from leafspan import Bisecting, Clusterer, Covered, Document, Extractive, Index, RaptorClusters, Tree, Vector
 from leafspan.engine import Flow, Progress, run
 from leafspan.examples import example_documents
-from leafspan.tree._growing import Tally, TreeDraft, TreeNode, grow_trees
-from leafspan.values import Covered, leaf_id
+from leafspan.strategies import LeafId
+from leafspan.tree._growing import Tally, TreeDraft, TreeGrower, TreeNode
 
 SIZE = 1_000  # leaves of the tree that both clusterers grow
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 COVERED = (300, 600, 1_200, 2_400)  # words of the leaves below the summaries that are looked at
-QUESTIONS = 400
+SET = "squad"
 
 
 class Instant:
-    """A summarizer that takes no time: the first words of what it is given."""
+    """A summarizer that takes no time: the first words of each text."""
 
     identity = "first words"
     asks = False
@@ -61,27 +72,30 @@ class Instant:
         return {}
 
 
-class Nothing:
-    """Where nothing is kept."""
+class NoCache:
+    """A cache of summaries that is always empty."""
 
     def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
-        """See Kept."""
+        """See SummaryCache."""
         yield from ()
         return {}
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """See Kept."""
+        """See SummaryCache."""
         yield from ()
 
 
-def twigs_of(index: Index, count: int) -> list[TreeNode]:
-    """So many leaves of an index, as what a tree grows from, over and over where there are fewer."""
+def nodes_of(index: Index, count: int) -> list[TreeNode]:
+    """``count`` leaves of an index, as nodes to grow a tree from.
+
+    If the index has fewer, its leaves come again, with a little noise in their vectors.
+    """
     leaves = index.leaves()
-    reader = run(index._store.reader(set()))
-    try:
-        vectors = run(reader.fetch_vectors(run(reader.leaf_ids())))
-    finally:
-        reader.leave()
+    collection = index.client.get_collection("kb.leaves", embedding_function=None)
+    vectors = {}
+    for first in range(0, len(leaves), 5_000):
+        page = collection.get(ids=[leaf.id for leaf in leaves[first : first + 5_000]], include=["embeddings"])
+        vectors.update(zip(page["ids"], page["embeddings"], strict=True))
     noise = np.random.default_rng(5)
     found = []
     for n, leaf in zip(range(count), itertools.cycle(leaves), strict=False):
@@ -89,46 +103,39 @@ def twigs_of(index: Index, count: int) -> list[TreeNode]:
         if n >= len(leaves):
             vector = vector + noise.standard_normal(len(vector)).astype(np.float32) * 0.02
         cover = Covered("d", "0", n, n, n, n + 1)
-        found.append(TreeNode(leaf_id("d", "0", n), leaf.text, len(leaf.text.split()), vector, 0, (cover,)))
+        found.append(TreeNode(str(LeafId("d", "0", n)), leaf.text, len(leaf.text.split()), vector, 0, (cover,)))
     return found
 
 
-def grow(twigs: Sequence[TreeNode], clusterer: Clusterer) -> float:
+def grow(nodes: Sequence[TreeNode], clusterer: Clusterer) -> float:
     """The seconds that one tree takes to grow."""
-    sapling = TreeDraft("d", "d", list(twigs), lambda place, *_: leaf_id("d", "t0", place))
-    flow = grow_trees(
-        [sapling],
-        clusterer=clusterer,
-        summarizer=Instant(),
-        max_layers=10,
-        embed=None,
-        title_weight=0.0,
-        kept=Nothing(),
-        prefix="",
-        tally=Tally(),
-        progress=Progress(None, show=False),
-    )
+    draft = TreeDraft("d", "d", list(nodes), lambda place, *_: str(LeafId("d", "t0", place)))
+    grower = TreeGrower(clusterer, Instant(), max_layers=10, embed=None, title_weight=0.0, cache=NoCache(), key_prefix="")
     started = time.perf_counter()
-    run(flow)
+    run(grower.grow([draft], Tally(), Progress(None, show=False)))
     return time.perf_counter() - started
 
 
-def clustering(index: Index) -> Iterator[Row]:
-    """Both clusterers on the same leaves, then the default on more of them."""
-    twigs = twigs_of(index, max(SIZES))
-    grow(twigs[:100], RaptorClusters())  # compiles
-    ours = min(grow(twigs[:SIZE], Bisecting()) for _ in range(3))
-    theirs = grow(twigs[:SIZE], RaptorClusters())
+def clustering(index: Index) -> Iterator[Figure]:
+    """Both clusterers on the same leaves, then the default one on more of them."""
+    nodes = nodes_of(index, max(SIZES))
+    grow(nodes[:100], RaptorClusters())  # compiles
+    ours = min(grow(nodes[:SIZE], Bisecting()) for _ in range(3))
+    theirs = grow(nodes[:SIZE], RaptorClusters())
     print(f"  a tree of {SIZE:,} leaves grows in {ours:.2f} s, with the paper's clustering in {theirs:.1f} s")
-    yield "times faster than the paper's clustering, whole tree", theirs / ours, ">=", 10.0
-    seconds = [min(grow(twigs[:size], Bisecting()) for _ in range(2)) for size in SIZES]
+    yield Figure(f"seconds to grow a tree of {SIZE:,} leaves", ours)
+    yield Figure(f"seconds to grow a tree of {SIZE:,} leaves with the paper's clustering", theirs)
+    yield Figure("times faster than the paper's clustering, whole tree", theirs / ours, ">=", 10.0)
+    seconds = [min(grow(nodes[:size], Bisecting()) for _ in range(2)) for size in SIZES]
     for size, spent in zip(SIZES, seconds, strict=True):
         print(f"  {size:>7,} leaves: {spent:.2f} s, {spent / (size * math.log(size)) * 1e6:.2f} us for n log n")
+        yield Figure(f"seconds to grow a tree of {size:,} leaves, again", spent)
     growth = SIZES[-1] * math.log(SIZES[-1]) / (SIZES[0] * math.log(SIZES[0]))
-    yield f"growth from {SIZES[0]:,} to {SIZES[-1]:,} leaves, beside n log n", seconds[-1] / seconds[0] / growth, "<=", 1.0
+    name = f"growth from {SIZES[0]:,} to {SIZES[-1]:,} leaves, beside n log n"
+    yield Figure(name, seconds[-1] / seconds[0] / growth, "<=", 1.0)
 
 
-def asking(folder: Path, leaves: int, count: int) -> Iterator[Row]:
+def asking(folder: Path, leaves: int, count: int) -> Iterator[Figure]:
     """A collapsed tree beside Chroma's own query of the leaves alone."""
     with build(folder, leaves, None) as index:
         started = time.perf_counter()
@@ -144,24 +151,24 @@ def asking(folder: Path, leaves: int, count: int) -> Iterator[Row]:
             include = ["documents", "metadatas", "distances"]
             return collection.query(query_embeddings=[vectors[i]], n_results=CANDIDATES, include=include)
 
-        tree, traversal = Tree(base=Vector()), Tree(mode="traversal")
-        work = [
-            chroma,
-            lambda i: index.retrieve(vectors[i], tree, k=CANDIDATES, candidates=CANDIDATES),
-        ]
-        plain, collapsed = medians(work, count)
-        slow = median(lambda i: index.retrieve(vectors[i], traversal), 10)
+        def ask(tree: Tree) -> Any:
+            return clocked(lambda i: index.retrieve(vectors[i], tree, k=CANDIDATES, candidates=CANDIDATES))
+
+        traversal = Tree(mode="traversal")
+        plain, collapsed = medians([clocked(chroma), ask(Tree(base=Vector()))], count)
+        (slow,) = medians([clocked(lambda i: index.retrieve(vectors[i], traversal))], 10)
         print(f"  Chroma {plain * 1000:.2f} ms, collapsed {collapsed * 1000:.2f} ms, traversal {slow * 1000:.1f} ms")
-        yield "collapsed tree, beside a plain Chroma query", collapsed / plain, "<=", 2.2
+        for name, seconds in {"a Chroma query": plain, "a collapsed tree": collapsed, "a traversal": slow}.items():
+            yield Figure(f"{name}, ms", seconds * 1000)
+        yield Figure("collapsed tree, beside a plain Chroma query", collapsed / plain, "<=", 2.2)
 
 
-def quality(folder: Path, data: Path) -> Iterator[Row]:
-    """The trees of both clusterers, over the same documents and summarized alike, and how well they lead to answers."""
-    metric = load_metric(data / "span_recall.py")
-    documents, questions = metric.load("squad", None)
-    documents = documents[::3]
+def quality(folder: Path, data: Path) -> Iterator[Figure]:
+    """How well the trees of both clusterers lead to answers, over the same documents and with the same summarizer."""
+    documents, questions = load_documents(data, SET)[::3], load_questions(data, SET)
     ids = {document["id"] for document in documents}
-    answered = [each for each in questions if each.get("answers") and each["answers"][0]["doc_id"] in ids][:QUESTIONS]
+    answered = [each for each in questions if each.get("answers") and each["answers"][0]["doc_id"] in ids][:ASKED]
+    texts = {document["id"]: document["text"] for document in documents}
     recall = {}
     with Index.open(folder / "squad") as index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
@@ -169,22 +176,23 @@ def quality(folder: Path, data: Path) -> Iterator[Row]:
             started = time.perf_counter()
             index.build_tree(clusterer=clusterer, summarizer=Extractive(), progress=False)
             spent = time.perf_counter() - started
-            texts = {document["id"]: document["text"] for document in documents}
             recall[str(clusterer)] = found = list(found_below(index, answered, texts))
-            figures = "  ".join(f"{share:.3f}" for share in found)
+            shares = "  ".join(f"{share:.3f}" for share in found)
             below = fmean(len(each.summary.children) for each in index.summaries() if each.summary and each.layer == 1)
-            print(
-                f"  {clusterer}: {figures}  mean {fmean(found):.3f}; {below:.1f} leaves a summary, built in {spent:.1f} s"
-            )
+            print(f"  {clusterer}: {shares}  mean {fmean(found):.3f}; {below:.1f} leaves a summary, built in {spent:.1f} s")
+            for budget, share in zip(COVERED, found, strict=True):
+                yield Figure(f"{clusterer}: answers below summaries that cover {budget} words", share)
+            yield Figure(f"{clusterer}: leaves below a summary", below)
+            yield Figure(f"{clusterer}: seconds to build the trees", spent)
     ours, theirs = recall[str(Bisecting(size=5))], recall[str(RaptorClusters())]
-    yield "recall below summaries of the same size, beside the paper's", fmean(ours) / fmean(theirs), ">=", 1.0
+    yield Figure("recall below summaries of the same size, beside the paper's", fmean(ours) / fmean(theirs), ">=", 1.0)
 
 
-def found_below(index: Index, questions: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Iterator[float]:
-    """The share of questions with an answer below the best summaries of the lowest layer, within so many words."""
-    rows = index.retrieve(
-        [question["text"] for question in questions], Tree(base=Vector(), keep_covered_summaries=True), k=400, candidates=400
-    )
+def found_below(index: Index, questions: Questions, texts: Mapping[str, str]) -> Iterator[float]:
+    """The share of questions with an answer below the best summaries of the lowest layer, for each number of words."""
+    asked = [question["text"] for question in questions]
+    tree = Tree(base=Vector(), keep_covered_summaries=True)
+    rows = index.retrieve(asked, tree, k=400, candidates=400)
     for budget in COVERED:
         hits = 0
         for row, question in zip(rows, questions, strict=True):
@@ -207,10 +215,10 @@ def found_below(index: Index, questions: Sequence[Mapping[str, Any]], texts: Map
 
 
 def corpus(folder: Path, data: Path | None) -> Index:
-    """An index of real leaves: squad's, or those of the example articles and of sentences made of their words."""
+    """An index of real leaves: those of squad, or of the example articles and of sentences made of their words."""
     index = Index.open(folder / "leaves")
     if data is not None:
-        documents, _ = load_metric(data / "span_recall.py").load("squad")
+        documents = load_documents(data, SET)
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
         return index
     sentences = make_sentences()
@@ -221,26 +229,28 @@ def corpus(folder: Path, data: Path | None) -> Index:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--leaves", type=int, default=100_000, help="how many leaves are asked")
-    parser.add_argument("--queries", type=int, default=200, help="how many questions are asked")
-    parser.add_argument("--data", type=Path, help="the folder of span_recall.py and the retrieval sets")
-    options = parser.parse_args()
-    if options.data is not None and not (options.data / "span_recall.py").is_file():
-        print(f"--data must be the folder of the retrieval data, but there is no {options.data / 'span_recall.py'}")
+    parser.add_argument("--leaves", type=int, default=100_000, help="number of leaves of the index that is asked")
+    parser.add_argument("--queries", type=int, default=200, help="number of questions")
+    add_data_option(parser, required=False)
+    add_json_option(parser)
+    arguments = parser.parse_args()
+    if arguments.data is not None and (problem := what_is_absent(arguments.data, [SET])):
+        print(problem, file=sys.stderr)
         return 2
     folder = Path(tempfile.mkdtemp())
     try:
-        with corpus(folder, options.data) as index:
+        with corpus(folder, arguments.data) as index:
             print(f"\ngrowing, from {index.stats().leaves:,} leaves of text")
-            holds = report(clustering(index))
-        if options.data is not None:
+            figures = print_figures(clustering(index))
+        if arguments.data is not None:
             print("\nquality: questions of squad whose answer is below the best summaries, covering " + _words(COVERED))
-            holds &= report(quality(folder, options.data))
-        holds &= report(asking(folder, options.leaves, options.queries))
-        return int(not holds)
+            figures += print_figures(quality(folder, arguments.data))
+        figures += print_figures(asking(folder, arguments.leaves, arguments.queries))
     finally:
         with suppress(OSError):
             shutil.rmtree(folder)
+    write_results("tree", arguments, figures)
+    return int(not all_passed(figures))
 
 
 def _words(budgets: Sequence[int]) -> str:

@@ -1,6 +1,6 @@
 """leafspan's strategies as LangChain retrievers."""
 
-from leafspan.errors import MissingExtra
+from leafspan import MissingExtra
 
 try:
     import langchain_core.retrievers as _host  # noqa: F401

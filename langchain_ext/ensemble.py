@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from langchain_ext.retriever import NamedRetriever
 from leafspan import Ensemble, Strategy
-from leafspan.hosting import Fusion
+from leafspan.hosting import Fusion, to_strategies
 
 
 class EnsembleRetriever(NamedRetriever):
@@ -28,5 +28,4 @@ class EnsembleRetriever(NamedRetriever):
     names: Sequence[str] | None = None
 
     def _converted(self, child: Any) -> dict[str, Any]:
-        numbered = enumerate(self.retrievers, start=1)
-        return {"retrievers": [self._as_strategy(f"retriever {number}", each, child) for number, each in numbered]}
+        return {"retrievers": to_strategies(self.retrievers, lambda name, each: self._as_strategy(name, each, child))}

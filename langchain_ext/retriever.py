@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -19,11 +19,14 @@ from leafspan.hosting import (
     FilterPolicy,
     Limits,
     apply_policy,
+    check_choice,
+    check_flag,
     check_index,
     check_option_names,
     filtered,
     is_plain,
     make_strategy,
+    plain_options,
     to_filter,
 )
 
@@ -71,15 +74,14 @@ class SpanRetriever(BaseRetriever):
         check_index(draft.index)
         strategy = draft._strategy()
         Limits.of(draft.k, draft.candidates, draft.budget, draft.where)
-        apply_policy(None, None, draft.filter_policy)
-        # As the strategy has them, which understands other names and types for some.
-        options = cls._plain_options()
-        return {name: getattr(strategy, name) if name in options else value for name, value in values.items()}
+        check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
+        check_flag("explain", draft.explain)
+        options = draft._plain_options(strategy)
+        return {name: options.get(name, value) for name, value in values.items()}
 
-    @classmethod
-    def _plain_options(cls) -> set[str]:
-        """The options that are the strategy's own, just as it has them."""
-        return set()
+    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
+        """The options that are the strategy's own, as it has them."""
+        return {}
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -119,9 +121,8 @@ class NamedRetriever(SpanRetriever):
         """The options that the strategy has in another form."""
         return {}
 
-    @classmethod
-    def _plain_options(cls) -> set[str]:
-        return cls.model_fields.keys() - SpanRetriever.model_fields.keys() - {"base", "retrievers", "llm"}
+    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
+        return plain_options(self.kind, strategy, self._converted(None))
 
 
 class BasedRetriever(NamedRetriever):

@@ -1,6 +1,6 @@
 """leafspan's strategies as LlamaIndex retrievers."""
 
-from leafspan.errors import MissingExtra
+from leafspan import MissingExtra
 
 try:
     import llama_index.core.retrievers as _host  # noqa: F401

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from llama_index.core.schema import QueryBundle
 
 from leafspan import Ensemble, Strategy
-from leafspan.hosting import Fusion
+from leafspan.hosting import Fusion, to_strategies
 from llamaindex_ext.retriever import NamedRetriever
 
 
@@ -32,5 +32,4 @@ class EnsembleRetriever(NamedRetriever):
     names: Sequence[str] | None = None
 
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        numbered = enumerate(self.retrievers, start=1)
-        return {"retrievers": [self._as_strategy(f"retriever {number}", each, bundle) for number, each in numbered]}
+        return {"retrievers": to_strategies(self.retrievers, lambda name, each: self._as_strategy(name, each, bundle))}

@@ -11,11 +11,18 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from leafspan import Budget, Query, Strategy, View
-from leafspan.hosting import Limits, check_index, check_option_names, filtered, is_plain, make_strategy
+from leafspan.hosting import (
+    Limits,
+    check_flag,
+    check_index,
+    check_option_names,
+    filtered,
+    is_plain,
+    make_strategy,
+    plain_options,
+)
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.host_retriever import as_strategy
-
-_HOST_WORDS = {"k": "similarity_top_k", "top_k": "similarity_top_k", "filters": "where", "filter": "where"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -41,18 +48,24 @@ class SpanRetriever(BaseRetriever):
         """Checks the names of options, before the generated ``__init__`` does without saying what was meant."""
         maker = next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
         if maker.__module__.partition(".")[0] == __name__.partition(".")[0]:  # not that of a subclass of the user's
-            check_option_names(cls.__name__, options, [each.name for each in fields(cls)], _HOST_WORDS)
+            check_option_names(cls.__name__, options, [each.name for each in fields(cls)])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
-        self._strategy()
+        strategy = self._strategy()
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where)
+        check_flag("explain", self.explain)
+        vars(self).update(self._plain_options(strategy))
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
         """The strategy. A base of LlamaIndex's is asked ``bundle``."""
+
+    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
+        """The options that are the strategy's own, as it has them."""
+        return {}
 
     def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
         """A base, called ``name`` in errors, as a strategy."""
@@ -94,6 +107,9 @@ class NamedRetriever(SpanRetriever):
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
         """The options that the strategy has in another form."""
         return {}
+
+    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
+        return plain_options(self.kind, strategy, self._converted(None))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,17 +1,17 @@
-"""Names that belong to leafspan and to Chroma: no document of a user can have them."""
+"""Names that leafspan and Chroma reserve: a user's document cannot use them."""
 
 from __future__ import annotations
 
 STRUCTURE_KEY = "leafspan"
-"""The metadata key of a leaf or a summary under which its place is stored."""
+"""The metadata key under which the place of a leaf, or the record of a summary, is stored."""
 
 RESERVED_KEYS = frozenset({"doc_id", "start", "end", "layer", "covers", "score", "trace", STRUCTURE_KEY})
-"""Metadata keys that results carry in both frameworks, so that a document cannot use them for itself."""
+"""The metadata keys that leafspan sets itself, on stored leaves or on results in LangChain and LlamaIndex."""
 
 RESERVED_ID_PREFIX = "leafspan:"
-"""The first characters of the ids of the package's own records."""
+"""The first characters of the ids of leafspan's own records."""
 
 
 def is_reserved(key: str) -> bool:
-    """Whether a document cannot have this metadata key, because it is Chroma's or leafspan's."""
+    """Whether a metadata key is reserved by leafspan or Chroma, so that a document cannot have it."""
     return key in RESERVED_KEYS or key.startswith(("chroma:", "#", "$"))

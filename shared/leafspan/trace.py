@@ -1,6 +1,6 @@
-"""Why a passage was returned: the hits in it, what was added to them, and what they were merged into.
+"""Why a passage was returned: the hits in it, and what was done with them, step by step.
 
-A step's ``query`` is the phrasing of the question that it was done for, None where there is only one.
+Every step has a ``query``: the phrasing of the question that it was done for, None if there was only one phrasing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TracedHit:
-    """The leaf ``ordinal`` was found, with ``score``, by ``source`` (``vector``, or the name of a base retriever)."""
+    """A step: a leaf was found.
+
+    Attributes:
+        ordinal: Ordinal of the leaf.
+        score: Its score.
+        source: What found it: ``"vector"``, ``"bm25"``, ``"tree"``, ``"filter"``, or the name of a host retriever.
+        rank: Its rank there, from 1. None if the trace does not show it.
+        query: Phrasing of the question. None if there was only one.
+    """
 
     ordinal: int
     score: float
@@ -24,9 +32,13 @@ class TracedHit:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one list gave to a fused score: its result's ``rank`` (from 1) and ``score`` there, and its ``share`` of it.
+    """What one list of results contributed to a fused score.
 
-    Where the results are told apart by rank alone, ``score`` is still the list's own.
+    Attributes:
+        source: Name of the list.
+        rank: Rank of the result in the list, from 1.
+        score: Score of the result in the list, also if the method of fusion uses only ranks.
+        share: Part of the fused score that comes from this list.
     """
 
     source: str
@@ -37,10 +49,17 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The leaves ``first`` to ``last`` were found in one or more lists, whose scores became one by ``method``.
+    """A step: a result was found in one or more lists, and got one score.
 
-    ``neighbour_bonus`` is what the score of the better neighbour added, ``summary_bonus`` what that of the best summary
-    above the leaf did. ``score`` is the sum of all of it.
+    Attributes:
+        first: Ordinal of its first leaf.
+        last: Ordinal of its last leaf (inclusive).
+        method: Method of fusion.
+        contributions: What each list contributed.
+        score: The sum of all contributions and bonuses.
+        neighbour_bonus: What the score of the better neighbour added.
+        summary_bonus: What the score of the best summary above the leaf added.
+        query: Phrasing of the question. None if there was only one.
     """
 
     first: int
@@ -55,9 +74,13 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """The score of the leaf ``ordinal`` became a ``probability``, that it holds what was asked for.
+    """A step: the score of a leaf became the probability that it holds what was asked for.
 
-    ``trusted`` is False where the index's embedder is another than the one that this was measured with.
+    Attributes:
+        ordinal: Ordinal of the leaf.
+        probability: The probability, in [0, 1].
+        trusted: Whether the index has the embedder that the probabilities were measured with.
+        query: Phrasing of the question. None if there was only one.
     """
 
     ordinal: int
@@ -68,7 +91,14 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The leaves ``first`` to ``last`` were not found, but lie between two that were; ``score`` is those two's mean."""
+    """A step: leaves that were not found were added, since they lie between two that were.
+
+    Attributes:
+        first: Ordinal of the first leaf that was added.
+        last: Ordinal of the last one (inclusive).
+        score: The mean of the scores of the two leaves that were found.
+        query: Phrasing of the question. None if there was only one.
+    """
 
     first: int
     last: int
@@ -78,7 +108,17 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """``present`` of the ``children`` of a node at ``level`` (1: the parents of leaves) were there; it took their place."""
+    """A step: a node of the hierarchy took the place of its children.
+
+    Attributes:
+        level: Level of the node, >= 1 (the parents of leaves).
+        first: Ordinal of its first leaf.
+        last: Ordinal of its last leaf (inclusive).
+        present: Number of its children that were there.
+        children: Number of all its children.
+        score: Score of the node.
+        query: Phrasing of the question. None if there was only one.
+    """
 
     level: int
     first: int
@@ -90,7 +130,7 @@ class Merge:
 
     @property
     def ratio(self) -> float:
-        """Share of its children that were there, in (0, 1]."""
+        """The share of its children that were there, in (0, 1]."""
         return self.present / self.children
 
 
@@ -99,9 +139,19 @@ Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a passage came about. ``hits``: the leaves in it that were found. ``notes``: what did not go as planned.
+    """How a passage came about.
 
-    ``layer``: 0, or that of a summary in its tree, whose number there is then meant where a leaf's is spoken of.
+    Attributes:
+        hits: The leaves in it that were found.
+        fused: The results in it that were found in several lists.
+        calibrated: The leaves in it whose scores became probabilities.
+        filled: The leaves that were added between hits.
+        merges: The nodes that took the place of their children.
+        window: Number of neighbours that were added before and after. None if none were.
+        parent_level: Level of the parent that it was widened to, >= 1. None if it was not widened.
+        notes: Remarks on what did not go as planned.
+        layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
+            document.
     """
 
     hits: tuple[TracedHit, ...] = ()
@@ -115,7 +165,7 @@ class Trace:
     layer: int = 0
 
     def __add__(self, other: Trace) -> Trace:
-        """The trace of a passage made of two; a step that both went through is there once."""
+        """The trace of a passage that is made of two. A step that both have comes once."""
         return Trace(
             _once(self.hits + other.hits),
             _once(self.fused + other.fused),
@@ -129,7 +179,11 @@ class Trace:
         )
 
     def done_for(self, query: str) -> Trace:
-        """The same, of which each step was done for this phrasing of the question, unless for another one already."""
+        """The same trace, whose steps are marked as done for this phrasing, unless they are marked already.
+
+        Args:
+            query: Phrasing of the question.
+        """
         return replace(
             self,
             hits=_done_for(query, self.hits),
@@ -140,7 +194,7 @@ class Trace:
         )
 
     def explain(self) -> list[str]:
-        """One sentence for each step, in the order in which they happened."""
+        """A sentence for each step, in the order in which the steps were done, followed by the notes."""
         kind = f"layer {self.layer}, summary" if self.layer else "leaf"
         lines = [
             f"{hit.source} found {kind} {hit.ordinal}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"

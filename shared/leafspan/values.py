@@ -1,4 +1,4 @@
-"""What every part speaks: documents, leaves, runs of leaves, and the passages made of them."""
+"""The values that every part of the package uses: documents, leaves, spans of leaves, and passages made of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from leafspan.trace import Trace, TracedHit
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with an identity: what is added to an index, and what comes back from ``Index.get``.
+    """A text with an id: what is added to an index, and what ``Index.get`` returns.
 
-    ``title`` is indexed with every leaf, but is no part of the text. ``metadata`` values are str, int, float, bool or a
-    list of one of these; it is copied onto every passage.
+    Args:
+        id: Id of the document, different for each document of an index.
+        text: Its text.
+        title: Its title, which is indexed with every leaf, but is not part of the text. Default: None.
+        metadata: Values by key, each a str, int, float, bool, or a list of one of these types. They can be filtered by, and
+            every passage has a copy of them. Default: none.
     """
 
     id: str
@@ -24,10 +28,15 @@ class Document:
 
 
 class LeafId(NamedTuple):
-    """The id of a leaf, or of a summary: a leaf's is known without looking anything up, so neighbours need no search.
+    """The id of a leaf or of a summary. As text it is ``{document_id}#{version}#{ordinal}``.
 
-    As text it is ``{document_id}#{version}#{ordinal}``. ``version`` is 8 characters: hexadecimal digits of a document's
-    content hash, or for a summary ``t`` and 7 digits of its tree's hash. A document's id may contain ``#`` itself.
+    The ids of a leaf's neighbours can be computed, so that they are fetched without a search.
+
+    Attributes:
+        document_id: Id of the document, which may contain ``#`` itself.
+        version: 8 characters: hexadecimal digits of the hash of the document's content; for a summary ``t``, followed by 7
+            digits of the hash of its tree.
+        ordinal: Number of the leaf in its document, or of the summary in its tree, from 0.
     """
 
     document_id: str
@@ -42,29 +51,42 @@ class LeafId(NamedTuple):
         """The id from its text.
 
         Raises:
-            ValueError: if the text has not three parts, or the last is no number.
+            ValueError: if the text does not have three parts, or the last one is not a whole number.
         """
         document_id, version, ordinal = text.rsplit("#", 2)
         return cls(document_id, version, int(ordinal))
 
     @property
     def is_summary(self) -> bool:
-        """Whether it is the id of a summary, and not of a leaf."""
+        """Whether this is the id of a summary, and not of a leaf."""
         return self.version.startswith(SUMMARY_VERSION)
 
 
 SUMMARY_VERSION = "t"
-"""The first character of a tree's version; those of documents are hexadecimal."""
+"""The first character of the version of a tree, which no version of a document begins with."""
 
 
 def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[str]:
-    """The texts of the ids of several leaves of one document."""
+    """The ids, as texts, of several leaves of one document.
+
+    Args:
+        document_id: Id of the document.
+        version: Version of the document.
+        ordinals: Numbers of the leaves in the document, from 0.
+    """
     prefix = f"{document_id}#{version}#"
     return [f"{prefix}{ordinal}" for ordinal in ordinals]
 
 
 class Section(NamedTuple):
-    """The leaves ``first`` to ``last`` (inclusive) stand below the heading ``text`` of this ``depth`` (1 to 6)."""
+    """A heading, with the leaves that stand below it.
+
+    Attributes:
+        first: Ordinal of the first leaf below the heading.
+        last: Ordinal of the last one (inclusive).
+        depth: Depth of the heading, 1 to 6.
+        text: Text of the heading.
+    """
 
     first: int
     last: int
@@ -73,9 +95,15 @@ class Section(NamedTuple):
 
 
 class Ancestor(NamedTuple):
-    """A node above a leaf: the leaves ``first`` to ``last`` (inclusive), characters ``start`` to ``end`` (exclusive).
+    """A node of the hierarchy above a leaf.
 
-    ``children`` is the number of nodes one level below it, ``words`` its length in words.
+    Attributes:
+        first: Ordinal of its first leaf.
+        last: Ordinal of its last leaf (inclusive).
+        children: Number of nodes one level below it.
+        start: Its first character in the document.
+        end: The character after its last one.
+        words: Its length in words.
     """
 
     first: int
@@ -88,9 +116,16 @@ class Ancestor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The smallest piece of a document: the leaf ``ordinal`` (from 0) of one version, ``text[start:end]`` of it.
+    """The smallest piece of a document, without its text.
 
-    ``ancestors[0]`` is its parent, ``ancestors[-1]`` the whole document.
+    Attributes:
+        document_id: Id of the document.
+        version: Version of the document.
+        ordinal: Number of the leaf in the document, from 0.
+        start: Its first character in the document.
+        end: The character after its last one.
+        words: Its length in words.
+        ancestors: The nodes above it: the first is its parent, the last the whole document.
     """
 
     document_id: str
@@ -103,33 +138,43 @@ class Leaf:
 
     @property
     def id(self) -> str:
-        """The text of its id."""
+        """Its id as text."""
         return str(LeafId(self.document_id, self.version, self.ordinal))
 
 
 class Hit(NamedTuple):
-    """A leaf as a search finds it, before anything of it is fetched; a higher ``score`` is better."""
+    """A leaf or summary as a search finds it, before anything of it is loaded.
+
+    Attributes:
+        leaf: Its id.
+        score: Its score. A higher one is better.
+    """
 
     leaf: LeafId
     score: float
 
     @property
     def id(self) -> str:
-        """The text of the leaf's id."""
+        """The id as text."""
         return str(self.leaf)
 
     @property
     def order(self) -> tuple[float, str, int]:
-        """The sorting key of every list of hits: score, then document, then position."""
+        """The sorting key of lists of hits: score, then document, then position."""
         return (-self.score, self.leaf.document_id, self.leaf.ordinal)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of consecutive leaves of one document, ``first`` to ``last`` (both included).
+    """A run of consecutive leaves of one document.
 
-    ``anchor`` is one leaf whose place in the text is known, as (ordinal, start character): since leaves partition the
-    text, it fixes the characters of the whole run.
+    Attributes:
+        document_id: Id of the document.
+        version: Version of the document.
+        first: Ordinal of the first leaf.
+        last: Ordinal of the last leaf (inclusive).
+        anchor: A leaf whose place in the text is known, as (ordinal, first character). Since leaves partition the text, the
+            place of every other leaf follows from it, once their texts are known.
     """
 
     document_id: str
@@ -150,12 +195,21 @@ class Span:
 
     @property
     def leaf_ids(self) -> list[str]:
-        """The ids of its leaves, in the order of the text."""
+        """The ids of the leaves, in the order of the text."""
         return leaf_ids(self.document_id, self.version, range(self.first, self.last + 1))
 
 
 class Covered(NamedTuple):
-    """The leaves ``first`` to ``last`` (inclusive) of a document, its characters ``start`` to ``end`` (exclusive)."""
+    """A run of leaves that a summary covers.
+
+    Attributes:
+        document_id: Id of the document.
+        version: Version of the document.
+        first: Ordinal of the first leaf.
+        last: Ordinal of the last leaf (inclusive).
+        start: First character of the run in the document.
+        end: The character after its last one.
+    """
 
     document_id: str
     version: str
@@ -177,10 +231,12 @@ class Covered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a summary stands for: a node of a tree, ``layer`` layers above the leaves (1: it was made of leaves).
+    """The place of a summary in its tree.
 
-    ``children``: the ids of the leaves and summaries that it was made of. ``covers``: the leaves below it, in order, as
-    runs of which no two touch.
+    Attributes:
+        layer: Number of layers above the leaves, >= 1.
+        children: Ids of the leaves and summaries that it was made from.
+        covers: The leaves below it as runs, by document and position, no two of which touch.
     """
 
     layer: int
@@ -189,22 +245,27 @@ class Summary:
 
     @property
     def leaf_ids(self) -> list[str]:
-        """The ids of the leaves it covers, in order."""
+        """The ids of the leaves that it covers, by document and position."""
         return [id_ for run in self.covers for id_ in run.leaf_ids]
 
     @property
     def size(self) -> int:
-        """The number of leaves it covers."""
+        """The number of leaves that it covers."""
         return sum(run.size for run in self.covers)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One scored result of a strategy, before its text is fetched; a higher ``score`` is better.
+    """A scored result of a strategy, before its text is fetched.
 
-    ``leaf`` is set where the result is a single leaf, so that a strategy above can merge or widen it. ``words`` is its
-    length where that is known before fetching. ``summary`` is set where it is none of a document's text, but a summary:
-    its span is then that of one node among those of its tree.
+    Attributes:
+        span: Its leaves. For a summary, a span of one, whose ordinal is the number of the summary in its tree.
+        score: Its score. A higher one is better.
+        trace: How it came about.
+        metadata: Metadata of its document. Empty for a summary of several documents.
+        words: Its length in words, None if that is not known before its text is fetched.
+        leaf: The leaf, if the result is a single one, so that another strategy can merge or widen it. Otherwise None.
+        summary: The summary, if the result is one. Otherwise None.
     """
 
     span: Span
@@ -217,28 +278,45 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """The id of its first leaf, which for a single leaf or a summary is its own."""
+        """The id of its first leaf. For a single leaf or a summary, its own id."""
         return str(LeafId(self.span.document_id, self.span.version, self.span.first))
 
     @property
     def order(self) -> tuple[float, str, int]:
-        """The sorting key of every list of results: score, then document, then position."""
+        """The sorting key of lists of candidates: score, then document, then position."""
         return (-self.score, self.span.document_id, self.span.first)
 
 
-def scored(found: Candidate, score: float, source: str, rank: int | None = None) -> Candidate:
-    """The leaf as ``source`` found it."""
-    hit = TracedHit(found.span.first, score, source, rank)
-    return replace(found, score=score, trace=Trace(hits=(hit,), layer=found.summary.layer if found.summary else 0))
+def scored(candidate: Candidate, score: float, source: str, rank: int | None = None) -> Candidate:
+    """A loaded leaf or summary as a search found it: with the score, and a trace that says so.
+
+    Args:
+        candidate: The leaf or summary.
+        score: Its score.
+        source: What found it, such as ``"vector"``.
+        rank: Its rank there, from 1. Default: None, no rank in the trace.
+    """
+    hit = TracedHit(candidate.span.first, score, source, rank)
+    layer = candidate.summary.layer if candidate.summary else 0
+    return replace(candidate, score=score, trace=Trace(hits=(hit,), layer=layer))
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved piece of a document: ``document.text[start:end] == text``; or a summary, where ``summary`` is set.
+    """A retrieved piece of a document, for which ``document.text[start:end] == text``; or a summary.
 
-    A summary's ``start`` and ``end`` are those of all that it covers; where that is in several documents, ``document_id``
-    is empty, and both are 0. ``score``: higher is better, its meaning is the strategy's. ``metadata`` is the document's
-    own. ``trace`` says how the passage came about; ``trace.explain()`` says it in words.
+    Attributes:
+        id: ``{document_id}#{version}#{first}-{last}``, with the ordinals of its first and last leaf. For a leaf that is
+            listed, and for a summary, its own id.
+        document_id: Id of the document. "" for a summary of several documents.
+        start: Its first character in the document. For a summary, the first one that it covers; 0 if these are in several
+            documents.
+        end: The character after its last one, in the same way.
+        text: Its text.
+        score: Its score. A higher one is better. What it means depends on the strategy: see docs/scores.md.
+        metadata: Metadata of the document. Empty for a summary of several documents.
+        trace: How the passage came about. ``trace.explain()`` says it in sentences.
+        summary: The place of a summary in its tree. None for a piece of a document.
     """
 
     id: str
@@ -253,16 +331,20 @@ class Passage:
 
     @property
     def layer(self) -> int:
-        """How many layers it is above the leaves: 0 for a piece of a document."""
+        """The layer of a summary, >= 1. 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question as ``text``, as ``vector``, or both: vectors are searched with ``vector``, where it is there.
+    """A question as text, as vector, or as both.
 
-    ``embedding_texts``: the mean of their vectors is searched in place of the text's, for answers imagined by a language
-    model (HyDE) and the like.
+    Args:
+        text: The question, which is searched by words; also by its vector, unless one of the following is given.
+            Default: None.
+        vector: Vector to search with. Default: None.
+        embedding_texts: Texts to embed instead of ``text``; the mean of their vectors is searched. For answers that a
+            language model has imagined (HyDE), and the like. Default: none.
     """
 
     text: str | None = None

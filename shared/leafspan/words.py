@@ -1,18 +1,18 @@
-"""Counting words, the unit of leaf sizes and budgets."""
+"""Counting words, the unit of leaves and budgets."""
 
 from __future__ import annotations
 
 import re
 
-# Chinese, Japanese and Korean are written without spaces: each of their characters counts as a word, as word
-# processors count them. (Kana, ideographs with their extensions, Hangul, half-width forms.)
+# Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
+# Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 _WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
 _ANY_CJK = re.compile(f"[{_CJK}]")
 
 
 def count_words(text: str) -> int:
-    """How many words ``text`` has: runs without white space, and each Chinese, Japanese or Korean character."""
+    """The number of words of a text: runs without white space, and each Chinese, Japanese or Korean character."""
     if text.isascii() or not _ANY_CJK.search(text):
         return len(text.split())
     return len(_WORD.findall(text))

@@ -1,4 +1,4 @@
-"""The command ``leafspan``: its subcommands are thin faces of ``Index``."""
+"""The command ``leafspan``. Its subcommands only call methods of ``Index`` and print the results."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli import _build_tree as building_trees
-from leafspan.cli import _show_tree as showing_trees
+from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._index import index
 from leafspan.cli._query import query
 from leafspan.cli._show import show
+from leafspan.cli._show_tree import show as show_tree
 
 __all__ = ["app"]
 
 app = typer.Typer(
     cls=CleanGroup,
-    help="Index texts, and retrieve passages from them with exact places.",
+    help="Index texts, and retrieve passages from them, each with its exact place in the text.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -46,7 +46,7 @@ def _main(
 for _command in (index, query, show, doctor, demo):
     app.command()(_command)
 
-_tree = typer.Typer(help="Trees of summaries over the documents (RAPTOR): build them, look at them.", no_args_is_help=True)
-_tree.command()(building_trees.build)
-_tree.command()(showing_trees.show)
+_tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)
+_tree.command()(build_tree)
+_tree.command()(show_tree)
 app.add_typer(_tree, name="tree")

@@ -1,4 +1,4 @@
-"""``leafspan tree build``: the trees grow."""
+"""``leafspan tree build``: build the trees of an index."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from leafspan.index import Index
 from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
 
 CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorClusters()}
-"""The clusterers by the names that the command knows them by."""
+"""The clusterers by their names on the command line."""
 
 
 def build(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     across_documents: Annotated[
-        bool, typer.Option("--across-documents", help="Add layers above the trees, over all documents.")
+        bool,
+        typer.Option("--across-documents", help="Build layers above the trees as well, over all documents."),
     ] = False,
     partition_by: Annotated[
         str | None,
-        typer.Option(help="Add layers over the documents with the same value of this metadata key.", metavar="KEY"),
+        typer.Option(help="Build layers over the documents with the same value of this metadata key.", metavar="KEY"),
     ] = None,
-    max_layers: Annotated[int, typer.Option(help="Layers of a document's tree at most, and of those above.")] = 5,
+    max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
     clusterer: Annotated[
         str, typer.Option(help=f"One of {', '.join(CLUSTERERS)}; raptor needs the extra umap.")
     ] = "bisecting",
     max_words: Annotated[
         int | None,
-        typer.Option(help="Words of a summary at most, 75 by default; where given, trees of other ones are built anew."),
+        typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built anew."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
 ) -> None:
-    """Build a tree of summaries over each document; those that are up to date are left alone.
+    """Build a tree of summaries over each document. Trees that are up to date are skipped.
 
-    The summaries are made of sentences of the texts, so no language model is asked. The exit code is 1 where a summary
-    failed.
+    Summaries are made of sentences of the texts, so no language model is asked. The exit code is 1 if a summary failed.
     """
     check_choice("clusterer", clusterer, CLUSTERERS)
-    # Without --max-words none is chosen, so that trees which a language model wrote are not replaced unasked.
+    # Without --max-words no summarizer is named, so that a language model's trees are not replaced by mistake.
     summarizer = None if max_words is None else Extractive(max_words=max_words)
     with Index.open(kb, create=False) as opened:
 
-        def built(summarizer: object) -> TreesBuilt:
+        def build_with(summarizer: object) -> TreesBuilt:
             return opened.build_tree(
                 summarizer=summarizer,
                 clusterer=CLUSTERERS[clusterer],
@@ -56,35 +56,42 @@ def build(
                 dry_run=dry_run,
             )
 
-        done = built(summarizer)
+        result = build_with(summarizer)
         if dry_run:
-            asking = Abstractive(generate="".join, max_words=max_words or Extractive().max_words)
-            _print_plan(str(kb), done, built(asking), console())
+            language_model = Abstractive(generate="".join, max_words=max_words or Extractive().max_words)
+            _print_dry_run(str(kb), result, build_with(language_model), console())
             return
         stats = opened.stats()
     now = f"now {stats.trees} trees, {stats.summaries} summaries in {stats.layers} layers"
-    console().print(plain(f"{kb}: {_summary(done)}; "), plain(now, "dim"), sep="")
-    for failed in done.failed:
+    console().print(plain(f"{kb}: {_counts(result)}; "), plain(now, "dim"), sep="")
+    for failed in result.failed:
         console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))
-    if done.failed:
+    if result.failed:
         raise typer.Exit(1)
 
 
-def _summary(done: TreesBuilt) -> str:
+def _counts(result: TreesBuilt) -> str:
     return (
-        f"trees: {len(done.built)} built, {done.unchanged} unchanged; "
-        f"summaries: {done.summaries} written, {done.share_asked:.0%} made anew, {len(done.failed)} failed"
+        f"trees: {len(result.built)} built, {result.unchanged} unchanged; "
+        f"summaries: {result.summaries} written, {result.share_asked:.0%} made anew, {len(result.failed)} failed"
     )
 
 
-def _print_plan(kb: str, done: TreesBuilt, asking: TreesBuilt, out: Console) -> None:
-    """What a build would do, ``done``, and what it would take to be ``asking`` a language model for all summaries."""
-    trees = f"trees: {len(done.built)} to build, {done.unchanged} unchanged"
-    out.print(plain(f"{kb}: {trees}; summaries: {done.summaries}, extracted, so no call and no tokens"))
-    tokens = f"about {_tokens(asking.words_sent):,} tokens sent and {_tokens(asking.words_received):,} received"
-    out.print(plain(f"all {asking.summaries} by a language model instead: {asking.asked} calls, {tokens}", "dim"))
+def _print_dry_run(kb: str, result: TreesBuilt, with_model: TreesBuilt, out: Console) -> None:
+    """Print what a build would do, and what it would cost if a language model wrote the summaries.
+
+    Args:
+        kb: Folder of the index.
+        result: Result of the dry run.
+        with_model: Result of a dry run with a language model.
+        out: Where to print.
+    """
+    trees = f"trees: {len(result.built)} to build, {result.unchanged} unchanged"
+    out.print(plain(f"{kb}: {trees}; summaries: {result.summaries}, extracted, so no call and no tokens"))
+    tokens = f"about {_tokens(with_model.words_sent):,} tokens sent and {_tokens(with_model.words_received):,} received"
+    out.print(plain(f"all {with_model.summaries} by a language model instead: {with_model.asked} calls, {tokens}", "dim"))
 
 
 def _tokens(words: int) -> int:
-    """About so many tokens: a token is taken for three quarters of a word."""
+    """About how many tokens the words are: a token is about three quarters of an English word."""
     return round(words * 4 / 3)

@@ -1,4 +1,4 @@
-"""Where the commands write to."""
+"""Printing to standard output and standard error."""
 
 from __future__ import annotations
 
@@ -10,19 +10,30 @@ from rich.text import Text
 
 
 def console(*, stderr: bool = False, wrap: bool = False) -> Console:
-    """Standard output or error as it is now; lines are wrapped for a terminal, others only with ``wrap``."""
+    """A console for standard output or standard error, as these are at the moment.
+
+    Args:
+        stderr: Whether to print to standard error. Default: False.
+        wrap: Whether to wrap long lines if the output is not a terminal. For a terminal they are always wrapped.
+            Default: False.
+    """
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")  # a text may hold characters that a terminal's encoding has not
+        stream.reconfigure(errors="backslashreplace")  # texts may have characters that the encoding lacks
     return Console(file=stream, soft_wrap=not (wrap or stream.isatty()), highlight=False)
 
 
 def plain(text: str, style: str = "") -> Text:
-    """A text just as it is: no markup in it is followed, and no terminal's commands."""
+    """A text that is printed as it is: markup and terminal commands in it have no effect.
+
+    Args:
+        text: The text.
+        style: Style of rich, such as ``"bold"``. Default: none.
+    """
     return Text(text.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"), style)
 
 
 def shortened(text: str, characters: int) -> str:
-    """The text on one line of at most so many characters, of which the last is an ellipsis where it is cut."""
+    """The text on one line, cut to this number of characters. A text that is cut ends with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""``leafspan doctor``: is the index whole?"""
+"""``leafspan doctor``: find and mend what is not whole in an index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from leafspan.index import Index
 
 def doctor(
     kb: KnowledgeBase = DEFAULT_FOLDER,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what is found, and change nothing.")] = False,
 ) -> None:
-    """Look for half-written documents and trees, and for missing leaves, and mend what can be.
+    """Find half-written documents and trees, and missing leaves, and mend what can be mended.
 
-    The exit code is 1 where something is still not whole, with --dry-run where anything was found.
+    The exit code is 1 if something is still not whole; with --dry-run, if anything was found.
     """
     with Index.open(kb, create=False) as opened:
         findings = opened.doctor(mend=not dry_run)

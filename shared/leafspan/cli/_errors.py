@@ -1,4 +1,4 @@
-"""What goes wrong, as one line on standard error."""
+"""Printing errors as one line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leafspan.errors import LeafspanError
 
 
 class CleanGroup(TyperGroup):
-    """Commands whose expected errors end in one red line and exit code 2; unexpected ones keep their traceback."""
+    """A group of commands. An expected error prints one red line, and exits with code 2; others keep their traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
+        """Run the command, and print an expected error."""
         try:
             return super().invoke(ctx)
         except (LeafspanError, OSError) as error:
-            if isinstance(error, BrokenPipeError):  # who reads the output has left: `leafspan show | head`
+            if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
                 raise
             line = " ".join(str(plain(str(error))).split())
             console(stderr=True).print(Text(f"error: {line}", style="red"))

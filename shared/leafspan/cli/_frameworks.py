@@ -1,4 +1,4 @@
-"""The same strategy asked through LangChain, through LlamaIndex, and through neither."""
+"""Retrieving with the same strategy through LangChain, through LlamaIndex, and without a framework."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from leafspan.index import Index
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
-    """A passage as a framework's user gets it; a summary has a ``layer`` above 0."""
+class FrameworkPassage:
+    """A passage as the user of a framework gets it.
+
+    Attributes:
+        id: Its id.
+        document_id: Id of its document. "" for a summary of several documents.
+        start: Its first character in the document.
+        end: The character after its last one.
+        layer: Layer of a summary, >= 1. 0 for a piece of a document.
+        score: Its score.
+        text: Its text.
+    """
 
     id: str
     document_id: str
@@ -24,21 +34,28 @@ class Returned:
 
 
 class Framework(Protocol):
-    """One way to the passages of a strategy, which is given by its name in ``STRATEGIES``."""
+    """A way to retrieve passages."""
 
-    def __call__(self, index: Index, strategy: str, question: str, k: int) -> Sequence[Returned]:
-        """The ``k`` best passages."""
+    def __call__(self, index: Index, strategy: str, question: str, k: int) -> Sequence[FrameworkPassage]:
+        """The best passages, best first.
+
+        Args:
+            index: The index.
+            strategy: Name of the strategy in ``STRATEGIES``.
+            question: The question.
+            k: Most passages, >= 1.
+        """
         ...
 
 
-def ask_core(index: Index, strategy: str, question: str, k: int) -> list[Returned]:
-    """Ask the index itself."""
+def ask_core(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """See Framework: what the index itself returns."""
     passages = index.retrieve(question, STRATEGIES[strategy].strategy, k=k)
-    return [Returned(p.id, p.document_id, p.start, p.end, p.layer, p.score, p.text) for p in passages]
+    return [FrameworkPassage(p.id, p.document_id, p.start, p.end, p.layer, p.score, p.text) for p in passages]
 
 
-def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Returned]:
-    """Ask LangChain's retriever.
+def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """See Framework: what LangChain's retriever returns.
 
     Raises:
         MissingExtra: if LangChain is not installed.
@@ -48,13 +65,13 @@ def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Re
     named = STRATEGIES[strategy]
     retriever = getattr(langchain_ext, named.retriever)(index=index, k=k, **named.options)
     return [
-        _returned(document.id, document.metadata, document.metadata["score"], document.page_content)
+        _passage(document.id, document.metadata, document.metadata["score"], document.page_content)
         for document in retriever.invoke(question)
     ]
 
 
-def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[Returned]:
-    """Ask LlamaIndex's retriever.
+def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """See Framework: what LlamaIndex's retriever returns.
 
     Raises:
         MissingExtra: if LlamaIndex is not installed.
@@ -64,15 +81,15 @@ def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[R
     named = STRATEGIES[strategy]
     retriever = getattr(llamaindex_ext, named.retriever)(index, similarity_top_k=k, **named.options)
     return [
-        _returned(scored.node.node_id, scored.node.metadata, scored.score, scored.node.get_content())
+        _passage(scored.node.node_id, scored.node.metadata, scored.score, scored.node.get_content())
         for scored in retriever.retrieve(question)
     ]
 
 
-def _returned(id_: str, metadata: Mapping[str, Any], score: float, text: str) -> Returned:
-    """What a summary of several documents has not, is as in the core."""
+def _passage(id_: str, metadata: Mapping[str, Any], score: float, text: str) -> FrameworkPassage:
+    """A passage made of a framework's result. Metadata that a summary of several documents lacks are as in the core."""
     place = metadata.get("doc_id", ""), metadata.get("start", 0), metadata.get("end", 0), metadata.get("layer", 0)
-    return Returned(id_, *place, score, text)
+    return FrameworkPassage(id_, *place, score, text)
 
 
 FRAMEWORKS: dict[str, Framework] = {"LangChain": ask_langchain, "LlamaIndex": ask_llamaindex}

@@ -1,4 +1,4 @@
-"""``leafspan index``: texts go in."""
+"""``leafspan index``: add files to an index."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from leafspan.splitting import HierarchicalSplitter
 
 def index(
     paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.", show_default=False)],
-    kb: Annotated[Path, typer.Option("--kb", help="The folder of the index; made if there is none.")] = DEFAULT_FOLDER,
+    kb: Annotated[
+        Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.")
+    ] = DEFAULT_FOLDER,
     leaf_words: Annotated[
-        int | None, typer.Option(help="Most words of a leaf; fixed when the index is made, 45 by default.")
+        int | None, typer.Option(help="Most words of a leaf, 45 by default. Fixed when the index is created.")
     ] = None,
     context_sentences: Annotated[
         int | None,
-        typer.Option(help="Sentences of the previous and the next leaf to index with each leaf; fixed when the index is made, 0 by default."),
+        typer.Option(
+            help="Number of sentences from the previous and the next leaf to index with each leaf, 0 by default. "
+            "Fixed when the index is created."
+        ),
     ] = None,
 ) -> None:
-    """Add files to an index: new ones are added, changed ones replaced, others left alone."""
-    # Read before anything is made, so that a mistyped path leaves no empty index behind; each once, where paths overlap.
+    """Add new files to an index, replace changed ones, and skip the others."""
+    # Files are read before the index is created, so that a mistyped path leaves no empty index behind. Each counts once.
     documents = list({document.id: document for document in read_documents(paths)}.values())
     if not documents:
         raise InvalidDocument(
@@ -35,16 +40,17 @@ def index(
         )
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with Index.open(kb, splitter=splitter, context_sentences=context_sentences) as opened:
-        done = opened.add(documents)
+        added = opened.add(documents)
         stats = opened.stats()
     console().print(
-        plain(f"{kb}: {len(done.added)} added, {len(done.replaced)} replaced, {done.unchanged} unchanged; "),
+        plain(f"{kb}: {len(added.added)} added, {len(added.replaced)} replaced, {added.unchanged} unchanged; "),
         plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
         sep="",
     )
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:
+    """The default splitter with leaves of up to this many words, which must be fewer than those of a parent."""
     parent_words = HierarchicalSplitter().parent_words[0]
     if not 0 < leaf_words < parent_words:
         rule = f"--leaf-words must be from 1 to {parent_words - 1}, as parents have {parent_words}"

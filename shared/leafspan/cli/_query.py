@@ -1,4 +1,4 @@
-"""``leafspan query``: passages come out."""
+"""``leafspan query``: retrieve passages from an index."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from leafspan.values import Passage, Summary
 
 
 def query(
-    question: Annotated[str, typer.Argument(help="The question; the strategy filter needs none.", show_default=False)] = "",
+    question: Annotated[str, typer.Argument(help="The question. The strategy filter needs none.", show_default=False)] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     strategy: Annotated[
         str, typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.")
     ] = "relevant-segments",
     k: Annotated[
-        int | None, typer.Option("-k", help="Passages at most; 5 by default, or any number where there is a budget.")
+        int | None, typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Words at most, in all passages together.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     candidates: Annotated[
-        int | None, typer.Option(help="Leaves looked at before merging; by default 4 * k and at least 24.")
+        int | None, typer.Option(help="Leaves to look at before merging, by default 4 * k and at least 24.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(help="A filter on the metadata, in Chroma's dialect or in Haystack's.", metavar="JSON")
+        str | None, typer.Option(help="Filter on the metadata, in the dialect of Chroma or Haystack.", metavar="JSON")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each passage was returned.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
 ) -> None:
-    """Print the passages that a strategy finds, best first, each with its document and its characters there."""
+    """Print the passages that a strategy finds, best first, each with its document and its place in the text."""
     chosen = strategy_named(strategy)
-    condition = None if where is None else _condition(where)
+    condition = None if where is None else _parse_filter(where)
     with Index.open(kb, create=False) as opened:
         passages = opened.retrieve(question, chosen, k=k, candidates=candidates, budget=budget, where=condition)
     if as_json:
@@ -47,7 +47,12 @@ def query(
         _print(passages, explain=explain)
 
 
-def _condition(where: str) -> dict[str, Any]:
+def _parse_filter(where: str) -> dict[str, Any]:
+    """The filter from its JSON.
+
+    Raises:
+        InvalidArgument: if it is not a JSON object.
+    """
     try:
         condition = json.loads(where)
     except ValueError as error:
@@ -71,6 +76,7 @@ def _print(passages: Sequence[Passage], *, explain: bool) -> None:
 
 
 def _place(passage: Passage) -> str:
+    """Where a passage is: its document and characters, or what a summary covers."""
     if passage.summary is None:
         return f"{passage.document_id}  characters {passage.start} to {passage.end}"
     summary = f"summary in layer {passage.layer}"

@@ -1,4 +1,4 @@
-"""``leafspan show``: what an index holds."""
+"""``leafspan show``: print the settings and documents of an index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leafspan.index import Index
 
 
 def show(kb: KnowledgeBase = DEFAULT_FOLDER) -> None:
-    """Print what an index was made with, and its documents."""
+    """Print the settings of an index, and its documents."""
     with Index.open(kb, create=False) as opened:
         stats = opened.stats()
         documents = opened.documents()

@@ -1,4 +1,4 @@
-"""``leafspan tree show``: what the trees look like."""
+"""``leafspan tree show``: print the trees of an index."""
 
 from __future__ import annotations
 
@@ -11,32 +11,40 @@ import typer
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
 from leafspan.index import Index
-from leafspan.values import Passage
+from leafspan.values import LeafId, Passage
 
-_INDENT = 2
-_LEAST = 24  # characters of a text that are shown, however deep it is
+_INDENT = 2  # characters for each node above
+_MIN_TEXT = 24  # characters of a node's text that are printed, however deep it is
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A node of a tree as it is printed: ``depth`` nodes above it, its place there, and its text."""
+class TreeLine:
+    """A node of a tree as it is printed.
+
+    Attributes:
+        depth: Number of nodes above it.
+        place: Its layer or ordinal, and what it covers.
+        text: Its text.
+    """
 
     depth: int
     place: str
     text: str
 
-    def within(self, width: int) -> str:
-        """The line in so many characters, as far as the place and a little text go."""
+    def fitted(self, width: int) -> str:
+        """The line, cut to this number of characters. Its place and a little of its text are always there."""
         start = f"{' ' * _INDENT * self.depth}{self.place}  "
-        return start + shortened(self.text, max(_LEAST, width - len(start)))
+        return start + shortened(self.text, max(_MIN_TEXT, width - len(start)))
 
 
 def show(
-    document: Annotated[str | None, typer.Argument(help="Of this document alone, by its id.", show_default="all")] = None,
+    document: Annotated[
+        str | None, typer.Argument(help="Id of a document whose tree to print.", show_default="all")
+    ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
-    leaves: Annotated[bool, typer.Option("--leaves", help="Print the leaves below the summaries, too.")] = False,
+    leaves: Annotated[bool, typer.Option("--leaves", help="Print the leaves below the summaries as well.")] = False,
 ) -> None:
-    """Print the trees, each summary below those that were made of it, with how much of the texts it covers.
+    """Print the trees: each summary, how much of the texts it covers, and indented below it what it was made from.
 
     What is below several summaries is printed below each of them.
     """
@@ -45,7 +53,7 @@ def show(
         stats = opened.stats()
     out = console()
     for line in lines:
-        out.print(plain(line.within(out.width)))
+        out.print(plain(line.fitted(out.width)))
     missing = stats.documents - stats.trees
     if document is None and missing:
         message = f"{missing} of {stats.documents} documents have no tree that is up to date: run `leafspan tree build`"
@@ -54,10 +62,13 @@ def show(
         console(stderr=True).print(plain("there are no summaries", "yellow"))
 
 
-def tree_lines(index: Index, document: str | None = None, *, leaves: bool = False) -> Iterator[Line]:
-    """The nodes of a document's tree, or of all trees, and of the layers above them: each before what it was made of.
+def tree_lines(index: Index, document: str | None = None, *, leaves: bool = False) -> Iterator[TreeLine]:
+    """The nodes of trees, and of the layers above them. Each node comes before what it was made from.
 
-    With ``leaves`` also those; one that no summary was made of stands by itself.
+    Args:
+        index: The index.
+        document: Id of the document whose tree to list. Default: all trees, and the layers above them.
+        leaves: Whether to list leaves as well. A leaf that no summary was made from has depth 0. Default: False.
 
     Raises:
         DocumentNotFound: if there is no document of that id.
@@ -65,35 +76,42 @@ def tree_lines(index: Index, document: str | None = None, *, leaves: bool = Fals
     summaries = {passage.id: passage for passage in index.summaries(document)}
     nodes = summaries | {leaf.id: leaf for leaf in (index.leaves(document) if leaves and summaries else ())}
     below = {child for passage in summaries.values() if passage.summary for child in passage.summary.children}
-    # The highest first, so that a tree that is part of a larger one is not torn from it; each is met in its order.
+    # The highest layer first, so that a tree that is part of a larger one is printed only there. Otherwise the order stays.
     for passage in sorted(nodes.values(), key=lambda passage: -passage.layer):
         if passage.id not in below:
-            yield from _lines(passage, nodes, 0, within="")
+            yield from _lines(passage, nodes, 0, parent_document="")
 
 
-def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, within: str) -> Iterator[Line]:
-    """A node, and what is below it; ``within`` is the document that the node above is of, if it is one."""
-    yield Line(depth, _place(passage, within), passage.text)
+def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent_document: str) -> Iterator[TreeLine]:
+    """A node, and all nodes below it.
+
+    Args:
+        passage: The node.
+        nodes: All nodes by id.
+        depth: Number of nodes above it.
+        parent_document: Id of the document that the node above is of, "" if it is of several or if there is none.
+    """
+    yield TreeLine(depth, _place(passage, parent_document), passage.text)
     for child in passage.summary.children if passage.summary else ():
         if child in nodes:
-            yield from _lines(nodes[child], nodes, depth + 1, within=passage.document_id)
+            yield from _lines(nodes[child], nodes, depth + 1, parent_document=passage.document_id)
 
 
-def _place(passage: Passage, within: str) -> str:
+def _place(passage: Passage, parent_document: str) -> str:
+    """The layer or ordinal of a node, and what it covers. Its document is left out if the node above says it."""
     if passage.summary is None:
-        what, covers = f"leaf {passage.id.rsplit('#', 1)[1]}", []
+        name, covers = f"leaf {LeafId.parse(passage.id).ordinal}", []
         characters = passage.end - passage.start
     else:
         runs = passage.summary.covers
-        leaves = sum(run.last - run.first + 1 for run in runs)
-        what, covers = f"layer {passage.layer}", [_several(leaves, "leaf", "leaves")]
+        name, covers = f"layer {passage.layer}", [_counted(passage.summary.size, "leaf", "leaves")]
         characters = sum(run.end - run.start for run in runs)
         if not passage.document_id:
             covers.insert(0, f"{len({run.document_id for run in runs})} documents")
-    if passage.document_id != within:
+    if passage.document_id != parent_document:
         covers.insert(0, passage.document_id)
-    return f"{what}  {', '.join([*covers, _several(characters, 'character', 'characters')])}"
+    return f"{name}  {', '.join([*covers, _counted(characters, 'character', 'characters')])}"
 
 
-def _several(count: int, one: str, more: str) -> str:
+def _counted(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"

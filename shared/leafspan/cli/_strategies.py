@@ -1,4 +1,4 @@
-"""The strategies by the names that the commands know them by."""
+"""The strategies by their names on the command line."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from leafspan.strategies import (
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A strategy with its defaults, its idea in a few words, and the class that it is in both adapters.
+class NamedStrategy:
+    """A strategy of the command line.
 
-    ``options``: what that class is given, so that it is this strategy.
+    Attributes:
+        strategy: The strategy.
+        idea: Its idea in a few words.
+        retriever: Name of its class in both adapters.
+        options: Options that make a retriever of that class equal to the strategy. Default: none.
     """
 
     strategy: Strategy
@@ -34,31 +38,33 @@ class Named:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-STRATEGIES = {
-    "vector": Named(Vector(), "the nearest leaves, as they are", "VectorRetriever"),
-    "bm25": Named(BM25(), "the leaves with the question's words", "BM25Retriever"),
-    "hybrid": Named(Hybrid(), "words and vectors at once, and a bonus for neighbours", "HybridRetriever"),
-    "parent-document": Named(ParentDocument(), "search small, return the parent", "ParentDocumentRetriever"),
-    "sentence-window": Named(SentenceWindow(), "each hit with what stands around it", "SentenceWindowRetriever"),
-    "auto-merging": Named(AutoMerging(), "hits that stand close together become their parent", "AutoMergingRetriever"),
-    "relevant-segments": Named(
-        RelevantSegments(), "as much relevance as fits into the budget, in runs", "RelevantSegmentsRetriever"
+STRATEGIES: dict[str, NamedStrategy] = {
+    "vector": NamedStrategy(Vector(), "the leaves that are nearest in meaning", "VectorRetriever"),
+    "bm25": NamedStrategy(BM25(), "leaves that have the question's words", "BM25Retriever"),
+    "hybrid": NamedStrategy(Hybrid(), "words and vectors at once, and a bonus for neighbours", "HybridRetriever"),
+    "parent-document": NamedStrategy(ParentDocument(), "the parent of each leaf that is found", "ParentDocumentRetriever"),
+    "sentence-window": NamedStrategy(SentenceWindow(), "each hit with the leaves around it", "SentenceWindowRetriever"),
+    "auto-merging": NamedStrategy(
+        AutoMerging(), "hits that are close together, merged into their parent", "AutoMergingRetriever"
     ),
-    "tree": Named(Tree(), "leaves and summaries of all layers, ranked together", "TreeRetriever"),
-    "tree-traversal": Named(
+    "relevant-segments": NamedStrategy(
+        RelevantSegments(), "runs of leaves that are worth their words", "RelevantSegmentsRetriever"
+    ),
+    "tree": NamedStrategy(Tree(), "leaves and summaries of all layers, ranked together", "TreeRetriever"),
+    "tree-traversal": NamedStrategy(
         Tree(mode="traversal"),
-        "the summaries that fit best, then those below them, down to the leaves",
+        "the best summaries, then the best of their children, down to the leaves",
         "TreeRetriever",
         {"mode": "traversal"},
     ),
-    "filter": Named(
-        Filter(), "what matches the filter, in the order of the texts; no question is needed", "FilterRetriever"
+    "filter": NamedStrategy(
+        Filter(), "the leaves of documents that match the filter, in order; no question is needed", "FilterRetriever"
     ),
 }
 
 
 def strategy_named(name: str) -> Strategy:
-    """The strategy of that name.
+    """The strategy with this name.
 
     Raises:
         InvalidArgument: if there is none.

@@ -1,4 +1,4 @@
-"""A question about a whole theme: what leaves tell of it, and what the leaves below summaries do."""
+"""A question about a whole theme, and how much of the theme each strategy returns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from leafspan.strategies import Hybrid, RelevantSegments, Strategy, Tree, Vector
 from leafspan.values import Passage
 
 THEME = "How did ideas about combustion develop?"
-"""Told in several places of one of the example texts, none of which answers it alone."""
+"""A question that several places of one of the example texts answer together, and none alone."""
 
 THEME_DOCUMENT = "Oxygen"
+"""The id of that text."""
+
 THEME_PLACES = ((1810, 3872), (6293, 7088), (9683, 10503))
-"""From Boyle to Priestley and earlier experiments, the phlogiston theory, Lavoisier: the characters of whole paragraphs."""
+"""The first character, and the character after the last one, of the paragraphs that answer it.
 
-THEME_BUDGET = 300  # words
+They are about Boyle to Priestley and earlier experiments, about the phlogiston theory, and about Lavoisier.
+"""
 
-_ASKED: dict[str, Strategy] = {
+THEME_BUDGET = 300
+"""The number of words that each strategy may return."""
+
+_STRATEGIES: dict[str, Strategy] = {
     "vector": Vector(),
     "hybrid": Hybrid(),
     "relevant-segments": RelevantSegments(),
@@ -28,7 +34,13 @@ _ASKED: dict[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class ThemeCoverage:
-    """How much of the theme a strategy's passages hold, a share in [0, 1], and the other documents they are of."""
+    """How much of the theme the passages of a strategy cover.
+
+    Attributes:
+        strategy: Name of the strategy.
+        share: Share of the theme's characters that the passages cover, in [0, 1].
+        others: Ids of the other documents that passages are from.
+    """
 
     strategy: str
     share: float
@@ -36,12 +48,12 @@ class ThemeCoverage:
 
 
 def theme_coverage(index: Index) -> list[ThemeCoverage]:
-    """The strategies side by side, at the same number of words."""
-    return [_told(name, index.retrieve(THEME, strategy, budget=THEME_BUDGET)) for name, strategy in _ASKED.items()]
+    """How much of the theme each strategy covers with ``THEME_BUDGET`` words."""
+    return [_coverage(name, index.retrieve(THEME, strategy, budget=THEME_BUDGET)) for name, strategy in _STRATEGIES.items()]
 
 
-def _told(strategy: str, passages: Sequence[Passage]) -> ThemeCoverage:
+def _coverage(strategy: str, passages: Sequence[Passage]) -> ThemeCoverage:
     places = [(passage.start, passage.end) for passage in passages if passage.document_id == THEME_DOCUMENT]
-    held = sum(max(0, min(end, last) - max(start, first)) for start, end in places for first, last in THEME_PLACES)
+    covered = sum(max(0, min(end, last) - max(start, first)) for start, end in places for first, last in THEME_PLACES)
     others = sorted({passage.document_id for passage in passages} - {THEME_DOCUMENT})
-    return ThemeCoverage(strategy, held / sum(last - first for first, last in THEME_PLACES), tuple(others))
+    return ThemeCoverage(strategy, covered / sum(last - first for first, last in THEME_PLACES), tuple(others))

@@ -1,4 +1,4 @@
-"""A document and its leaves: what is accepted, how it is cut up, and how a leaf's place is stored."""
+"""Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
 from leafspan.documents._accepting import SUFFIXES, check_document, read_documents, to_document
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves

@@ -1,4 +1,4 @@
-"""Whatever a user adds, as documents: our own, LangChain's, LlamaIndex's, mappings and files."""
+"""Documents from everything that a user may add: leafspan's, LangChain's and LlamaIndex's documents, mappings and files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from leafspan.splitting import find_headings
 from leafspan.values import Document
 
 SUFFIXES = (".md", ".markdown", ".txt", ".text")
-"""The files that are taken from a folder, but for hidden ones."""
+"""Endings of the files that are read from a folder. Hidden files are not."""
 
 
 def read_documents(things: Any) -> Iterator[Document]:
-    """A checked document for each thing, in order; a folder gives one for each text or Markdown file below it.
+    """The documents that a user adds, checked, in order.
+
+    Args:
+        things: A leafspan, LangChain or LlamaIndex Document, a mapping with ``id`` and ``text``, or a Path, or an iterable
+            of these. A folder stands for all text and Markdown files in it and below it.
 
     Raises:
-        InvalidDocument: for a thing that is no document, or one that cannot be stored.
+        InvalidDocument: if one of them is no document, or cannot be stored.
     """
-    for thing in [things] if _is_one(things) else things:
+    for thing in [things] if _is_single(things) else things:
         if isinstance(thing, Path):
             for path in _files(thing):
                 yield check_document(_from_file(path))
@@ -31,17 +35,24 @@ def read_documents(things: Any) -> Iterator[Document]:
             yield check_document(to_document(thing))
 
 
-def _is_one(things: object) -> bool:
-    """One document or path, rather than several; the frameworks' Documents can be iterated, over their fields."""
-    one = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable)
-    return one or hasattr(things, "page_content") or hasattr(things, "node_id")
+def _is_single(things: object) -> bool:
+    """Whether it is one document or path. A framework's Document is iterable too, over its fields."""
+    single = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable)
+    return single or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
 def to_document(thing: object) -> Document:
-    """One document, recognised by its shape, so that neither framework need be installed.
+    """A document from one thing. Objects are recognised by their attributes, so no framework needs to be installed.
 
-    A LangChain Document without an id gets its ``source`` (and ``page``) as its id, or else a hash of its text. The title
-    is the metadata's ``title``.
+    The metadata's ``title`` is the title of a framework's Document. A LangChain Document without an id gets its ``source``
+    (and ``page``) as its id, or else a hash of its text.
+
+    Args:
+        thing: A leafspan, LangChain or LlamaIndex Document, or a mapping with ``id`` and ``text``, which may have ``title``
+            and ``metadata`` too.
+
+    Raises:
+        InvalidDocument: if it is none of these.
     """
     if isinstance(thing, Document):
         return thing
@@ -49,7 +60,7 @@ def to_document(thing: object) -> Document:
     if hasattr(thing, "page_content"):
         text = thing.page_content
         return Document(
-            getattr(thing, "id", None) or _identity(text, metadata or {}), text, _title(metadata), metadata or {}
+            getattr(thing, "id", None) or _default_id(text, metadata or {}), text, _title(metadata), metadata or {}
         )
     if hasattr(thing, "node_id") and hasattr(thing, "get_content"):
         return Document(thing.node_id, thing.get_content(), _title(metadata), metadata or {})
@@ -68,10 +79,11 @@ def to_document(thing: object) -> Document:
 
 
 def check_document(document: Document) -> Document:
-    """The document with its metadata cleaned.
+    """The document with its metadata as it will be stored.
 
     Raises:
-        InvalidDocument: if the id is empty, a field is of a wrong type, or a text holds a lone surrogate.
+        InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, or the
+            metadata cannot be stored.
     """
     if not isinstance(document.id, str) or not document.id:
         raise InvalidDocument(f"a document's id must be a non-empty string, got {document.id!r}")
@@ -91,7 +103,8 @@ def check_document(document: Document) -> Document:
     return Document(document.id, document.text, document.title, clean_metadata(document.id, document.metadata))
 
 
-def _identity(text: str, metadata: Mapping[str, object]) -> str:
+def _default_id(text: str, metadata: Mapping[str, object]) -> str:
+    """The id of a document without one: its source and page, or else a hash of its text."""
     source = metadata.get("source")
     if isinstance(source, str) and source:
         return f"{source}:{metadata['page']}" if "page" in metadata else source
@@ -104,6 +117,7 @@ def _title(metadata: Mapping[str, object] | None) -> str | None:
 
 
 def _files(path: Path) -> list[Path]:
+    """The file, or all text and Markdown files below a folder, sorted."""
     if path.is_dir():
         files = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
         return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
@@ -115,8 +129,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def _from_file(path: Path) -> Document:
+    """A document from a file. Its title is a top heading at its start, or else the name of the file."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # bytes, so that line ends stay as they are
+        text = path.read_bytes().decode("utf-8-sig")  # read as bytes, which keeps line ends
     except UnicodeDecodeError as error:
         raise InvalidDocument(f"file {str(path)!r} must be UTF-8: {error}") from None
     headings = find_headings(text)

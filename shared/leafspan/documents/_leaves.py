@@ -1,4 +1,4 @@
-"""A document made into leaves: their places, and the texts under which they are indexed."""
+"""The leaves of a document: their places, and the texts that are indexed for them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s
 def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[Leaf]:
     """The leaves between the cuts, in order, each with its ancestors up to the whole document.
 
+    Args:
+        document: The document.
+        version: Its version, 8 hexadecimal digits.
+        cuts: The cuts of its text.
+
     Raises:
-        InvalidDocument: if the cuts do not partition the text.
+        InvalidDocument: if the leaves do not partition the text.
     """
     check_cuts(cuts, document.text)
     if not cuts:
         return []
     starts = [0, *(cut.end for cut in cuts[:-1])]
     words = [count_words(document.text[start : cut.end]) for start, cut in zip(starts, cuts, strict=True)]
-    # A word that was cut in two counts in both leaves, but only once in what holds them.
-    begun = [n - _is_within_word(document.text, start) for n, start in zip(words, starts, strict=True)]
+    # A word that a cut divides counts in both leaves, but only once in a node that holds both.
+    new_words = [n - _is_within_word(document.text, start) for n, start in zip(words, starts, strict=True)]
     top = max(cut.level for cut in cuts) + 1
     levels = []
     for level in range(1, top + 1):
         lasts = [i for i, cut in enumerate(cuts) if cut.level >= level and i < len(cuts) - 1]
-        levels.append(_nodes([*lasts, len(cuts) - 1], cuts, starts, words, begun, level))
+        levels.append(_ancestors([*lasts, len(cuts) - 1], cuts, starts, words, new_words, level))
     return [
         Leaf(document.id, version, i, starts[i], cuts[i].end, words[i], ancestors)
         for i, ancestors in enumerate(zip(*levels, strict=True))
@@ -38,45 +43,56 @@ def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[L
 
 
 def _is_within_word(text: str, place: int) -> bool:
-    """Whether a cut at this place leaves a piece of one word on either side."""
+    """Whether a cut at this place divides a word."""
     around = text[place - 1 : place + 1] if place else ""
     return len(around.strip()) == 2 and count_words(around) == 1
 
 
-def _nodes(
+def _ancestors(
     lasts: Sequence[int],
     cuts: Sequence[Cut],
     starts: Sequence[int],
     words: Sequence[int],
-    begun: Sequence[int],
+    new_words: Sequence[int],
     level: int,
 ) -> list[Ancestor]:
-    """For every leaf its node at a level whose nodes end with these leaves."""
-    nodes: list[Ancestor] = []
+    """Each leaf's ancestor at one level.
+
+    Args:
+        lasts: The last leaf of each node of the level.
+        cuts: The cut at the end of each leaf.
+        starts: The first character of each leaf.
+        words: Length of each leaf in words.
+        new_words: The same, without a word that began in the leaf before.
+        level: The level, 1 for the parents of leaves.
+    """
+    ancestors: list[Ancestor] = []
     first = 0
     for last in lasts:
-        # Its children end where the level below ends, and the last of them with itself.
+        # A child ends wherever the level below ends; the last child ends with the node itself.
         children = 1 + sum(cut.level >= level - 1 for cut in cuts[first:last])
-        node = Ancestor(
-            first, last, children, starts[first], cuts[last].end, words[first] + sum(begun[first + 1 : last + 1])
-        )
-        nodes += [node] * (last + 1 - first)
+        words_of_node = words[first] + sum(new_words[first + 1 : last + 1])
+        node = Ancestor(first, last, children, starts[first], cuts[last].end, words_of_node)
+        ancestors += [node] * (last + 1 - first)
         first = last + 1
-    return nodes
+    return ancestors
 
 
 def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading]) -> list[Section]:
-    """Which leaves stand below which heading, in the order of the headings; a heading reaches to the next of its rank."""
+    """The leaves below each heading, in the order of the headings.
+
+    A section ends at the next heading of the same or a higher rank.
+    """
     ends = [leaf.end for leaf in leaves]
     sections: list[Section] = []
-    ended: list[int] = []  # where each heading's text ends, computed from the last heading backwards
-    following: list[Heading] = []
+    section_ends: list[int] = []  # from the last heading backwards
+    later: list[Heading] = []  # headings behind this one that may end its section, the nearest last
     for heading in reversed(headings):
-        while following and following[-1].depth > heading.depth:
-            following.pop()
-        ended.append(following[-1].start if following else len(leaves) and ends[-1])
-        following.append(heading)
-    for heading, end in zip(headings, reversed(ended), strict=True):
+        while later and later[-1].depth > heading.depth:
+            later.pop()
+        section_ends.append(later[-1].start if later else len(leaves) and ends[-1])
+        later.append(heading)
+    for heading, end in zip(headings, reversed(section_ends), strict=True):
         first = bisect_right(ends, heading.start)
         last = bisect_left(ends, end)
         # Two headings without text between them share a leaf.
@@ -85,9 +101,15 @@ def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading]) -> list[S
 
 
 def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentences: int = 0) -> list[str]:
-    """The text that each leaf is indexed under: its own, and ``context_sentences`` of the leaf before and of that after.
+    """The text to index for each leaf: its own text, with sentences of its neighbours if wanted.
 
-    They stand in place of overlapping chunks.
+    Such sentences do what overlapping chunks do elsewhere.
+
+    Args:
+        document: The document.
+        leaves: All of its leaves, in order.
+        context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
+            Default: 0.
     """
     if context_sentences:
         return [_with_neighbours(document.text, leaves, leaf.ordinal, context_sentences) for leaf in leaves]
@@ -95,7 +117,13 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
 
 
 def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -> list[str]:
-    """The title and the headings that each of so many leaves is indexed under, empty where there is none."""
+    """The title and headings to index with each leaf, empty if a leaf has none.
+
+    Args:
+        title: Title of the document, None if it has none.
+        sections: Its sections.
+        leaves: Number of its leaves.
+    """
     paths: list[list[str]] = [[] for _ in range(leaves)]
     for section in sections:
         if section.text and section.text != title:
@@ -106,15 +134,16 @@ def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -
 
 
 def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int) -> str:
+    """The text of a leaf, with the last ``count`` sentences of the previous leaf and the first of the next one."""
     leaf = leaves[ordinal]
     start, end = leaf.start, leaf.end
     if ordinal > 0:
-        before = leaves[ordinal - 1]
-        ends = [before.start, *(match.end() for match in _SENTENCE_END.finditer(text, before.start, before.end))]
-        begins = [place for place in ends if place < before.end]
-        start = begins[-count] if len(begins) >= count else before.start
+        previous = leaves[ordinal - 1]
+        ends = (match.end() for match in _SENTENCE_END.finditer(text, previous.start, previous.end))
+        begins = [previous.start, *(place for place in ends if place < previous.end)]
+        start = begins[-count] if len(begins) >= count else previous.start
     if ordinal + 1 < len(leaves):
-        after = leaves[ordinal + 1]
-        ends = [match.end() for match in _SENTENCE_END.finditer(text, after.start, after.end)]
-        end = ends[count - 1] if len(ends) >= count else after.end
+        following = leaves[ordinal + 1]
+        sentence_ends = [match.end() for match in _SENTENCE_END.finditer(text, following.start, following.end)]
+        end = sentence_ends[count - 1] if len(sentence_ends) >= count else following.end
     return text[start:end]

@@ -1,4 +1,4 @@
-"""The user's own metadata: what can be stored, and what is refused."""
+"""The metadata of documents: which values can be stored."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from leafspan.reserved import is_reserved
 
 
 def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Metadata that the caller may change: the catalogue's is what filters go by, everybody's."""
+    """A copy of metadata that the caller may change. The original is shared, and filters are decided by it."""
     return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
 
 
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
-    """The metadata as it will be stored: None and empty lists dropped, tuples as lists, numpy scalars as Python's.
+    """The metadata as it will be stored.
+
+    None and empty lists are left out, tuples become lists, and numpy's scalars become Python's.
+
+    Args:
+        document_id: Id of the document, for error messages.
+        metadata: Its metadata.
 
     Raises:
         InvalidDocument: if a key is reserved or no string, or a value is anything but a str, int, float, bool, or a list
-            of one of these types; the message names document and key.
+            of one of these types. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(f"metadata of document {document_id!r} must be a mapping, got {type(metadata).__name__}")
@@ -53,7 +59,7 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         value = scalar.item()
     if isinstance(value, str):
         _check_text(document_id, key, value)
-        return str.__str__(value)  # the text itself, also of an enumeration of texts
+        return str.__str__(value)  # a plain str, also from a member of a string enum
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(document_id, key, repr(value))
     if isinstance(value, bool | float):

@@ -1,8 +1,8 @@
-"""A leaf's place in its document, packed into the one metadata value that is stored with it.
+"""A leaf's place in its document, packed into one metadata value that is stored with the leaf.
 
-Each metadata key is a row that Chroma must read, so everything about the structure stands in one string:
-``1|ordinal,start,end,words|first,last,children,start,end,words|...``, an ancestor a level, parents first. The leading
-number is the version of this format.
+Chroma has to read a row for each metadata key, so a single string holds the whole place:
+``1|ordinal,start,end,words|first,last,children,start,end,words|...``, with one ancestor for each level, parents first. The
+first number is the version of this format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FORMAT = "1"
 
 
 def pack_place(leaf: Leaf) -> str:
-    """The leaf's place as a string; document and version are not in it, since the leaf's id holds them."""
+    """The leaf's place as a string. Document and version are left out, since the leaf's id has them."""
     parts = [FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
     parts += map(_pack_ancestor, leaf.ancestors)
     return "|".join(parts)
@@ -24,19 +24,23 @@ def pack_place(leaf: Leaf) -> str:
 
 @lru_cache(maxsize=1024)
 def _pack_ancestor(ancestor: Ancestor) -> str:
-    """Cached, since all leaves below a node share it."""
+    """An ancestor as a string. Cached, since all leaves below an ancestor share it."""
     return ",".join(map(str, ancestor))
 
 
 def unpack_place(id_: LeafId, packed: str) -> Leaf:
-    """The leaf of that id, from its packed place.
+    """The leaf with this id, from its packed place.
+
+    Args:
+        id_: Id of the leaf.
+        packed: The result of ``pack_place``.
 
     Raises:
-        IndexMismatch: if the value is of another format.
+        IndexMismatch: if the string has another format.
     """
-    form, place, *levels = packed.split("|")
-    if form != FORMAT:
-        raise IndexMismatch(f"leaf {str(id_)!r} is stored in format {form!r}, this version of leafspan reads {FORMAT!r}")
+    format_, place, *levels = packed.split("|")
+    if format_ != FORMAT:
+        raise IndexMismatch(f"leaf {str(id_)!r} is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
     ordinal, start, end, words = map(int, place.split(","))
     ancestors = tuple(map(_unpack_ancestor, levels))
     return Leaf(id_.document_id, id_.version, ordinal, start, end, words, ancestors)
@@ -44,5 +48,5 @@ def unpack_place(id_: LeafId, packed: str) -> Leaf:
 
 @lru_cache(maxsize=8192)
 def _unpack_ancestor(packed: str) -> Ancestor:
-    """Cached, since hits stand close together, and the same ones come up again and again."""
+    """An ancestor from its string. Cached, since hits often stand close together and share ancestors."""
     return Ancestor(*map(int, packed.split(",")))

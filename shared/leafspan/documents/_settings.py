@@ -1,4 +1,4 @@
-"""How an index makes leaves, vectors and terms of documents, which it remembers, since they must all be made alike."""
+"""The settings of an index: how leaves, vectors and terms are made. They are stored, since all documents share them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,26 @@ from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
 TITLE_WEIGHT = 0.3
+"""The default of ``title_weight``."""
+
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
-"""What is stored with the trees of an index."""
+"""The settings that are stored with the trees of an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """What ``Index.open`` is asked for; None stands for whatever the index was made with, or else for the default.
+    """The options of ``Index.open`` that are fixed when an index is made.
+
+    None stands for the setting that the index was made with, or for the default if there is no index yet.
+
+    Args:
+        splitter: How documents are cut into leaves. Default of a new index: ``HierarchicalSplitter()``.
+        context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0. Default of
+            a new index: 0.
+        title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default of a
+            new index: 0.3.
+        analyzer: How texts become terms. Default of a new index: ``Analyzer()``.
+        bm25: k1, b and the variant of BM25. Default of a new index: ``BM25Settings()``.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -46,9 +59,14 @@ class OpenOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How documents are indexed: see ``Index.open``.
+    """The settings of an index.
 
-    ``splitter`` and ``analyzer`` are None where they were functions, and not given again.
+    Attributes:
+        splitter: How documents are cut into leaves. None if it is a function that was not given again.
+        context_sentences: Number of sentences from the previous and the next leaf that are indexed with each leaf.
+        title_weight: Weight of the title and the headings in a leaf's vector, beside 1 for its text.
+        analyzer: How texts become terms. None if it is a function that was not given again.
+        bm25: k1, b and the variant of BM25.
     """
 
     splitter: Splitter | None
@@ -59,7 +77,7 @@ class IndexSettings:
 
     @classmethod
     def made(cls, wanted: OpenOptions) -> IndexSettings:
-        """What was asked for, with the defaults filled in."""
+        """The settings of a new index: the given options, and defaults for the others."""
         return cls(
             wanted.splitter or HierarchicalSplitter(),
             wanted.context_sentences or 0,
@@ -69,7 +87,7 @@ class IndexSettings:
         )
 
     def record(self) -> dict[str, Any]:
-        """What is stored with the index when it is made."""
+        """The settings as they are stored with the index when it is made."""
         assert self.splitter is not None
         assert self.analyzer is not None
         return {
@@ -85,31 +103,35 @@ class IndexSettings:
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any], wanted: OpenOptions) -> IndexSettings:
-        """What an index was made with.
+        """The settings that an index was made with.
+
+        Args:
+            record: The stored settings.
+            wanted: The options that it is opened with. They give the splitter and the analyzer if these are functions.
 
         Raises:
-            IndexMismatch: if something else is wanted now.
+            IndexMismatch: if an option differs from the stored settings, or they are those of trees.
         """
         if record == TREE_SETTINGS:
             raise IndexMismatch("these are the trees of another index; open that one")
-        asked = {
+        descriptions = {
             "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
             "context_sentences": wanted.context_sentences,
             "title_weight": wanted.title_weight,
             "analyzer": None if wanted.analyzer is None else describe_analyzer(wanted.analyzer),
             "bm25": None if wanted.bm25 is None else asdict(wanted.bm25),
         }
-        for name, value in asked.items():
+        for name, value in descriptions.items():
             if value is not None and value != record[name]:
                 raise IndexMismatch(
                     f"the index was made with {name}={record[name]}, it cannot go on with {value}: open it without "
                     f"{name}=, or make another index"
                 )
-        splitting, analysis = record["splitter_options"], record["analyzer_options"]
+        splitter_options, analyzer_options = record["splitter_options"], record["analyzer_options"]
         return cls(
-            wanted.splitter or (HierarchicalSplitter(**splitting) if splitting else None),
+            wanted.splitter or (HierarchicalSplitter(**splitter_options) if splitter_options else None),
             int(record["context_sentences"]),
             float(record["title_weight"]),
-            wanted.analyzer or (Analyzer(**analysis) if analysis else None),
+            wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
             BM25Settings(**record["bm25"]),
         )

@@ -1,4 +1,4 @@
-"""Embedders of any kind behind one interface, and what is done with their vectors."""
+"""Embedders of any library behind one interface, and operations on their vectors."""
 
 from leafspan.embedding._blending import blend
 from leafspan.embedding._checked import CheckedEmbedder

@@ -1,4 +1,4 @@
-"""A leaf's vector: that of its text, drawn towards that of its title and headings."""
+"""The vector of a leaf, blended from the vectors of its text and of its title and headings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ if TYPE_CHECKING:
 
 
 def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) -> NDArray[np.float32]:
-    """Vectors of shape (leaves, dimension): ``text + weight * head``, both of length 1, for leaves that have a head.
+    """The vector of each leaf: ``text + weight * head``, from vectors of length 1, brought to length 1 again.
 
-    ``head_of[i]`` is the row of ``heads`` for leaf ``i``, or None. A title put before the text drowns a short leaf where
-    the title is long; with a weight of its own it counts alike however long both are. Vectors of length 0 stay so.
+    A head is the title and the headings of a leaf. If it were put before the text, a long head would dominate a short leaf.
+    With a weight of its own it counts the same, however long both are. Vectors of length 0 stay as they are.
+
+    Args:
+        texts: Vector of each leaf's text, of shape (leaves, dimension).
+        heads: Vectors of heads, of shape (heads, dimension).
+        head_of: Row of each leaf's head, None for a leaf without a head.
+        weight: Weight of a head, >= 0, beside 1 for the text.
+
+    Returns:
+        An array of shape (leaves, dimension).
     """
     import numpy as np
 
     blended = normalize(np.asarray(texts, dtype=np.float32))
     rows = [i for i, head in enumerate(head_of) if head is not None]
     if rows and weight:
-        chosen = [head for head in head_of if head is not None]
-        blended[rows] += np.float32(weight) * normalize(np.asarray(heads, dtype=np.float32))[chosen]
+        head_rows = [head for head in head_of if head is not None]
+        blended[rows] += np.float32(weight) * normalize(np.asarray(heads, dtype=np.float32))[head_rows]
         blended[rows] = normalize(blended[rows])
     return blended

@@ -1,4 +1,4 @@
-"""The embedder of an index, checked to be the one that the index was made with."""
+"""The embedder of an index, with a check that the index was made with the same one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from leafspan.errors import IndexMismatch
 
 
 class IdentityRecord(Protocol):
-    """Where an index remembers its embedder."""
+    """The place where an index stores the identity of its embedder."""
 
     def read(self) -> Flow[EmbedderIdentity | None]:
-        """The embedder that the index was made with, None before the first embedding."""
+        """The identity of the embedder that the index was made with, None before the first embedding."""
         ...
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Record this embedder, unless another writer was first. Returns the one that is recorded now."""
+        """Store this identity, unless another writer was first.
+
+        Args:
+            identity: Identity of the embedder.
+            timeout: Seconds to wait for another writer.
+
+        Returns:
+            The identity that is stored now.
+        """
         ...
 
 
@@ -27,9 +35,9 @@ class CheckedEmbedder:
     """Embeds texts for an index. The first embedding checks that the index was made with this embedder.
 
     Args:
-        record: Where the index remembers its embedder.
-        embedder: What embeds.
-        timeout: Seconds to wait for another writer when the embedder is recorded.
+        record: Where the index stores the identity of its embedder.
+        embedder: The embedder.
+        timeout: Seconds to wait for another writer when the identity is stored.
     """
 
     def __init__(self, record: IdentityRecord, embedder: Embedder, timeout: float) -> None:
@@ -41,24 +49,29 @@ class CheckedEmbedder:
         self._checked = threading.Event()
 
     def documents(self, texts: Sequence[str]) -> Flow[Any]:
-        """Vectors for texts that will be stored, a row each.
+        """A vector, as a row, for each text that will be stored.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
-            InvalidArgument: if the embedder returns anything but a matrix of finite numbers.
+            InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.
         """
         yield from self._check(record=True)
         vectors = yield self._embedder.embed_documents(texts)
         return self._checked_vectors(vectors, len(texts))
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
-        """Vectors for questions, a row each. Raises as ``documents`` does."""
+        """A vector, as a row, for each question.
+
+        Raises:
+            IndexMismatch: if the index was made with another embedder.
+            InvalidArgument: if the embedder returns anything but a vector of finite numbers for each question.
+        """
         yield from self._check(record=False)
         vectors = yield self._embedder.embed_queries(texts)
         return self._checked_vectors(vectors, len(texts))
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
-        """The embedder that the index was made with, None before its first document."""
+        """The identity of the embedder that the index was made with, None before its first document."""
         if self._identity is None and self._recorded is None:
             self._recorded = yield from self._record.read()
         return self._identity or self._recorded
@@ -68,13 +81,14 @@ class CheckedEmbedder:
         return check_vectors(vectors, count, name=self._embedder.name, dimension=dimension)
 
     def _check(self, *, record: bool) -> Flow[None]:
+        """Compare the embedder with the stored identity. If there is none yet, store this one if ``record`` is set."""
         if self._checked.is_set():
             return
         probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
         identity = yield from self._record.read()
         if identity is None and record:
-            mine = EmbedderIdentity.of(self._embedder.name, probe)
-            identity = yield from self._record.write_first(mine, self._timeout)
+            own = EmbedderIdentity.of(self._embedder.name, probe)
+            identity = yield from self._record.write_first(own, self._timeout)
         if identity is None:
             return
         if not identity.is_same(probe):

@@ -1,4 +1,4 @@
-"""Embedders of any kind behind one face, and what makes two of them the same."""
+"""Embedders of any library behind one interface, and how two of them are told apart."""
 
 from __future__ import annotations
 
@@ -18,15 +18,24 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 PROBE = "The quick brown fox jumps over the lazy dog."
+"""The text whose vector identifies an embedder."""
+
 SAME = 0.999
-_AT_A_TIME = 512  # texts given to the embedder
+"""The cosine of two vectors of the probe text above which their embedders are the same."""
+
+_BATCH = 512  # texts that the embedder gets at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """How texts and queries are embedded; ``a...`` are coroutine functions, where the embedder has them.
+    """The functions that embed texts and questions. Each takes a list of texts and returns a vector for each.
 
-    Each takes a list of texts and gives a vector for each.
+    Args:
+        name: Name of the model, for messages and for the index.
+        documents: Function that embeds texts to be stored.
+        queries: Function that embeds questions.
+        adocuments: Coroutine function like ``documents``. Default: None, ``documents`` in a thread.
+        aqueries: Coroutine function like ``queries``. Default: None, ``queries`` in a thread.
     """
 
     name: str
@@ -45,11 +54,14 @@ class Embedder:
 
 
 def to_embedder(thing: object) -> Embedder:
-    """An embedder of any kind, recognised by its shape: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``,
-    Chroma's ``EmbeddingFunction``, or a function from a list of texts to a list of vectors.
+    """An embedder from one of any library, which is recognised by its methods.
+
+    Args:
+        thing: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``, Chroma's ``EmbeddingFunction``, or a function
+            from a list of texts to a list of vectors.
 
     Raises:
-        InvalidArgument: if it is none of them.
+        InvalidArgument: if it is none of these.
     """
     if isinstance(thing, Embedder):
         return thing
@@ -59,7 +71,7 @@ def to_embedder(thing: object) -> Embedder:
     if hasattr(model, "get_text_embedding_batch") and hasattr(model, "get_query_embedding"):
         return _from_llamaindex(model)
     if callable(model):
-        queries = getattr(model, "embed_query", model)  # Chroma's, which takes a list in spite of its name
+        queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list
         return Embedder(_name(model), model, queries)
     raise InvalidArgument(
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, or a function "
@@ -68,31 +80,36 @@ def to_embedder(thing: object) -> Embedder:
 
 
 Embed = Callable[[Sequence[str]], Flow[Any]]
-"""A flow from texts to their vectors, a row each."""
+"""A function from texts to a flow of their vectors, one row for each text."""
 
 
 def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], None] = lambda _: None) -> Flow[list[Any]]:
     """A vector for each text.
 
     Args:
-        embed: What embeds a batch.
-        texts: The texts, which are embedded 512 at a time.
-        done: Called after each batch with the number of texts in it.
+        embed: Function that embeds a batch.
+        texts: The texts. A batch has 512 of them.
+        done: Function to call after each batch, with the number of its texts. Default: none.
     """
     vectors: list[Any] = []
-    for start in range(0, len(texts), _AT_A_TIME):
-        some = texts[start : start + _AT_A_TIME]
-        vectors.extend((yield from embed(some)))
-        done(len(some))
+    for start in range(0, len(texts), _BATCH):
+        batch = texts[start : start + _BATCH]
+        vectors.extend((yield from embed(batch)))
+        done(len(batch))
     return vectors
 
 
 def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None = None) -> Vectors:
     """The vectors as an array of shape (count, dimension), float32.
 
+    Args:
+        vectors: What the embedder returned.
+        count: Number of vectors that it must have.
+        name: Name of the embedder, for error messages.
+        dimension: Length that the vectors must have. Default: None, any.
+
     Raises:
-        InvalidArgument: if there are more or fewer than ``count``, they differ in length or from ``dimension``, or hold
-            anything but finite numbers.
+        InvalidArgument: if the number of vectors or their length is wrong, or they hold anything but finite numbers.
     """
     import numpy as np
 
@@ -110,7 +127,13 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """What an index remembers of the embedder that made it: its name and the vector of a probe text."""
+    """The identity of the embedder that an index was made with, as the index stores it.
+
+    Attributes:
+        name: Name of the embedder.
+        dimension: Length of its vectors.
+        probe: Its vector for the probe text: little-endian float32, in base64.
+    """
 
     name: str
     dimension: int
@@ -118,23 +141,24 @@ class EmbedderIdentity:
 
     @classmethod
     def of(cls, name: str, vector: Vectors) -> EmbedderIdentity:
-        """The identity of the embedder that gave this vector for the probe text."""
+        """The identity of an embedder with this name and this vector for the probe text."""
         return cls(name, len(vector), base64.b64encode(vector.astype("<f4").tobytes()).decode())
 
     def is_same(self, vector: Vectors) -> bool:
-        """True where the probe's vector has the same dimension, and a cosine above 0.999 with the one remembered."""
+        """Whether a vector for the probe text has the stored dimension, and a cosine above 0.999 with the stored vector."""
         import numpy as np
 
-        mine = np.frombuffer(base64.b64decode(self.probe), dtype="<f4")
-        if len(mine) != len(vector):
+        stored = np.frombuffer(base64.b64decode(self.probe), dtype="<f4")
+        if len(stored) != len(vector):
             return False
-        lengths = float(np.linalg.norm(mine) * np.linalg.norm(vector))
-        if not lengths:  # an embedder that counts words of its own may know none of the probe's
-            return bool(not mine.any() and not vector.any())
-        return float(mine @ vector) / lengths > SAME
+        lengths = float(np.linalg.norm(stored) * np.linalg.norm(vector))
+        if not lengths:  # an embedder with a vocabulary of its own may know no word of the probe text
+            return bool(not stored.any() and not vector.any())
+        return float(stored @ vector) / lengths > SAME
 
 
 def _name(model: Any) -> str:
+    """The class or function name of a model, with the name of the model in brackets if it has one."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     label = next((str(v) for k in ("model_name", "model") if isinstance(v := getattr(model, k, None), str)), None)
     return f"{kind}({label})" if label else str(kind)
@@ -161,11 +185,11 @@ def _from_llamaindex(model: Any) -> Embedder:
     def queries(texts: list[str]) -> list[Any]:
         return [model.get_query_embedding(text) for text in texts]
 
-    # Most of LlamaIndex's embedders answer their asynchronous calls with a blocking one: a thread is always right.
+    # The asynchronous methods of most LlamaIndex embedders block, so they are not used: a thread is always right.
     return Embedder(_name(model), partial(model.get_text_embedding_batch, show_progress=False), queries)
 
 
 def _overrides(model: Any, method: str, base_module: str) -> bool:
-    """Whether the model has a coroutine of its own, rather than the base class's detour through a thread."""
+    """Whether the model has a coroutine function of its own, rather than its base class's, which only uses a thread."""
     function = getattr(type(model), method, None)
     return function is not None and not getattr(function, "__module__", "").startswith(base_module)

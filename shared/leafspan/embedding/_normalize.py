@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows brought to length 1. Rows of length 0 have no direction, and stay as they are."""
+    """The vectors, one in each row, brought to length 1. Vectors of length 0 have no direction and stay as they are."""
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The default embedder: WordLlama, whose model comes with its package and needs no download."""
+"""The default embedder: WordLlama. Its model is part of its package, so nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.embedding._embedders import Embedder
 
 
 def default_embedder() -> Embedder:
-    """WordLlama's 256 dimensions, normalised; loaded at the first use."""
+    """The embedder WordLlama: vectors of 256 dimensions and length 1. The model is loaded at the first use."""
     return Embedder("WordLlama(l2_supercat_256)", _embed, _embed)
 
 
@@ -21,14 +21,14 @@ def _embed(texts: list[str]) -> Any:
     import numpy as np
 
     vectors = _model().embed(texts)
-    # The empty text has no direction; it stays zero, which Chroma takes as similar to nothing.
+    # The vector of an empty text has no direction. It stays zero, and Chroma finds it similar to nothing.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
 @contextmanager
 def _logging_left_alone() -> Iterator[None]:
-    """Undo what wordllama does when it is imported: it configures the root logger to print everything from INFO up."""
+    """Restore the root logger, which wordllama configures on import to print all messages from INFO up."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -43,5 +43,5 @@ def _model() -> Any:
     with _logging_left_alone():
         import wordllama
 
-    # Its loader looks for its tokenizer in a folder of the user's unless told where the package is.
+    # By default its loader looks for the tokenizer in a folder of the user instead of its own package.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)

@@ -1,4 +1,4 @@
-"""Six short texts from Wikipedia to try retrieval on, and questions that they answer; see ATTRIBUTION.md beside them."""
+"""Six short texts from Wikipedia to try retrieval with, and questions that they answer. Sources: ATTRIBUTION.md."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ EXAMPLE_QUESTIONS = (
     "Who discovered oxygen first, Scheele or Priestley?",
     "What was the first commercially successful steam engine?",
 )
-"""Their answers are in the texts of ``example_documents``."""
+"""Questions whose answers are in the texts of ``example_documents``."""
 
 
 def example_documents() -> list[Document]:
-    """The texts, in the order of their titles; their ids are the names of the articles, such as ``Steam_engine``."""
+    """The texts as documents, by title. Their ids are the names of the articles, such as ``Steam_engine``."""
     articles = [file for file in files(__package__).joinpath("articles").iterdir() if file.name.endswith(".txt")]
     return [
         Document(

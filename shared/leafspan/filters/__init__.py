@@ -1,4 +1,4 @@
-"""One filter language over the metadata of documents, and the dialects of Chroma, Haystack and LlamaIndex read into it."""
+"""Filters on the metadata of documents: one language, which Chroma's, Haystack's and LlamaIndex's filters become."""
 
 from leafspan.filters._builder import F
 from leafspan.filters._columns import Columns

@@ -15,74 +15,98 @@ from leafspan.filters._values import checked_scalars
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class F:
-    """A key of the metadata, to be compared: ``(F("year") >= 2020) & ~F("tags").contains("draft")``.
+    """A key of the metadata. Comparing it gives a filter: ``(F("year") >= 2020) & ~F("tags").contains("draft")``.
 
-    ``F("doc_id")`` is the document's id. A document without the key matches ``!=``, ``not_in`` and everything else that
-    negates, and nothing that asserts. ``docs/filters.md`` has the whole table.
+    A document without the key matches ``!=``, ``not_in`` and every other negation, and no other comparison. See
+    docs/filters.md for a table of all comparisons.
+
+    Args:
+        key: Name of the key. ``"doc_id"`` stands for the document's id.
 
     Raises:
-        InvalidArgument: by every method, if the key or the value cannot be one of a document.
+        InvalidArgument: if no document can have the key. Each comparison raises it if no document can have the value.
     """
 
     key: str
-    __hash__ = None  # type: ignore[assignment]  # a set would ask whether two keys are equal, and get a filter
+    __hash__ = None  # type: ignore[assignment]  # in a set, two keys would be compared by ==, which gives a filter
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", Exists(self.key).key)  # checked, and a plain str
+        object.__setattr__(self, "key", Exists(self.key).key)  # Exists checks the key, and makes it a plain str
 
     def __repr__(self) -> str:
         return f"F({self.key!r})"
 
     def __eq__(self, value: object) -> Where:  # type: ignore[override]
-        """The value is equal: numbers by value, True never 1, a list only an equal list."""
-        return self._made(lambda: Equal(self.key, value))  # type: ignore[arg-type]
+        """A filter: the value equals this one. Ints equal floats by value, True is not 1, a list equals an equal list."""
+        return self._filter(lambda: Equal(self.key, value))  # type: ignore[arg-type]
 
     def __ne__(self, value: object) -> Where:  # type: ignore[override]
-        """Not ``==``, so documents without the key match."""
+        """A filter: the negation of ``==``. Documents without the key match."""
         return ~(self == value)
 
     def __lt__(self, bound: object) -> Where:
-        """Numbers among numbers; texts among texts by code points, ISO dates by time."""
+        """A filter: the value is less. Numbers compare with numbers, ISO dates by time, other texts by code points."""
         return self._ordered("<", bound)
 
     def __le__(self, bound: object) -> Where:
-        """Like ``<``, or the same number, text or time."""
+        """A filter: the value is less, as for ``<``, or the same number, text or time."""
         return self._ordered("<=", bound)
 
     def __gt__(self, bound: object) -> Where:
-        """Like ``<``, the other way round."""
+        """A filter: the value is greater. Values compare as for ``<``."""
         return self._ordered(">", bound)
 
     def __ge__(self, bound: object) -> Where:
-        """Like ``>``, or the same number, text or time."""
+        """A filter: the value is greater, as for ``>``, or the same number, text or time."""
         return self._ordered(">=", bound)
 
     def in_(self, values: Iterable[object]) -> Where:
-        """The value equals one of these scalars of one type; of none, no document matches."""
-        return self._made(lambda: OneOf(self.key, values))  # type: ignore[arg-type]
+        """A filter: the value equals one of these.
+
+        Args:
+            values: Values of one type; ints and floats may be mixed. If there are none, no document matches.
+        """
+        return self._filter(lambda: OneOf(self.key, values))  # type: ignore[arg-type]
 
     def not_in(self, values: Iterable[object]) -> Where:
-        """Not ``in_``, so documents without the key match; with no values, every document does."""
+        """A filter: the negation of ``in_``. Documents without the key match.
+
+        Args:
+            values: Values of one type; ints and floats may be mixed. If there are none, every document matches.
+        """
         return ~self.in_(values)
 
     def contains(self, member: object) -> Where:
-        """The value is a list that has this member."""
-        return self._made(lambda: Contains(self.key, member))  # type: ignore[arg-type]
+        """A filter: the value is a list with this member."""
+        return self._filter(lambda: Contains(self.key, member))  # type: ignore[arg-type]
 
     def contains_any(self, members: Iterable[object]) -> Where:
-        """The value is a list that has one of these members; of none, no document matches."""
-        return self._made(lambda: any_of(Contains(self.key, member) for member in checked_scalars(members)))
+        """A filter: the value is a list with one of these members.
+
+        Args:
+            members: Values of one type. If there are none, no document matches.
+        """
+        return self._filter(lambda: any_of(Contains(self.key, member) for member in checked_scalars(members)))
 
     def contains_all(self, members: Iterable[object]) -> Where:
-        """The value is a list that has all of these members; with no members, every document matches."""
-        return self._made(lambda: all_of(Contains(self.key, member) for member in checked_scalars(members)))
+        """A filter: the value is a list with all of these members.
+
+        Args:
+            members: Values of one type. If there are none, every document matches.
+        """
+        return self._filter(lambda: all_of(Contains(self.key, member) for member in checked_scalars(members)))
 
     def text_match(self, part: str, *, ignore_case: bool = False) -> Where:
-        """The value is a text in which this part occurs; case counts, unless ``ignore_case``."""
-        return self._made(lambda: TextMatch(self.key, part, ignore_case))
+        """A filter: the value is a text that contains this part.
+
+        Args:
+            part: The part.
+            ignore_case: Whether upper and lower case are the same. Default: False.
+        """
+        return self._filter(lambda: TextMatch(self.key, part, ignore_case))
 
     def exists(self) -> Where:
-        """The document has the key."""
+        """A filter: the document has the key."""
         return Exists(self.key)
 
     def __invert__(self) -> Never:
@@ -98,9 +122,10 @@ class F:
     __rand__ = __or__ = __ror__ = __and__
 
     def _ordered(self, operator: str, bound: object) -> Where:
-        return self._made(lambda: Ordered(self.key, operator, bound))  # type: ignore[arg-type]
+        return self._filter(lambda: Ordered(self.key, operator, bound))  # type: ignore[arg-type]
 
-    def _made(self, make: Callable[[], Where]) -> Where:
+    def _filter(self, make: Callable[[], Where]) -> Where:
+        """The filter that ``make`` makes. An error names the key."""
         try:
             return make()
         except InvalidArgument as error:

@@ -13,20 +13,22 @@ from leafspan.filters._refusals import refusal, showing
 
 
 def from_chroma(where: Mapping[object, object]) -> Where:
-    """Like Chroma reads it, but several keys or operators in one mapping must all hold, ``$and`` and ``$or`` take one part,
-    ``$in`` and ``$nin`` take no values, ``$eq`` and ``$ne`` take whole lists, and there is ``$not``.
+    """The filter with the meaning that it has in Chroma, but a little more is allowed.
 
-    An int equals a float by value; Chroma cuts 1.5 off to 1 before it looks at ints.
+    One mapping may have several keys or operators, which must all hold. ``$and`` and ``$or`` may have a single part,
+    ``$in`` and ``$nin`` an empty list, and ``$eq`` and ``$ne`` a whole list. There is ``$not``.
+
+    Ints equal floats by value. Chroma cuts 1.5 to 1 before it compares it with ints.
 
     Raises:
-        InvalidArgument: if it breaks a rule; the message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
     """
     parts = []
     for key, value in where.items():
         if not isinstance(key, str) or not key:
             raise refusal(f"a key must be a non-empty str, got {key!r}", where)
         if key.startswith("$"):
-            parts.append(_combined(key, value))
+            parts.append(_logic(key, value))
         elif key.startswith("#"):
             raise refusal(f"the text of a document is no metadata: {key!r}", {key: value})
         else:
@@ -34,7 +36,8 @@ def from_chroma(where: Mapping[object, object]) -> Where:
     return all_of(parts)
 
 
-def _combined(operator: str, operand: object) -> Where:
+def _logic(operator: str, operand: object) -> Where:
+    """A filter made of other filters."""
     part = {operator: operand}
     if operator == "$not":
         if not isinstance(operand, Mapping):
@@ -53,6 +56,7 @@ def _combined(operator: str, operand: object) -> Where:
 
 
 def _conditions(key: str, value: object) -> list[Where]:
+    """The conditions on one key."""
     part = {key: value}
     if isinstance(value, list | tuple):
         raise refusal(

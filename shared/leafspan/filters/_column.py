@@ -1,4 +1,4 @@
-"""One key of many documents: its different values, and which document has which."""
+"""The values of one key in many documents, indexed so that conditions on the key are fast."""
 
 from __future__ import annotations
 
@@ -17,18 +17,26 @@ if TYPE_CHECKING:
 
 
 class Ranked(NamedTuple):
-    """Values in ascending order, and the number of each."""
+    """Sorted values.
+
+    Attributes:
+        values: The values in ascending order.
+        numbers: The number of each value.
+    """
 
     values: list[Any]
     numbers: NDArray[np.intp]
 
 
 class Column:
-    """The values of one key, None where a document has none.
+    """Decides conditions on one key for many documents at once.
 
-    Equal values share a number, counted from 0. A condition is decided once a number, and documents then look up theirs:
-    both steps are fast, however the values are spread. Orders are found by bisection in Python's own values, since floats
-    of 64 bits cannot tell all ints apart.
+    Different values are numbered from 0, and each document has the number of its value. A condition is decided once for
+    each different value, and then looked up for each document. Order comparisons bisect sorted Python objects, since
+    numpy's floats of 64 bits cannot represent all ints.
+
+    Args:
+        values: Value of the key in each document, None if the document does not have the key.
     """
 
     def __init__(self, values: Sequence[object]) -> None:
@@ -45,32 +53,35 @@ class Column:
         self._numbers = numbers
 
     def matching(self, condition: Condition) -> NDArray[np.bool_]:
-        """Of shape (documents,): whether the condition holds."""
+        """Mask of the documents for which the condition holds, of shape (documents,)."""
         if isinstance(condition, Equal):
-            return self._numbered(condition.value)
+            return self._equal_to(condition.value)
         if isinstance(condition, Exists):
-            return ~self._numbered(None)
+            return ~self._equal_to(None)
         if isinstance(condition, OneOf):
-            found = (self._number_of.get(canonical(value)) for value in condition.values)
-            return self._having([number for number in found if number is not None])
+            numbers = (self._number_of.get(canonical(value)) for value in condition.values)
+            return self._with_numbers([number for number in numbers if number is not None])
         if isinstance(condition, Contains):
-            return self._having(self._lists_with.get(canonical(condition.member), []))
+            return self._with_numbers(self._lists_with.get(canonical(condition.member), []))
         if isinstance(condition, Ordered):
-            return self._having(self._in_order(condition))
-        return self._having([number for number, value in enumerate(self._values) if condition.holds(value)])
+            return self._with_numbers(self._in_order(condition))
+        return self._with_numbers([number for number, value in enumerate(self._values) if condition.holds(value)])
 
-    def _numbered(self, value: object) -> NDArray[np.bool_]:
+    def _equal_to(self, value: object) -> NDArray[np.bool_]:
+        """Mask of the documents with this value."""
         same: NDArray[np.bool_] = self._numbers == self._number_of.get(canonical(value), -1)
         return same
 
-    def _having(self, numbers: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _with_numbers(self, numbers: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Mask of the documents whose value has one of these numbers."""
         import numpy as np
 
-        wanted = np.zeros(len(self._values), dtype=np.bool_)
-        wanted[numbers] = True
-        return wanted[self._numbers]
+        matches = np.zeros(len(self._values), dtype=np.bool_)
+        matches[numbers] = True
+        return matches[self._numbers]
 
     def _in_order(self, condition: Ordered) -> NDArray[np.intp]:
+        """The numbers of the values that match an order comparison."""
         bound = condition.bound
         ranked = self._by_size
         if isinstance(bound, str):
@@ -97,7 +108,7 @@ class Column:
 
     @cached_property
     def _lists_with(self) -> dict[Hashable, list[int]]:
-        """For each member, the numbers of the lists that have it."""
+        """For each member of a list, the numbers of the lists with this member."""
         lists: dict[Hashable, list[int]] = {}
         for number, value in enumerate(self._values):
             if isinstance(value, list | tuple):

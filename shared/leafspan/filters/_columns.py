@@ -1,4 +1,4 @@
-"""The metadata of many documents, laid out to decide a filter about all of them at once."""
+"""The metadata of many documents, arranged so that a filter is decided for all of them at once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Documents as (id, metadata), whose matches are found a key at a time.
+    """Decides filters for many documents at once. Each key is indexed when a filter first uses it.
 
-    A key is prepared when a filter first asks for it. The mappings must not change afterwards; documents that do need
-    ``Columns`` of their own.
+    Args:
+        documents: Id and metadata of each document. The mappings must not change; after a change, make new ``Columns``.
     """
 
     def __init__(self, documents: Sequence[tuple[str, Mapping[str, object]]]) -> None:
@@ -30,7 +30,11 @@ class Columns:
         return len(self._documents)
 
     def matching(self, filter: Where) -> NDArray[np.bool_]:
-        """Of shape (documents,): ``[filter.matches(metadata, id) for id, metadata in documents]``."""
+        """Mask of the documents that match: ``[filter.matches(metadata, id) for id, metadata in documents]``.
+
+        Raises:
+            InvalidArgument: if ``filter`` is no filter made with ``F``.
+        """
         if isinstance(filter, Condition):
             return self._column(filter.key).matching(filter)
         if isinstance(filter, Not):
@@ -49,7 +53,7 @@ class Columns:
 
     def _column(self, key: str) -> Column:
         column = self._columns.get(key)
-        if column is None:  # two threads may both prepare it, and either result is right
+        if column is None:  # two threads may both make it, which does no harm
             column = Column([value_of(key, metadata, document_id) for document_id, metadata in self._documents])
             self._columns[key] = column
         return column

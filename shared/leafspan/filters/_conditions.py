@@ -1,4 +1,4 @@
-"""The filters that look at one key each: the leaves of an expression."""
+"""The conditions on a single key, which larger filters are made of."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from leafspan.filters._values import Scalar, Value, canonical, checked_scalar, c
 from leafspan.reserved import is_reserved
 
 DOCUMENT_ID = "doc_id"
-"""The key under which filters find the id of a document; no document's own metadata can use it."""
+"""The key that stands for a document's id in filters. It is reserved, so no metadata can have it."""
 
 
 def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> object:
-    """What a condition on ``key`` looks at; None where the document has no such key."""
+    """The document's value of a key, None if the document does not have the key. An empty list counts as missing."""
     if key == DOCUMENT_ID:
         return document_id
     value = metadata.get(key)
@@ -28,9 +28,13 @@ def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> obje
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Condition(Where):
-    """A filter that depends on the value of one key alone.
+    """A filter that depends on the value of a single key.
 
-    Subclasses check and clean their operands when they are made, and raise InvalidArgument with the rule and the value.
+    Args:
+        key: Name of the key.
+
+    Raises:
+        InvalidArgument: if no document can have the key, or a subclass refuses one of its operands.
     """
 
     key: str
@@ -44,15 +48,15 @@ class Condition(Where):
         self._clean()
 
     def _clean(self) -> None:
-        """Replaces the operands by plain, immutable values."""
+        """Check the operands, and replace them by plain, immutable values."""
 
     def holds(self, value: object) -> bool:
-        """Whether a document whose value is this one matches; never for None, which stands for a missing key."""
+        """Whether a document with this value matches. None stands for a missing key, and never matches."""
         return value is not None and self._holds(value)
 
     @abstractmethod
     def _holds(self, value: object) -> bool:
-        """What ``holds`` says about a value that is there."""
+        """The answer of ``holds`` for a value that is not None."""
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return self.holds(value_of(self.key, metadata, document_id))
@@ -60,7 +64,7 @@ class Condition(Where):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Equal(Condition):
-    """The value equals ``value``: numbers by value, a bool never a number, a list only an equal list."""
+    """A filter: the value equals ``value``. Ints equal floats by value, a bool equals no number, a list an equal list."""
 
     value: Value
 
@@ -71,12 +75,12 @@ class Equal(Condition):
         return canonical(value) == canonical(self.value)
 
     def text(self, operator: str) -> str:
-        """The comparison, as Python text."""
+        """The comparison as Python code, with ``==`` or ``!=``."""
         return f"F({self.key!r}) {operator} {list(self.value) if isinstance(self.value, tuple) else self.value!r}"
 
     @property
     def negated_text(self) -> str:
-        """A comparison by ``!=``."""
+        """A comparison with ``!=``, as Python code."""
         return self.text("!=")
 
     def __repr__(self) -> str:
@@ -85,7 +89,7 @@ class Equal(Condition):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneOf(Condition):
-    """The value equals one of ``values``, scalars of one type; of no values, never."""
+    """A filter: the value equals one of ``values``, which have one type. Without values, no document matches."""
 
     values: tuple[Scalar, ...]
 
@@ -96,12 +100,12 @@ class OneOf(Condition):
         return canonical(value) in map(canonical, self.values)
 
     def text(self, method: str) -> str:
-        """The call, as Python text."""
+        """The call as Python code, of ``in_`` or ``not_in``."""
         return f"F({self.key!r}).{method}({list(self.values)})"
 
     @property
     def negated_text(self) -> str:
-        """A call of ``not_in``."""
+        """A call of ``not_in``, as Python code."""
         return self.text("not_in")
 
     def __repr__(self) -> str:
@@ -112,10 +116,15 @@ class OneOf(Condition):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ordered(Condition):
-    """The value is ``<``, ``<=``, ``>`` or ``>=`` than ``bound``; only values of its type have an order with it.
+    """A filter: the value compares with ``bound`` as the ``operator`` says. Values of another type do not match.
 
-    Where ``bound`` is an ISO date, values are compared with it as points in time, and those that are no ISO dates never
-    match. Other texts are compared by code points.
+    If ``bound`` is an ISO date, values are compared as points in time, and texts that are no ISO dates do not match. Other
+    texts are compared by code points.
+
+    Args:
+        key: Name of the key.
+        operator: ``"<"``, ``"<="``, ``">"`` or ``">="``.
+        bound: A number or a text.
     """
 
     operator: str
@@ -142,7 +151,7 @@ class Ordered(Condition):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Contains(Condition):
-    """The value is a list, and ``member`` is in it."""
+    """A filter: the value is a list with this ``member``."""
 
     member: Scalar
 
@@ -160,7 +169,7 @@ class Contains(Condition):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextMatch(Condition):
-    """The value is a text, and ``part`` occurs in it."""
+    """A filter: the value is a text that contains ``part``. With ``ignore_case``, upper and lower case are the same."""
 
     part: str
     ignore_case: bool = False
@@ -184,7 +193,7 @@ class TextMatch(Condition):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exists(Condition):
-    """There is a value."""
+    """A filter: the document has the key."""
 
     def _holds(self, value: object) -> bool:
         return True

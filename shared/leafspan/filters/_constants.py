@@ -1,4 +1,4 @@
-"""Filters that say the same of every document."""
+"""Filters whose answer is the same for every document."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from leafspan.filters._expression import And, Not, Or, Where
 
 
 def constant(filter: Where) -> bool | None:
-    """True for a filter that every document matches, False for one that none does, None where it depends on the document.
+    """True if every document matches the filter, False if no document does, None if it depends on the document.
 
-    Decided by its form alone: an ``in_`` of no values is False, ``F("doc_id").exists()`` is True, and ``&``, ``|`` and
-    ``~`` of these are worked out. Of what could only be told by comparing conditions, such as ``a | ~a``, it is None.
+    ``in_`` without values is False, ``F("doc_id").exists()`` is True, and ``&``, ``|`` and ``~`` of these follow from them.
+    Conditions are not compared with each other, and so it is None for ``a | ~a``.
     """
     match filter:
         case OneOf():
@@ -22,7 +22,7 @@ def constant(filter: Where) -> bool | None:
             return None if part is None else not part
         case And() | Or():
             parts = {constant(part) for part in filter.parts}
-            decisive = isinstance(filter, Or)
+            decisive = isinstance(filter, Or)  # one part with this value decides the whole filter
             if decisive in parts:
                 return decisive
             return None if None in parts else not decisive

@@ -1,4 +1,4 @@
-"""From what users and frameworks call a filter to a filter."""
+"""Filters from the filters of other libraries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from leafspan.filters._llamaindex import from_llamaindex, is_llamaindex
 
 
 def to_filter(thing: object) -> Where | None:
-    """The filter that is meant; None for None, for ``{}`` and for LlamaIndex's filters without any, which allow everything.
+    """The filter that a user gave in any dialect, as a ``Where``. None if it allows every document.
 
-    Takes a :class:`Where`, a mapping in the dialect of Chroma or of Haystack, or LlamaIndex's ``MetadataFilters`` or
-    ``MetadataFilter``. Each dialect keeps the meaning of its operators; ``docs/filters.md`` has a table for each.
+    Each dialect keeps the meaning of its operators; see docs/filters.md.
 
-    A mapping is Haystack's where it has at least two of the keys ``field``, ``operator``, ``value`` and ``conditions``, and
-    Chroma's otherwise.
+    Args:
+        thing: A ``Where``, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's ``MetadataFilters`` or
+            ``MetadataFilter``. A mapping with at least two of the keys ``field``, ``operator``, ``value`` and
+            ``conditions`` is Haystack's, any other Chroma's. None, ``{}`` and ``MetadataFilters`` without a filter allow
+            every document.
 
     Raises:
-        InvalidArgument: if it is none of these, or breaks the rules of its dialect; the message shows the part that does.
+        InvalidArgument: if it is none of these, or breaks a rule of its dialect. The message shows the part that does.
     """
     if thing is None or isinstance(thing, Where):
         return thing

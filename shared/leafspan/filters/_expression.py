@@ -1,4 +1,4 @@
-"""What every filter is: a value that decides about documents, and combines with others by ``&``, ``|`` and ``~``."""
+"""Filters: values that say which documents match, and that ``&``, ``|`` and ``~`` combine."""
 
 from __future__ import annotations
 
@@ -9,57 +9,62 @@ from typing import ClassVar
 
 
 class Where(ABC):
-    """A decision about documents: ``year_2020 & ~draft`` is a filter made of two others.
+    """A filter on documents, made with ``F``. ``&``, ``|`` and ``~`` combine filters: ``year_2020 & ~draft``.
 
-    Immutable and hashable. Two filters are equal where they read the same, so ``F("a") == 1`` and ``F("a") == True`` are
-    not. The ``repr`` is the Python text that builds the filter.
-
-    There is no third truth value: a document either matches a filter or matches its negation.
+    A document matches either a filter or its negation; there is no third truth value. Filters are immutable and hashable.
+    The ``repr`` of a filter is Python code that builds it. Filters with the same ``repr`` are equal, and so
+    ``F("a") == 1`` does not equal ``F("a") == True``.
     """
 
     __slots__ = ()
     needs_parentheses: ClassVar[bool] = True
-    """Whether the text of the filter must stand in parentheses beside ``&``, ``|`` and ``~``."""
+    """Whether the code of the filter needs parentheses beside ``&``, ``|`` and ``~``."""
 
     def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
-        """Whether the document with this metadata and this id is wanted.
+        """Whether a document matches.
 
-        A value of None and an empty list count as missing, as they do when a document is stored. Values of a type that
-        the filter does not expect never match, and are no error.
+        Args:
+            metadata: The document's metadata. None and an empty list count as missing, as they do when a document is added.
+                A value of a type that the filter does not expect does not match, and is no error.
+            document_id: The document's id, for filters on ``doc_id``. Default: empty.
         """
         return self._decide(metadata, document_id)
 
     @abstractmethod
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
-        """What ``matches`` says."""
+        """The answer of ``matches``."""
 
     @property
     def negated_text(self) -> str:
-        """The Python text of the negation."""
+        """The Python code of the negation."""
         return f"~{self.text_beside_operator}"
 
     @property
     def text_beside_operator(self) -> str:
-        """The Python text of the filter beside ``&``, ``|`` and ``~``, which bind more tightly than comparisons."""
+        """The Python code of the filter beside ``&``, ``|`` and ``~``, which bind more tightly than comparisons."""
         return f"({self!r})" if self.needs_parentheses else repr(self)
 
     def __and__(self, other: object) -> Where:
-        return And(_flat(And, (self, other))) if isinstance(other, Where) else NotImplemented
+        return And(_flattened(And, (self, other))) if isinstance(other, Where) else NotImplemented
 
     def __or__(self, other: object) -> Where:
-        return Or(_flat(Or, (self, other))) if isinstance(other, Where) else NotImplemented
+        return Or(_flattened(Or, (self, other))) if isinstance(other, Where) else NotImplemented
 
     def __invert__(self) -> Where:
         return Not(self)
 
     def __bool__(self) -> bool:
-        """Raises, since ``a and b`` would otherwise be ``b``, and ``1 < F(key) < 9`` only half of what it says."""
+        """Always an error: otherwise ``a and b`` would be ``b``, and ``1 < F(key) < 9`` would be ``F(key) < 9``.
+
+        Raises:
+            TypeError: always.
+        """
         raise TypeError(
             "a filter has no truth value: combine filters with &, | and ~ instead of and, or and not, each comparison in "
             "parentheses; write a range as two comparisons; ask for a missing filter with `is None`"
         )
 
-    # By text and not by fields, since 1, 1.0 and True are equal as fields of a dataclass.
+    # Compared by code and not by fields, since 1, 1.0 and True are equal as fields of a dataclass.
     def __eq__(self, other: object) -> bool:
         return repr(self) == repr(other) if isinstance(other, Where) else NotImplemented
 
@@ -69,7 +74,7 @@ class Where(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class And(Where):
-    """All ``parts`` match: two or more, none of which is an ``And``."""
+    """A filter: all ``parts`` match. There are two or more, and none is an ``And`` itself."""
 
     parts: tuple[Where, ...]
 
@@ -82,7 +87,7 @@ class And(Where):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Or(Where):
-    """At least one of the ``parts`` matches: two or more, none of which is an ``Or``."""
+    """A filter: at least one of the ``parts`` matches. There are two or more, and none is an ``Or`` itself."""
 
     parts: tuple[Where, ...]
 
@@ -95,7 +100,7 @@ class Or(Where):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Not(Where):
-    """``part`` does not match. ``~`` never makes the ``Not`` of a ``Not``."""
+    """A filter: ``part`` does not match. ``~`` of a ``Not`` is its part."""
 
     part: Where
 
@@ -112,13 +117,13 @@ class Not(Where):
 
     @property
     def text_beside_operator(self) -> str:
-        """In parentheses if the negation is written as a comparison, ``F("a") != 1``."""
+        """The Python code, in parentheses if the negation is a comparison such as ``F("a") != 1``."""
         is_comparison = self.part.needs_parentheses and not self.part.negated_text.startswith("~")
         return f"({self!r})" if is_comparison else repr(self)
 
 
-def _flat(kind: type[And] | type[Or], filters: Iterable[Where]) -> tuple[Where, ...]:
-    """The parts of a conjunction or disjunction; one within another of its kind is taken apart."""
+def _flattened(kind: type[And] | type[Or], filters: Iterable[Where]) -> tuple[Where, ...]:
+    """The parts of an ``And`` or ``Or`` of these filters. A filter of the same kind is replaced by its own parts."""
     parts: list[Where] = []
     for each in filters:
         parts.extend(each.parts if isinstance(each, kind) else (each,))

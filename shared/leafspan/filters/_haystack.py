@@ -19,18 +19,22 @@ _NO_METADATA = frozenset({"meta", "content", "blob", "score", "embedding", "spar
 
 
 def is_haystack(mapping: Mapping[object, object]) -> bool:
-    """Whether at least two of Haystack's four keys are there. One alone may be the name of a user's own key."""
+    """Whether a mapping has at least two of Haystack's four keys. One alone may be a key of the user's metadata."""
     return len(_KEYS & mapping.keys()) >= 2
 
 
 def from_haystack(filters: Mapping[object, object]) -> Where:
-    """Like Haystack reads it: True is 1, a missing key is None, NOT is "not all", ISO dates are equal at the same time.
+    """The filter with the meaning that it has in Haystack.
 
-    Points in time without an offset are UTC, where Haystack lends them the offset of the other side. What is no ISO date
-    is refused as a bound, and does not match as a document's value; Haystack guesses at it, or raises.
+    True equals 1, None stands for a missing key, NOT matches unless all conditions hold, and two ISO dates are equal if
+    they are the same point in time.
+
+    It differs from Haystack for dates. Without an offset they are UTC; Haystack gives them the offset of the other side. As
+    a bound, a text that is no ISO date is an error, and as a document's value it does not match; Haystack guesses a date or
+    raises.
 
     Raises:
-        InvalidArgument: if it breaks a rule; the message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
     """
     if surplus := filters.keys() - _KEYS:
         raise refusal(f"unknown key {sorted(map(repr, surplus))[0]}", filters, "one of field, operator, value, conditions")

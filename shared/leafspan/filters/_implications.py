@@ -1,4 +1,4 @@
-"""What a filter says about every document that matches it."""
+"""The values that a filter fixes for every document that matches it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from leafspan.filters._values import canonical
 
 
 def implied(filter: Where | None) -> dict[str, object]:
-    """The values, by key, that the equalities in a conjunction ask for; lists as lists. No filter implies nothing.
+    """The value of each key that the filter fixes by ``==``, alone or joined by ``&``. Empty without a filter.
 
-    A document that is given these values matches that part of the filter. Only ``==`` counts: not ``in_``, and nothing
-    within ``|`` and ``~``, except that an equality of Haystack or LlamaIndex, for which True is 1, implies what was
-    written. The document's id, where the filter gives one, is under ``doc_id``.
+    ``in_`` fixes nothing, and neither does anything inside of ``|`` or ``~``. An equality of Haystack or LlamaIndex, for
+    which True equals 1, fixes the value as it was written. Lists are lists. The document's id is under ``doc_id``.
 
     Raises:
-        InvalidArgument: if the filter asks for two different values of one key, so that no document can match.
+        InvalidArgument: if the filter fixes two different values of one key, so that no document can match.
     """
     values: dict[str, object] = {}
     for part in filter.parts if isinstance(filter, And) else [filter]:
@@ -32,6 +31,7 @@ def implied(filter: Where | None) -> dict[str, object]:
 
 
 def _equality(part: Where | None) -> Equal | None:
+    """The equality that a part is, also one of Haystack or LlamaIndex, which is an ``Or`` of values equal in Python."""
     if isinstance(part, Or):
         first, *others = part.parts
         if isinstance(first, Equal) and all(_same_in_python(first, other) for other in others):

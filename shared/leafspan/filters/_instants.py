@@ -1,4 +1,4 @@
-"""Points in time, read from metadata: metadata has no type for dates, so they are ISO 8601 texts."""
+"""Points in time from metadata, which has no type for dates and holds them as ISO 8601 texts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def instant(text: str) -> int | None:
-    """Microseconds since 1970 (UTC) for an ISO date or datetime, and None for any other text.
+    """Microseconds since 1970 (UTC) of an ISO date or datetime, None for any other text.
 
-    A text without an offset is taken as UTC, a date as its first moment. Only the extended format with a full date counts
-    (``2025-02-03``, ``2025-02-03T10:00``, ``2025-02-03 10:00:00+02:00``): ``2025`` and ``20250203`` are as likely to be
-    something else, and sort rightly as texts.
+    Without an offset a time is UTC; a date is its first moment. Only the extended format with a full date counts:
+    ``2025-02-03``, ``2025-02-03T10:00``, ``2025-02-03 10:00:00+02:00``. ``2025`` and ``20250203`` may well be something
+    else, and their order as texts is right anyway.
     """
     if not _DATE.match(text):
         return None
-    late = text[11:13] == "24"  # ISO's name for the end of a day, which Python reads from version 3.14 only
+    ends_day = text[11:13] == "24"  # 24:00, the end of a day in ISO 8601, which Python reads since version 3.14 only
     try:
-        moment = datetime.fromisoformat(f"{text[:11]}00{text[13:]}" if late else text)
+        moment = datetime.fromisoformat(f"{text[:11]}00{text[13:]}" if ends_day else text)
     except ValueError:
         return None
-    if late and (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
+    if ends_day and (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1) + (86_400_000_000 if late else 0)
+    return (moment - _EPOCH) // timedelta(microseconds=1) + (86_400_000_000 if ends_day else 0)

@@ -1,4 +1,4 @@
-"""LlamaIndex's ``MetadataFilters`` and ``MetadataFilter``, told by their attributes: nothing is imported from there."""
+"""LlamaIndex's ``MetadataFilters`` and ``MetadataFilter``, recognised by their attributes, without importing LlamaIndex."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from leafspan.filters._refusals import refusal, showing
 
 
 def is_llamaindex(thing: object) -> bool:
-    """Whether it has the attributes of a ``MetadataFilters`` or of a ``MetadataFilter``."""
+    """Whether an object has the attributes of a ``MetadataFilters`` or a ``MetadataFilter``."""
     return _is_group(thing) or _is_single(thing)
 
 
 def from_llamaindex(thing: Any) -> Where:
-    """Like LlamaIndex's in-memory evaluator, but groups may be nested, and where that would raise for a document's value,
-    the value does not match.
+    """The filter with the meaning that it has in LlamaIndex's in-memory store, but groups may be nested.
 
-    ISO dates are compared as points in time, where LlamaIndex compares their characters.
+    ISO dates are compared as points in time; LlamaIndex compares their characters. A document's value for which LlamaIndex
+    raises an error does not match.
 
     Raises:
-        InvalidArgument: if it breaks a rule; the message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
     """
     if _is_single(thing):
-        return _single(thing)
-    condition = _plain(thing.condition) or "and"
+        return _comparison(thing)
+    condition = _member_value(thing.condition) or "and"
     if condition not in ("and", "or", "not"):
         raise refusal(f"unknown condition {condition!r}", thing, "one of and, or, not")
     for part in thing.filters:
@@ -49,13 +49,13 @@ def _is_single(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("key", "value", "operator"))
 
 
-def _plain(name: Any) -> object:
-    """The text behind a member of LlamaIndex's enumerations."""
+def _member_value(name: Any) -> object:
+    """The value of a member of one of LlamaIndex's enums; any other object as it is."""
     return getattr(name, "value", name)
 
 
-def _single(thing: Any) -> Where:
-    operator = _plain(thing.operator)
+def _comparison(thing: Any) -> Where:
+    operator = _member_value(thing.operator)
     if not isinstance(operator, str) or operator not in _OPERATORS:
         raise refusal(f"unknown operator {operator!r}", thing, f"one of {', '.join(_OPERATORS)}")
     if thing.value is None and operator != "is_empty":

@@ -1,4 +1,4 @@
-"""Filters made of any number of filters, also of none."""
+"""Filters made of any number of filters, which may be 0."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from leafspan.filters._expression import Where
 
 
 def all_of(filters: Iterable[Where]) -> Where:
-    """Their conjunction. Of no filters it is a filter that every document matches."""
+    """A filter: all of these match. Without any, every document matches."""
     parts = list(filters)
     return reduce(and_, parts) if parts else Exists(DOCUMENT_ID)  # every document has an id
 
 
 def any_of(filters: Iterable[Where]) -> Where:
-    """Their disjunction. Of no filters it is a filter that no document matches."""
+    """A filter: at least one of these matches. Without any, no document matches."""
     parts = list(filters)
     return reduce(or_, parts) if parts else OneOf(DOCUMENT_ID, ())
 
 
 def none_of(filters: Iterable[Where]) -> Where:
-    """A filter that matches where none of these does. Of no filters, it matches every document."""
+    """A filter: none of these matches. Without any, every document matches."""
     return ~any_of(filters)

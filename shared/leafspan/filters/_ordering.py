@@ -1,4 +1,4 @@
-"""Order comparisons: which there are, and what a value can be compared with."""
+"""Order comparisons: the operators, and the values that can be a bound."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def order_bound(value: object) -> Scalar:
-    """The value as the right side of an order comparison: a number or a text; dates of Python as ISO texts.
+    """A number or a text, for the right side of an order comparison. Python's dates become ISO texts.
 
     Raises:
         InvalidArgument: if the value has no order.
     """
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, date):  # a datetime is a date, too
         return value.isoformat()
     bound = None if isinstance(value, list | tuple) else checked_scalar(value)
     if bound is None or isinstance(bound, bool):

@@ -1,4 +1,4 @@
-"""Two filters for one question: the one a retriever was made with, and the one that comes with the question."""
+"""How the filter that a retriever was made with and the filter of a call become one."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import Where
 
 FilterPolicy: TypeAlias = Literal["replace", "merge"]
+"""What happens if a retriever and a call both have a filter: see ``apply_policy``."""
 
 
 def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy = "replace") -> Where | None:
-    """The filter that counts: ``"replace"`` takes the runtime filter where there is one, ``"merge"`` wants both to hold.
+    """The filter of a call to a retriever that has a filter of its own. None if there is neither.
 
-    Merged, a runtime filter can never undo the own one, only narrow it: asking a retriever of tenant A for tenant B finds
-    nothing. Haystack's policy of that name lets a runtime filter on the same field take the place of the own one, and
-    drops the own one beside a runtime OR. So ``"merge"`` may guard a tenant's documents, and ``"replace"`` may not.
+    Args:
+        own: Filter that the retriever was made with.
+        runtime: Filter of the call.
+        policy: ``"replace"`` uses the call's filter if there is one. ``"merge"`` requires both filters to match. Default:
+            ``"replace"``.
 
     Raises:
-        InvalidArgument: if the policy is neither.
+        InvalidArgument: if there is no such policy.
+
+    With ``"merge"`` a call can only narrow the retriever's own filter: a retriever for tenant A finds nothing of tenant B.
+    So ``"merge"`` can protect a tenant's documents, and ``"replace"`` cannot. Haystack's ``merge`` differs: there a runtime
+    filter on the same field replaces the own one, and a runtime OR drops it.
     """
     if policy not in get_args(FilterPolicy):
         raise InvalidArgument(f"policy must be 'replace' or 'merge', got {policy!r}")

@@ -1,6 +1,6 @@
-"""Conditions in the meaning of Haystack and LlamaIndex, which leave comparing to Python: there, True is 1 and False is 0.
+"""Conditions as Haystack and LlamaIndex mean them, who compare like Python: True equals 1, and False equals 0.
 
-LlamaIndex's filters cannot even hold a bool, so a number is the only way to ask for one.
+LlamaIndex's filters cannot hold a bool, so a number is the only way to ask for one there.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from leafspan.filters._values import Scalar, Value, checked_scalar, checked_valu
 
 
 def equal(key: str, value: object) -> Where:
-    """``==`` of Python: also the bool that equals the number, and the other way round, in a list as well."""
+    """A filter: ``==`` as in Python, also between a bool and the number that equals it, alone or in a list."""
     checked = checked_value(value)
-    return any_of(Equal(key, item) for item in (checked, *_twin(checked)))
+    return any_of(Equal(key, item) for item in (checked, *_python_equals(checked)))
 
 
 def one_of(key: str, values: Iterable[object]) -> Where:
-    """``in`` of Python, for scalars of any types; of none, no document matches."""
+    """A filter: ``in`` as in Python, for scalars of any types. Without values, no document matches."""
     groups: dict[str, list[Scalar]] = {}
     for value in map(checked_scalar, values):
-        for item in (value, *(twin for twin in _twin(value) if not isinstance(twin, tuple))):
+        for item in (value, *(other for other in _python_equals(value) if not isinstance(other, tuple))):
             groups.setdefault(kind(item), []).append(item)
     return any_of(OneOf(key, tuple(group)) for group in groups.values())
 
 
 def ordered(key: str, operator: str, bound: object) -> Where:
-    """An order comparison of Python, among numbers and the bools that equal some, or among texts."""
+    """A filter: an order comparison as in Python, of texts, or of numbers and bools."""
     condition = Ordered(key, operator, bound)  # type: ignore[arg-type]
     if not is_number(condition.bound):
         return condition
@@ -39,16 +39,16 @@ def ordered(key: str, operator: str, bound: object) -> Where:
 
 
 def contains(key: str, member: object) -> Where:
-    """``in`` of Python, where the document's value is a list."""
+    """A filter: the value is a list with this member, as Python compares."""
     checked = checked_scalar(member)
-    return any_of(Contains(key, item) for item in (checked, *_twin(checked)) if not isinstance(item, tuple))
+    return any_of(Contains(key, item) for item in (checked, *_python_equals(checked)) if not isinstance(item, tuple))
 
 
-def _twin(value: Value) -> Sequence[Value]:
-    """The value of another type that Python calls equal, if there is one."""
+def _python_equals(value: Value) -> Sequence[Value]:
+    """The equal value of another type, if Python knows one: True for 1, and 1 for True."""
     if isinstance(value, tuple):
-        twins = [twin for item in value for twin in _twin(item) if not isinstance(twin, tuple)]
-        return [tuple(twins)] if len(twins) == len(value) else []
+        members = [other for item in value for other in _python_equals(item) if not isinstance(other, tuple)]
+        return [tuple(members)] if len(members) == len(value) else []
     if isinstance(value, bool):
         return [int(value)]
     return [bool(value)] if is_number(value) and value in (0, 1) else []

@@ -1,4 +1,4 @@
-"""Errors about a filter in a dialect: the rule, and the part of the filter that breaks it."""
+"""Errors about a filter in a dialect: they give the rule, and the part of the filter that breaks it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from leafspan.errors import InvalidArgument
 
-_LONGEST = 200
+_LONGEST = 200  # characters of a part in a message
 
 
 def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
-    """``where: {rule} in {part}; {advice}``, with a long part cut short."""
+    """An error with the message ``where: {rule} in {part}; {advice}``. A long part is shortened."""
     text = repr(part)
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return InvalidArgument(f"where: {rule} in {shown}{f'; {advice}' if advice else ''}")
@@ -19,7 +19,7 @@ def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
 
 @contextmanager
 def showing(part: object) -> Iterator[None]:
-    """Adds ``part`` to what the checks of values have to say."""
+    """Add the ``part`` of the filter to every InvalidArgument that is raised inside."""
     try:
         yield
     except InvalidArgument as error:

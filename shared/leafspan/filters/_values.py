@@ -1,4 +1,4 @@
-"""The values that filters compare with, and when two of them are equal."""
+"""The values in filters, and which of them are equal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is an int or a float; a bool is neither."""
+    """Whether a value is an int or a float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def kind(value: object) -> str:
-    """``"text"``, ``"number"``, ``"bool"``, ``"list"`` or ``"other"``: values of two kinds are never equal."""
+    """``"text"``, ``"number"``, ``"bool"``, ``"list"`` or ``"other"``. Values of different kinds are never equal."""
     if isinstance(value, str):
         return "text"
     if isinstance(value, bool):
@@ -29,15 +29,15 @@ def kind(value: object) -> str:
 
 
 def canonical(value: object) -> Hashable:
-    """Equal for values that are equal to a filter, and only for these: 1 is 1.0, and True is not 1."""
+    """A key that is equal for two values exactly if they are equal in filters: 1 equals 1.0, and True does not equal 1."""
     if isinstance(value, list | tuple):
         return "list", tuple(canonical(member) for member in value)
-    sort = kind(value)
-    return sort, repr(value) if sort == "other" else value
+    kind_of_value = kind(value)
+    return kind_of_value, repr(value) if kind_of_value == "other" else value
 
 
 def checked_scalar(value: object) -> Scalar:
-    """The value as a plain str, int, float or bool, also from numpy's scalars and enumerations of texts.
+    """The value as a plain str, int, float or bool. Scalars of numpy and members of a string enum are converted.
 
     Raises:
         InvalidArgument: if it is anything else, or not finite.
@@ -59,10 +59,10 @@ def checked_scalar(value: object) -> Scalar:
 
 
 def checked_scalars(values: object) -> tuple[Scalar, ...]:
-    """The values of a list, all of one type; ints and floats may be mixed. A set's are put in order.
+    """The values of a list or another collection as plain values of one type. The values of a set are sorted.
 
     Raises:
-        InvalidArgument: if it is no list (or other collection) of such values.
+        InvalidArgument: if it is no collection, or its values have more than one type; ints and floats may be mixed.
     """
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InvalidArgument(f"a list of values is needed, got {values!r}")
@@ -74,10 +74,10 @@ def checked_scalars(values: object) -> tuple[Scalar, ...]:
 
 
 def checked_value(value: object) -> Value:
-    """The value of an equality: a scalar, or a tuple for a non-empty list.
+    """The value for an equality: a scalar, or a tuple for a list.
 
     Raises:
-        InvalidArgument: if no document can have such a value.
+        InvalidArgument: if no document can have the value, such as an empty list.
     """
     if not isinstance(value, list | tuple):
         return checked_scalar(value)

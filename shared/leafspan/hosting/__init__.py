@@ -4,7 +4,7 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
-from leafspan.checks import shown
+from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import check_document, to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.hosting._options import (
@@ -14,6 +14,8 @@ from leafspan.hosting._options import (
     check_option_names,
     is_plain,
     make_strategy,
+    plain_options,
+    to_strategies,
 )
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
@@ -34,7 +36,9 @@ __all__ = [
     "Mode",
     "apply_policy",
     "check_base_retriever",
+    "check_choice",
     "check_document",
+    "check_flag",
     "check_index",
     "check_option_names",
     "check_prompt",
@@ -46,8 +50,10 @@ __all__ = [
     "from_llamaindex",
     "is_plain",
     "make_strategy",
+    "plain_options",
     "shown",
     "split_into_leaves",
     "to_document",
     "to_filter",
+    "to_strategies",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, fields
 from inspect import getattr_static
 from typing import TypeVar
 
@@ -17,6 +17,9 @@ S = TypeVar("S", bound=Strategy)
 CALL_OPTIONS = ("k", "candidates", "budget", "where")
 """The options of a call of ``View.retrieve``. A strategy's option of one of these names is not one of its retriever."""
 
+_SAME = (("k", "similarity_top_k", "top_k"), ("where", "filter", "filters"))
+"""Names that hosts have for the same option."""
+
 
 def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
     """The strategy that a retriever stands for.
@@ -26,34 +29,66 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
         retriever: What has the options as attributes of the same names. An option that it has no attribute for keeps its
             default.
         converted: Options that take the place of the retriever's, such as a base made into a strategy. One that is None
-            keeps its default.
+            keeps its default, if it has one.
 
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    names = [each.name for each in fields(kind) if each.name not in CALL_OPTIONS]  # type: ignore[arg-type]
-    options = {name: getattr(retriever, name) for name in names if name not in converted and hasattr(retriever, name)}
-    return kind(**options, **{name: value for name, value in converted.items() if value is not None})
+    names = _plain_names(kind, converted)
+    options = {name: getattr(retriever, name) for name in names if hasattr(retriever, name)}
+    required = {each.name for each in fields(kind) if each.default is each.default_factory is MISSING}  # type: ignore[arg-type]
+    given = {name: value for name, value in converted.items() if value is not None or name in required}
+    return kind(**options, **given)
 
 
-def check_option_names(
-    owner: str, given: Collection[str], known: Collection[str], host_words: Mapping[str, str] | None = None
-) -> None:
+def plain_options(kind: type[Strategy], strategy: Strategy, converted: Collection[str]) -> dict[str, object]:
+    """The options of a retriever as its strategy has them, which understands other names and types for some.
+
+    Args:
+        kind: Class of the strategy that the retriever is made for.
+        strategy: The strategy that it has made. A subclass of the retriever may make one of another class.
+        converted: Names of the options that the two have in different forms.
+    """
+    if not isinstance(strategy, kind):
+        return {}
+    return {name: getattr(strategy, name) for name in _plain_names(kind, converted)}
+
+
+def _plain_names(kind: type[Strategy], converted: Collection[str]) -> list[str]:
+    return [
+        each.name
+        for each in fields(kind)  # type: ignore[arg-type]
+        if each.name not in CALL_OPTIONS and each.name not in converted
+    ]
+
+
+def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:
+    """The retrievers of an ensemble as strategies. What is no list of them is returned as it is, for ``Ensemble`` to refuse.
+
+    Args:
+        retrievers: Strategies and retrievers of the host.
+        to_strategy: Function from a retriever's name in errors, ``"retriever 1"``, and the retriever, to a strategy.
+    """
+    if not isinstance(retrievers, Sequence) or isinstance(retrievers, str):
+        return retrievers
+    return [to_strategy(f"retriever {number}", each) for number, each in enumerate(retrievers, start=1)]
+
+
+def check_option_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
     """Check that a retriever has the options that it was given.
 
     Args:
         owner: Name of the retriever's class.
         given: Names of the options that were given.
         known: Names of the options that it has.
-        host_words: From a name that users of the core may try to the one that this host has for it.
 
     Raises:
         InvalidArgument: if it has not; the message suggests the name that was meant.
     """
     for name in given:
         if name not in known:
-            word = (host_words or {}).get(name)
-            hint = f"; here it is {word!r}" if word in known else did_you_mean(name, known)
+            here = [word for words in _SAME if name in words for word in words if word in known]
+            hint = f"; here it is {here[0]!r}" if here else did_you_mean(name, known)
             raise InvalidArgument(f"{owner} has no option {name!r}{hint}")
 
 

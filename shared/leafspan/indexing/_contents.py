@@ -118,7 +118,7 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
         texts = (yield from reader.fetch(ids)) if ids else {}
         return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, copy_metadata(row.metadata))
 
-    return (yield from read_consistently(store, read, scope))
+    return read_consistently(store, read, scope)
 
 
 def list_leaves(store: Store, document_id: str | None, scope: Scope | None = None) -> Flow[list[Passage]]:
@@ -144,7 +144,7 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
             for id_, s in leaves
         ]
 
-    return (yield from read_consistently(store, read, scope))
+    return read_consistently(store, read, scope)
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:

@@ -1,4 +1,4 @@
-"""Language models of any kind behind one interface, and the prompts they are given."""
+"""Language models of any library behind one interface, and prompts for them."""
 
 from leafspan.language_model._identity import identity_of
 from leafspan.language_model._models import (

@@ -1,4 +1,4 @@
-"""What a function or an object is known by: the same in every process, another where it holds something else."""
+"""The identity of a function or an object: the same in every process, and different if it holds something else."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ _DEEPEST = 4
 
 
 def identity_of(thing: object) -> str:
-    """Its name, and a digest of what it holds, which may be secret: nothing of it can be read from the digest.
+    """The name of a function or an object, and a digest of its content, such as ``answer#1a2b3c4d``.
 
-    Of a function that are the texts and names in it, its defaults and the outer variables it uses. So two functions that
-    one maker has made of different values differ, and so do two lambdas that say different things; a function that is
-    changed in nothing but the order of what it does is taken for the same. Of a ``functools.partial`` and of a bound method
-    what is bound counts as well. Of all these, numbers, texts, tuples, functions and frozen dataclasses count by what they
-    are, another object by its attributes that are texts: it may hold counters, connections and the like.
+    What counts as content:
+
+    - of a function: the texts and names in its code, its defaults, and the outer variables that it uses;
+    - of a ``functools.partial`` or a bound method: the bound values as well;
+    - of a number, a text, a tuple or a frozen dataclass: its value;
+    - of any other object: its attributes that are texts. Others may be counters or connections.
+
+    So two functions made by one factory from different values differ, and so do two lambdas with different texts. A
+    function whose statements only change their order stays the same. The content may be secret: it cannot be read from the
+    digest.
     """
     content = "\n".join(_content(thing, 0))
     return f"{_name(thing)}#{hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()[:8]}"
@@ -36,7 +41,7 @@ def _name(thing: object) -> str:
 
 
 def _content(thing: object, depth: int) -> Iterator[str]:
-    """What it holds, piece by piece; of what holds itself not without end."""
+    """The content of a thing, piece by piece, down to a limited depth, since a thing may hold itself."""
     yield _name(thing)
     if depth > _DEEPEST:
         return
@@ -44,19 +49,11 @@ def _content(thing: object, depth: int) -> Iterator[str]:
         yield from _content(thing.func, depth + 1)
         for value in thing.args:
             yield from _content(value, depth + 1)
-        yield from _named(thing.keywords, depth)
+        yield from _named_content(thing.keywords, depth)
     elif isinstance(thing, MethodType):
         yield from _content(thing.__self__, depth + 1)
     elif isinstance(thing, FunctionType):
-        yield from _texts(thing.__code__, thing.__doc__)
-        for value in thing.__defaults__ or ():
-            yield from _content(value, depth + 1)
-        yield from _named(thing.__kwdefaults__ or {}, depth)
-        for cell in thing.__closure__ or ():
-            try:
-                yield from _content(cell.cell_contents, depth + 1)
-            except ValueError:  # not set yet
-                continue
+        yield from _function_content(thing, depth)
     elif isinstance(thing, tuple):
         for value in thing:
             yield from _content(value, depth + 1)
@@ -64,25 +61,40 @@ def _content(thing: object, depth: int) -> Iterator[str]:
         yield _ADDRESS.sub("", repr(thing))
     else:
         attributes = getattr(thing, "__dict__", {})
-        yield from _named({name: value for name, value in attributes.items() if isinstance(value, str)}, depth)
+        yield from _named_content({name: value for name, value in attributes.items() if isinstance(value, str)}, depth)
+
+
+def _function_content(function: FunctionType, depth: int) -> Iterator[str]:
+    """The texts and names in a function's code, its defaults, and the outer variables that it uses."""
+    yield from _code_content(function.__code__, function.__doc__)
+    for value in function.__defaults__ or ():
+        yield from _content(value, depth + 1)
+    yield from _named_content(function.__kwdefaults__ or {}, depth)
+    for cell in function.__closure__ or ():
+        try:
+            yield from _content(cell.cell_contents, depth + 1)
+        except ValueError:  # the variable has no value yet
+            continue
 
 
 def _is_frozen(thing: object) -> bool:
+    """Whether it is a frozen dataclass."""
     options: Any = getattr(type(thing), "__dataclass_params__", None)
     return options is not None and bool(options.frozen)
 
 
-def _named(values: Mapping[str, object], depth: int) -> Iterator[str]:
+def _named_content(values: Mapping[str, object], depth: int) -> Iterator[str]:
+    """Names and values, in the order of the names."""
     for name, value in sorted(values.items()):
         yield name
         yield from _content(value, depth + 1)
 
 
-def _texts(code: CodeType, doc: str | None = None) -> Iterator[str]:
-    """The texts and names in the code; not the code itself, nor what else another Python would write in another way."""
+def _code_content(code: CodeType, doc: str | None = None) -> Iterator[str]:
+    """The names and texts in compiled code, without its docstring. The bytecode itself differs between Python versions."""
     yield " ".join(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _texts(constant)
+            yield from _code_content(constant)
         elif isinstance(constant, str | bytes | float) and constant != doc:
             yield repr(constant)

@@ -1,4 +1,4 @@
-"""Language models of any kind behind one face."""
+"""Language models of any library behind one interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from leafspan.language_model._identity import identity_of
 
 
 class GenerateOptions(TypedDict, total=False):
-    """The options of a strategy that asks a language model."""
+    """The options by which a strategy gets a language model.
+
+    Attributes:
+        generate: Function from a prompt to a text.
+        agenerate: Coroutine function like ``generate``, or None.
+    """
 
     generate: Callable[[str], str]
     agenerate: Callable[[str], Awaitable[str]] | None
@@ -20,7 +25,13 @@ class GenerateOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A function from a prompt to a text, and its coroutine twin, where the model has one that does not block."""
+    """A language model as a function from a prompt to a text.
+
+    Args:
+        name: Name of the model.
+        generate: Function from a prompt to a text.
+        agenerate: Coroutine function like ``generate`` that does not block. Default: None, ``generate`` in a thread.
+    """
 
     name: str
     generate: Callable[[str], str]
@@ -28,12 +39,17 @@ class LanguageModel:
 
     @property
     def options(self) -> GenerateOptions:
-        """What a strategy is given, to ask this model."""
+        """The options by which a strategy gets this model."""
         return {"generate": self.generate, "agenerate": self.agenerate}
 
 
 def find_language_model(thing: object) -> LanguageModel | None:
-    """A language model recognised by its shape, LangChain's chat models and LLMs or LlamaIndex's ``LLM``, else None."""
+    """A language model from LangChain's or LlamaIndex's, None if it is neither.
+
+    Args:
+        thing: A ``LanguageModel``, a LangChain chat model, LLM or other Runnable, or a LlamaIndex ``LLM``. It is recognised
+            by its methods.
+    """
     if isinstance(thing, LanguageModel):
         return thing
     if isinstance(thing, type):
@@ -46,20 +62,25 @@ def find_language_model(thing: object) -> LanguageModel | None:
 
 
 def from_langchain(model: Any, config: Any = None) -> LanguageModel:
-    """What asks a chat model, an LLM or another Runnable of LangChain's, with this ``config``."""
-    more = () if config is None else (config,)
+    """A language model from LangChain's.
+
+    Args:
+        model: A chat model, an LLM or another Runnable.
+        config: Config for each call, a RunnableConfig. Default: None, no config.
+    """
+    arguments = () if config is None else (config,)
 
     def generate(prompt: str) -> str:
-        return text_of(model.invoke(prompt, *more))
+        return text_of(model.invoke(prompt, *arguments))
 
     async def agenerate(prompt: str) -> str:
-        return text_of(await model.ainvoke(prompt, *more))
+        return text_of(await model.ainvoke(prompt, *arguments))
 
     return LanguageModel(model_name(model), generate, agenerate)
 
 
 def from_llamaindex(model: Any) -> LanguageModel:
-    """What asks a LlamaIndex LLM."""
+    """A language model from a LlamaIndex ``LLM``."""
 
     def generate(prompt: str) -> str:
         return text_of(model.complete(prompt))
@@ -67,27 +88,28 @@ def from_llamaindex(model: Any) -> LanguageModel:
     async def agenerate(prompt: str) -> str:
         return text_of(await model.acomplete(prompt))
 
-    # Models that run in this process inherit a coroutine that blocks the event loop: those go into a thread.
+    # Models that run in this process inherit a coroutine function that blocks the event loop; they are run in a thread.
     blocks = getattr(type(model).acomplete, "__module__", None) == "llama_index.core.llms.custom"
     return LanguageModel(model_name(model), generate, None if blocks else agenerate)
 
 
 def text_of(answer: Any) -> str:
-    """The text of a message, a completion, or a list of content blocks; anything else, such as a text, as it is."""
+    """The text of a message, a completion or a list of content blocks. Anything else, such as a text, as it is."""
     text: Any = getattr(answer, "text", None)
     if not isinstance(text, str):
         text = getattr(answer, "content", answer)
     if isinstance(text, list):
         blocks = [block.get("text") if isinstance(block, dict) else block for block in text]
         return "".join(block for block in blocks if isinstance(block, str))
-    # LangChain's message has a subclass of str, which pickles and compares in its own way.
+    # The text of a LangChain message is a subclass of str, which pickles and compares differently.
     return str(text) if isinstance(text, str) else text
 
 
 def model_name(thing: Any) -> str:
-    """A name that is the same in another process: of a function what it is known by, of a model its kind with its label.
+    """A name for a model or a function that is the same in every process.
 
-    What LangChain wraps around a model (retries, bound options) has the model's name; of a chain all parts count.
+    A model's name is its class with its label, such as ``ChatOpenAI(gpt-4o)``. A LangChain wrapper around a model (retries,
+    bound options) has the model's name, and a chain the names of its parts. A function's name is its ``identity_of``.
     """
     if isinstance(thing, FunctionType | MethodType | partial):
         return identity_of(thing)
@@ -100,9 +122,10 @@ def model_name(thing: Any) -> str:
     kind = type(thing).__qualname__
     if label:
         return f"{kind}({label})"
-    # A model has settings and state, of which a digest would be another at every turn.
+    # A model has state that changes, so a digest of it would differ from call to call.
     return kind if _has(thing, "invoke") or _has(thing, "complete") else identity_of(thing)
 
 
 def _has(thing: object, *methods: str) -> bool:
+    """Whether it has all of these methods."""
     return all(callable(getattr(thing, method, None)) for method in methods)

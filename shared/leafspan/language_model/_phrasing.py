@@ -1,4 +1,4 @@
-"""Other phrasings of a question: the prompt that asks a language model for them, and the reading of its answer."""
+"""Other phrasings of a question: the prompt for a language model, and the phrasings in its answer."""
 
 from __future__ import annotations
 
@@ -14,43 +14,55 @@ Keep its meaning, its language, its names and its numbers; vary the rest. Write 
 Question: {question}
 """
 
-# "1.", "2)", "(3)", "-", "*" or a bullet; but not the start of "1.5 million", "1984." or "-40 degrees".
+# Matches "1.", "2)", "(3)", "-", "*" or a bullet, but not the start of "1.5 million", "1984." or "-40 degrees".
 _MARK = re.compile(r"(?:\(?\d{1,2}[.)](?!\d)|[-–*•](?![\d*]))\s*")
 _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"), ("«", "»"), ("`", "`"), ("**", "**")]
 
 
 def check_prompt(prompt: object) -> None:
-    """See that a prompt is a template with ``{question}`` and ``{count}``.
+    """Check that a prompt is a template with ``{question}`` and ``{count}``.
 
     Raises:
-        InvalidArgument: if it is not; braces of its own must be doubled.
+        InvalidArgument: if it is not. Other braces in it must be doubled.
     """
     check_template(prompt, {"question": "a question", "count": 1})
 
 
 def fill_prompt(prompt: str, question: str, count: int) -> str:
-    """The prompt for one question."""
+    """The prompt for one question.
+
+    Args:
+        prompt: A template that ``check_prompt`` accepts.
+        question: The question.
+        count: Number of phrasings to ask for, >= 1.
+    """
     return prompt.format(question=question, count=count)
 
 
 def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The first ``count`` phrasings of an answer that has one a line, without numbering and quotes.
+    """The phrasings in an answer that has one in each line, without numbering and quotes.
 
-    Left out are lines without a letter or digit, a line that ends in a colon, which only introduces the others, and what
-    is there already or in ``known``, whatever the case.
+    Lines without a letter or digit are left out. So are lines that end with a colon, since they only introduce others, and
+    repetitions, whatever their case.
+
+    Args:
+        answer: Answer of the language model.
+        known: Phrasings to leave out.
+        count: Most phrasings, >= 0.
     """
     seen = {_key(text) for text in known}
     phrasings = []
-    # What is not valid Unicode cannot be embedded.
+    # Text that is not valid Unicode cannot be embedded.
     for line in answer.encode(errors="ignore").decode().splitlines():
-        text = _bare(line)
+        text = _without_marks(line)
         if any(map(str.isalnum, text)) and not text.endswith(":") and _key(text) not in seen:
             seen.add(_key(text))
             phrasings.append(text)
     return phrasings[:count]
 
 
-def _bare(line: str) -> str:
+def _without_marks(line: str) -> str:
+    """A line without the number, bullet or quotes around its text."""
     text = line.strip()
     if mark := _MARK.match(text):
         text = text[mark.end() :]
@@ -61,4 +73,5 @@ def _bare(line: str) -> str:
 
 
 def _key(text: str) -> str:
+    """A text with its case and white space normalised, for comparison."""
     return " ".join(text.casefold().split())

@@ -10,10 +10,15 @@ from leafspan.errors import InvalidArgument
 
 
 def check_template(prompt: object, fields: Mapping[str, object]) -> None:
-    """See that a prompt is a template with all of these fields, which can be filled with values like those given.
+    """Check that a prompt is a template with exactly these fields.
+
+    Args:
+        prompt: The prompt.
+        fields: Name of each field, with an example of its values.
 
     Raises:
-        InvalidArgument: if it is not, or has other fields; braces of its own must be doubled.
+        InvalidArgument: if it is not a text, a field is missing, it has other fields, or an example does not fit. Other
+            braces in it must be doubled.
     """
     names = " and ".join(f"{{{field}}}" for field in fields)
     rule = f"prompt must be a text with {names}, and no other fields (braces of its own doubled)"

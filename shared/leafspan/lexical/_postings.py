@@ -92,14 +92,11 @@ class Postings:
     """Looks up terms in the arrays of one index, and reads no more of them than it must.
 
     Args:
-        arrays: The arrays that ``build_postings`` or ``merge_postings`` made.
+        arrays: The arrays that ``build_postings`` or ``merge_postings`` made. ``lengths``, ``rows``, ``row_ends`` and
+            ``counts`` are attributes under the same names.
 
     Attributes:
-        lengths: The array of that name.
-        row_ends: The array of that name.
-        rows: The array of that name.
-        counts: The array of that name.
-        terms: Number of terms.
+        terms: Number of different terms.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -161,7 +158,7 @@ def end_offsets(sizes: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger[Any]] | None = None) -> NDArray[Any]:
-    """The same numbers (>= 0) in the smallest unsigned type that holds them all, and that is no smaller than ``at_least``."""
+    """The same numbers (>= 0) in the smallest unsigned type that holds them all, but none smaller than ``at_least``."""
     import numpy as np
 
     largest = np.min_scalar_type(int(numbers.max(initial=0)))

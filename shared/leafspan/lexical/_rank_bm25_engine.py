@@ -1,4 +1,4 @@
-"""The library rank-bm25 in the place of leafspan's own BM25, for those who want its very code."""
+"""Scores by the library rank-bm25 instead of leafspan's own BM25."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 
 class RankBM25:
-    """Like ``Corpus``, but the scores are those of rank-bm25's ``BM25Okapi``, made of the leaves that count.
+    """Like ``Corpus``, but rank-bm25's ``BM25Okapi`` computes the scores. It is for small indexes and for comparisons.
 
-    It holds every leaf as a dict and goes through all of them for each term of a query, and is made anew for other
-    settings and for each query with ``counting``: right for small indexes, and for comparing.
+    The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built anew for
+    other settings, and for every query with ``counting``.
+
+    Args:
+        parts: The arrays of each inverted index, with a mask of its live leaves. None instead of a mask: all are live.
 
     Raises:
         MissingExtra: if rank-bm25 is not installed.
@@ -31,18 +34,23 @@ class RankBM25:
             from rank_bm25 import BM25Okapi
         except ImportError as error:
             raise MissingExtra('rank-bm25 is not installed: pip install "leafspan[rank-bm25]"') from error
-        self._make = BM25Okapi
-        self._made: tuple[object, Any] = (None, None)
+        self._library_class = BM25Okapi
+        self._cached_library: tuple[object, Any] = (None, None)  # with the settings that it was built for
         self._corpus = Corpus(parts)
         self._parts = parts
         self.leaves = self._corpus.leaves
 
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
-        """The scores of all leaves, as ``Corpus.score`` gives them; ``present`` and ``ideal`` are from there.
+        """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
+
+        Args:
+            terms: Terms of the query. A term that stands there twice counts twice.
+            settings: k1 (> 0), b and epsilon. The variant must be okapi.
+            counting: Mask of the leaves that count. Default: None, all live leaves.
 
         Raises:
-            InvalidArgument: if the variant is not okapi, k1 is 0, where it would divide 0 by 0, or ``counting`` is not a
-                mask of as many leaves.
+            InvalidArgument: if the variant is not okapi, if k1 is 0, for which the library divides 0 by 0, or if
+                ``counting`` is not a bool for each leaf.
         """
         import numpy as np
 
@@ -52,36 +60,37 @@ class RankBM25:
             raise InvalidArgument("k1 must be > 0 for rank-bm25, got 0")
         ours = self._corpus.score(terms, settings=settings, counting=counting)
         if not ours.present.any():
-            return ours  # rank-bm25 divides by the number of leaves and of terms
+            return ours  # the library would divide by the number of leaves and of terms, which may be 0
         counted = self._counted(counting)
         scores = np.zeros(self.leaves)
-        library = self._library(settings, counted, keep=counting is None)
-        with np.errstate(invalid="ignore"):  # it divides 0 by 0 for an empty leaf where b is 1
+        library = self._library(settings, counted, cache=counting is None)
+        with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
             scores[counted] = library.get_scores(list(terms))
         return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
 
     def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Which leaves count."""
+        """Mask of the leaves that count."""
         import numpy as np
 
         live = [np.ones(len(arrays["lengths"]), dtype=np.bool_) if mask is None else mask for arrays, mask in self._parts]
         counted: NDArray[np.bool_] = np.concatenate(live)
         return counted if counting is None else counted & counting
 
-    def _library(self, settings: BM25Settings, counted: NDArray[np.bool_], *, keep: bool) -> Any:
+    def _library(self, settings: BM25Settings, counted: NDArray[np.bool_], *, cache: bool) -> Any:
+        """The library's index of the leaves that count, cached for the next query if ``cache`` is set."""
         key = (settings.k1, settings.b, settings.epsilon)
-        if keep and self._made[0] == key:
-            return self._made[1]
+        if cache and self._cached_library[0] == key:
+            return self._cached_library[1]
         bags = [bag for arrays, _ in self._parts for bag in _bags(Postings(arrays))]
-        counting = [bag for bag, counts in zip(bags, counted.tolist(), strict=True) if counts]
-        made = self._make(counting, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
-        if keep:
-            self._made = key, made
-        return made
+        counted_bags = [bag for bag, counts in zip(bags, counted.tolist(), strict=True) if counts]
+        library = self._library_class(counted_bags, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
+        if cache:
+            self._cached_library = key, library
+        return library
 
 
 def _bags(postings: Postings) -> list[list[str]]:
-    """The terms of each leaf, each as often as it has it, in no order of theirs."""
+    """The terms of each leaf, each as often as the leaf has it, in no particular order."""
     words = [postings.word(place).decode("utf-8", "surrogatepass") for place in range(postings.terms)]
     bags: list[list[str]] = [[] for _ in postings.lengths]
     place = 0

@@ -1,4 +1,4 @@
-"""BM25 over any number of inverted indexes, as if they were one that holds only the leaves that count."""
+"""BM25 over any number of inverted indexes, as if they were one index of the leaves that count."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-_GROUP = 64  # leaves, of which the best is looked at first when the best of all are wanted
+_GROUP = 64  # leaves: the best of each group are compared first, to find the best of all
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one query, one a leaf; ``ideal`` is the most that a leaf could have.
+    """The scores of all leaves for one query.
 
-    ``present`` marks the leaves that count and have one of the query's terms at least; a score may be 0 or less for one
-    of them (in okapi), and above 0 for others (in bm25+). Leaves that do not count have 0. ``marked``: the same, None where
-    all of them, and no others, have a score above 0.
-
-    ``ideal`` adds up, over the query's terms, the idf times the bound of ``BM25Settings.most``: no leaf exceeds it, and one
-    that has each term very often comes close. A term that no leaf has counts in it as the rarest there could be, so that
-    a leaf which has the rest scores below 1 on a scale from 0 to ``ideal``. One with a negative idf (okapi) adds 0.
+    Attributes:
+        scores: A score for each leaf, 0 for leaves that do not count. A leaf with a term of the query may score 0 or less
+            in okapi, and a leaf without any may score above 0 in bm25+.
+        marked: Mask of the leaves that count and have a term of the query. None if these are exactly the leaves with a
+            score above 0.
+        ideal: Upper bound of the scores, >= 0: the sum, over the query's terms, of the idf times the highest possible
+            ``tf + absent``. A leaf that has each term very often comes close to it. A term that no leaf has counts as the
+            rarest term there could be, so that a leaf with all other terms still scores below ``ideal``. A negative idf
+            (okapi) adds 0.
     """
 
     scores: NDArray[np.float64]
@@ -42,21 +44,30 @@ class Scores:
 
     @property
     def present(self) -> Mask:
-        """Which leaves have a term of the query."""
+        """Mask of the leaves that count and have a term of the query."""
         return self.scores > 0 if self.marked is None else self.marked
 
 
 class Corpus:
-    """The leaves of all parts, numbered through from the first part's first; each part is (arrays, live mask or None).
+    """Scores the leaves of several inverted indexes together. Leaves are numbered through, part after part.
 
-    Document frequencies, the number of leaves and their average length are those of the leaves that count at the time of
-    the query. So the scores are those of an index built anew of these leaves, to the digit, whatever came and went.
-    Arrays and masks must stay as they are; after a change a new corpus is made, which costs next to nothing.
+    Document frequencies, the number of leaves and their average length are taken, for each query, from the leaves that
+    count. So scores are the same, to the digit, as those of an index built anew from these leaves, whatever was added and
+    deleted before. The arrays and masks must not change. After a change, make a new corpus; this costs next to nothing.
+
+    Args:
+        parts: The arrays of each index, with a mask of its live leaves. None instead of a mask: all are live.
+
+    Attributes:
+        leaves: Number of leaves of all parts, dead ones included.
+
+    Raises:
+        InvalidArgument: if a mask is not a bool for each leaf of its part.
     """
 
     def __init__(self, parts: Sequence[tuple[Mapping[str, NDArray[Any]], Mask | None]]) -> None:
         self._parts: list[_Part] = []
-        self.leaves = 0  # the dead ones too
+        self.leaves = 0
         for number, (arrays, live) in enumerate(parts):
             postings = Postings(arrays)
             leaves = len(postings.lengths)
@@ -66,24 +77,27 @@ class Corpus:
                 _Part(number, postings, live if some_dead else None, slice(self.leaves, self.leaves + leaves))
             )
             self.leaves += leaves
-        self._all = self._count(None)
-        self._norms: tuple[object, list[NDArray[np.float64]]] = (None, [])
-        self._terms: list[NDArray[np.intp]] | None = None
+        self._all_live = self._counted_leaves(None)
+        self._cached_norms: tuple[object, list[NDArray[np.float64]]] = (None, [])  # with the settings they are for
+        self._term_numbers: list[NDArray[np.intp]] | None = None
 
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
-        """The scores of all leaves for a query's terms; one that stands there twice counts twice.
+        """The scores of all leaves for a query.
 
-        Only live leaves count, and of them, where ``counting`` is given, only those it marks.
+        Args:
+            terms: Terms of the query. A term that stands there twice counts twice.
+            settings: k1, b and the variant.
+            counting: Mask of the leaves that count; dead leaves never do. Default: None, all live leaves.
 
         Raises:
-            InvalidArgument: if ``counting`` is not a mask of as many leaves.
+            InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
         import numpy as np
 
         _check_mask(counting, self.leaves)
-        counted = self._all if counting is None else self._count(counting)
-        found = [self._find(term, times, counted, settings) for term, times in Counter(terms).items()]
-        known = [term for term in found if term.frequency]
+        counted = self._all_live if counting is None else self._counted_leaves(counting)
+        query_terms = [self._find(term, times, counted, settings) for term, times in Counter(terms).items()]
+        known = [term for term in query_terms if term.frequency]
         scores = np.zeros(self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
@@ -97,16 +111,16 @@ class Corpus:
                 scores[part.place][rows] += weights
                 if present is not None:
                     present[part.place][rows] = True
-        return Scores(scores, present, sum(max(term.weight, 0.0) * term.most for term in found))
+        return Scores(scores, present, sum(max(term.weight, 0.0) * term.bound for term in query_terms))
 
-    def _find(self, term: str, times: int, counted: _Counted, settings: BM25Settings) -> _Term:
-        """Where the leaves that count have the term, and what it is worth among them."""
+    def _find(self, term: str, times: int, counted: _CountedLeaves, settings: BM25Settings) -> _Term:
+        """A term that stands in the query this many times, with the leaves that count and have it."""
         import numpy as np
 
         leaves = []
         for part, mask in zip(self._parts, counted.masks, strict=True):
-            if (place := part.postings.find(term)) is not None:
-                rows, counts = place[0].astype(np.intp), place[1]  # as numpy indexes: it would convert them every time
+            if (found := part.postings.find(term)) is not None:
+                rows, counts = found[0].astype(np.intp), found[1]  # numpy would convert any other type at each use
                 if mask is not None:
                     kept = mask[rows]
                     rows, counts = rows[kept], counts[kept]
@@ -116,39 +130,44 @@ class Corpus:
         idf = settings.idf(counted.leaves, frequency)
         if idf < 0:
             idf = self._floor(counted, settings)
-        return _Term(leaves, frequency, times * idf, settings.most([counts for _, _, counts in leaves]) + settings.absent)
+        bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
+        return _Term(leaves, frequency, times * idf, bound)
 
     def _norms_of(
-        self, part: _Part, rows: NDArray[np.intp], counted: _Counted, settings: BM25Settings
+        self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
     ) -> NDArray[np.float64]:
-        """The leaves' norms, as a new array; those of all leaves of the corpus are kept for the next query."""
-        if counted is not self._all:
+        """The norms of some leaves, as a new array. If all live leaves count, norms are cached for the next query."""
+        if counted is not self._all_live:
             return settings.norms(part.postings.lengths[rows], counted.average)
         key = (settings.k1, settings.b, settings.variant == "bm25l")
-        kept, norms = self._norms  # read and set as one: a query of another thread may have other settings
-        if kept != key:
+        cached_key, norms = self._cached_norms  # one tuple, since a query in another thread may have other settings
+        if cached_key != key:
             norms = [settings.norms(each.postings.lengths, counted.average) for each in self._parts]
-            self._norms = key, norms
+            self._cached_norms = key, norms
         return norms[part.number].take(rows)
 
-    def _floor(self, counted: _Counted, settings: BM25Settings) -> float:
-        """What okapi puts in the place of a negative idf."""
+    def _floor(self, counted: _CountedLeaves, settings: BM25Settings) -> float:
+        """The value that replaces a negative idf in okapi."""
+        if counted.frequencies is None:
+            counted.frequencies = self._terms_by_frequency(counted)
+        return settings.floor(counted.leaves, counted.frequencies)
+
+    def _terms_by_frequency(self, counted: _CountedLeaves) -> NDArray[np.intp]:
+        """At index n > 0, the number of terms that n of the leaves that count have."""
         import numpy as np
 
-        frequencies = counted.frequencies
-        if frequencies is None:
-            if self._terms is None:
-                self._terms = _number_terms([part.postings for part in self._parts])
-            of_term = np.zeros(1 + max((int(numbers.max(initial=-1)) for numbers in self._terms), default=-1), np.int64)
-            for part, numbers, mask in zip(self._parts, self._terms, counted.masks, strict=True):
-                of_term[numbers] += part.postings.frequencies(mask)
-            frequencies = np.bincount(of_term, minlength=1)
-            frequencies[0] = 0  # terms of leaves that do not count
-            counted.frequencies = frequencies
-        return settings.floor(counted.leaves, frequencies)
+        if self._term_numbers is None:
+            self._term_numbers = _number_terms([part.postings for part in self._parts])
+        terms = 1 + max((int(numbers.max(initial=-1)) for numbers in self._term_numbers), default=-1)
+        frequency_of_term = np.zeros(terms, np.int64)
+        for part, numbers, mask in zip(self._parts, self._term_numbers, counted.masks, strict=True):
+            frequency_of_term[numbers] += part.postings.frequencies(mask)
+        frequencies = np.bincount(frequency_of_term, minlength=1)
+        frequencies[0] = 0  # terms that only leaves have that do not count
+        return frequencies
 
-    def _count(self, counting: Mask | None) -> _Counted:
-        """The leaves that count, and how many and how long they are."""
+    def _counted_leaves(self, counting: Mask | None) -> _CountedLeaves:
+        """The live leaves that ``counting`` marks, or all live leaves."""
         import numpy as np
 
         masks: list[Mask | None] = []
@@ -161,78 +180,107 @@ class Corpus:
             lengths = part.postings.lengths
             leaves += len(lengths) if mask is None else int(np.count_nonzero(mask))
             terms += int((lengths if mask is None else lengths * mask).sum(dtype=np.int64))
-        return _Counted(masks, leaves, terms / leaves if terms else 1.0)
+        return _CountedLeaves(masks, leaves, terms / leaves if terms else 1.0)
 
 
 def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
-    """The rows of the ``count`` best leaves that are present, best first; fewer where fewer are.
+    """The best leaves that are present, best first.
 
-    Equal scores are in the order of the keys ``order(row)``, at the last place too: so which of them are in does not
-    depend on how the leaves are spread over parts, as long as their keys do not.
+    Args:
+        scores: The scores of a query.
+        count: Most leaves to return. Fewer are returned if fewer are present.
+        order: A sorting key for a leaf, by its number.
+
+    Equal scores are sorted by ``order``, also at the last place. So the result depends on how leaves are spread over parts
+    only if their keys do.
     """
     import numpy as np
 
     if count <= 0:
         return []
-    found = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
-    reached = _reached(found, count)
-    rows = np.flatnonzero(found >= reached if reached > 0 else scores.present & (found >= reached))
+    ranked = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
+    least = _score_reached_by(count, ranked)
+    rows = np.flatnonzero(ranked >= least if least > 0 else scores.present & (ranked >= least))
     tied: list[int] = []
     if len(rows) > count:
-        last = np.partition(found[rows], len(rows) - count)[len(rows) - count]
-        tied = rows[found[rows] == last].tolist()
-        rows = rows[found[rows] > last]
-    rows = rows[np.argsort(-found[rows], kind="stable")]
+        last = np.partition(ranked[rows], len(rows) - count)[len(rows) - count]
+        tied = rows[ranked[rows] == last].tolist()
+        rows = rows[ranked[rows] > last]
+    rows = rows[np.argsort(-ranked[rows], kind="stable")]
     above: list[int] = []
-    # The key is asked for only where scores are equal, which is seldom.
-    for _, same in groupby(zip(found[rows].tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
+    # The key is computed only for equal scores, which are rare.
+    for _, same in groupby(zip(ranked[rows].tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
         equal = [row for _, row in same]
         above += equal if len(equal) == 1 else sorted(equal, key=order)
     return above + (nsmallest(count - len(above), tied, key=order) if len(tied) > 1 else tied)
 
 
-def _reached(found: NDArray[np.float64], count: int) -> float:
-    """A score that at least ``count`` leaves reach, and few more: these few are faster to partition than all.
+def _score_reached_by(count: int, scores: NDArray[np.float64]) -> float:
+    """A score that at least ``count`` leaves reach, and few more. These few are faster to sort than all leaves.
 
-    The leaves are dealt out to groups; of the ``count`` groups with the best leaves, each has one that reaches the last's.
+    Leaves are divided into groups, and the best score of each group is taken. The ``count``-th best of these scores is
+    reached by at least one leaf in each of ``count`` groups.
     """
     import numpy as np
 
-    groups = len(found) // _GROUP
+    groups = len(scores) // _GROUP
     if groups < count:
         return -np.inf
-    tops = found[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
-    return float(np.partition(tops, groups - count)[groups - count])
+    best_of_groups = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+    return float(np.partition(best_of_groups, groups - count)[groups - count])
 
 
 class _Part(NamedTuple):
+    """One of the inverted indexes.
+
+    Attributes:
+        number: Its number, from 0.
+        postings: Its postings.
+        live: Mask of its live leaves, None if all are live.
+        place: The numbers of its leaves in the corpus.
+    """
+
     number: int
     postings: Postings
-    live: Mask | None  # None where all are
-    place: slice  # of its leaves among all
+    live: Mask | None
+    place: slice
 
 
 @dataclass(slots=True)
-class _Counted:
-    """The leaves that count, by part (None: all of it); ``frequencies[n]`` terms are in n of them, computed when needed."""
+class _CountedLeaves:
+    """The leaves that count for a query.
+
+    Attributes:
+        masks: Mask of these leaves for each part, None if all leaves of the part count.
+        leaves: Their number.
+        average: Their average length, in terms.
+        frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
+    """
 
     masks: list[Mask | None]
     leaves: int
-    average: float  # length
+    average: float
     frequencies: NDArray[np.intp] | None = None
 
 
 class _Term(NamedTuple):
-    """A term of the query: where the leaves that count have it, how often, and its weight, idf times its count there."""
+    """A term of the query.
+
+    Attributes:
+        leaves: The leaves that count and have it, for each part that has any, and how often they have it.
+        frequency: Number of these leaves.
+        weight: Its idf, times the number of times that it stands in the query.
+        bound: Upper bound of ``tf + absent``.
+    """
 
     leaves: list[tuple[_Part, NDArray[np.intp], NDArray[Any]]]
     frequency: int
     weight: float
-    most: float
+    bound: float
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:
-    """Numbers for the terms of each part, the same for one term in all of them."""
+    """A number for each term of each part; a term has the same number in all parts."""
     import numpy as np
 
     if len(parts) == 1:

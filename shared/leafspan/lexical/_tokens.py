@@ -75,7 +75,7 @@ def _word(letters: str, english: bool) -> str:
 
 
 def _marks() -> str:
-    """All combining marks, as ranges for a character class. ``\\w`` lacks them, and would cut words of Hindi at them."""
+    """Combining marks, as ranges for a character class. Without them, words of Hindi would be cut at each mark."""
     marks = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     ranges = []
     for _, group in groupby(enumerate(marks), key=lambda place: place[1] - place[0]):

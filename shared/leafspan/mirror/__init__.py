@@ -1,4 +1,4 @@
-"""Copies of what is in Chroma, laid out for what Chroma cannot do. They follow it by themselves, and can be lost."""
+"""Mirrors: copies of what is in Chroma, in a form for searches that Chroma cannot do. They can always be made again."""
 
 from leafspan.mirror._mirror import Mirror, Recipe
 from leafspan.mirror._snapshot import MirrorSnapshot

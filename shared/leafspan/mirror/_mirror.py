@@ -1,4 +1,4 @@
-"""A mirror that follows an index: what it lacks is made and kept in files, and small files become large ones."""
+"""A mirror that follows an index: it makes segments of new documents, and merges small segments into large ones."""
 
 from __future__ import annotations
 
@@ -21,43 +21,56 @@ if TYPE_CHECKING:
 
     from leafspan.mirror._snapshot import MaskedArrays
 
-_GROUP = 20_000  # leaves read and made into a segment at a time
+_GROUP = 20_000  # leaves to make into one segment
 _MOST_SEGMENTS = 8
-_FACTOR = 2  # so many times as large as the smaller ones together a segment may be that is merged with them
-_PATIENCE = 4  # changes, after which segments are merged and removed in any case
-_MOST_SPLITS = 20  # of groups some of whose documents have gone
-_WORTH_SHOWING = 5_000  # leaves to be made, from which on a bar is shown
+_SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
+_MOST_DEFERRALS = 4  # changes after which segments are merged and removed even if the reader may be stale
+_MOST_SPLITS = 20  # of groups with documents that have been replaced
+_MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
 _POLL_SECONDS = 0.005
 
 
 class Recipe(Protocol):
-    """How a mirror's arrays are made."""
+    """How the arrays of a mirror's segments are made."""
 
     @property
     def name(self) -> str:
-        """The name of the folder of its files; those made otherwise have another."""
+        """The name of the folder of the mirror's files. Recipes that make different arrays have different names."""
         ...
 
     @property
     def task(self) -> str:
-        """What a bar says is being done."""
+        """The text before the progress bar."""
         ...
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """The arrays of these documents' leaves, whose ids are given in order."""
+        """The arrays of the leaves of some documents.
+
+        Args:
+            reader: Reader of the index.
+            rows: Rows of the documents.
+            ids: Ids of all of their leaves, in order.
+
+        Raises:
+            StaleRead: if a document has been replaced.
+        """
         ...
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        """One for several: the leaves that the masks mark, in order."""
+        """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
         ...
 
 
 class Mirror:
-    """Segments in a folder, or in memory where there is none; ``current`` brings them up to what a reader sees.
+    """A copy of an index in segments, kept in files or in memory. ``current`` brings it up to date.
 
-    Segments never change. Whether a document in one counts is decided by the catalogue alone, so there is no list of files
-    that could be wrong: any process may add a segment, or put one in the place of several, at any time, without a lock.
-    What is lost or damaged is made again.
+    Segments never change. The catalogue alone decides which documents in a segment are current, so there is no list of
+    segments that could be wrong. Any process may add a segment, or replace several by one, at any time and without a lock.
+    Files that are lost or damaged are made again.
+
+    Args:
+        folder: Folder for the files of all mirrors of the index. None to keep the segments in memory.
+        recipe: How the arrays are made.
     """
 
     def __init__(self, folder: Path | None, recipe: Recipe) -> None:
@@ -65,11 +78,11 @@ class Mirror:
         self._recipe = recipe
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
-        self._untidied = 0  # changes since segments were merged and removed
+        self._deferred = 0  # changes since segments were last merged and removed
         self._mutex = threading.Lock()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
-        """What the index holds now, whatever the reader's scope.
+        """The whole index as the reader's catalogue has it, whatever the reader's scope.
 
         Raises:
             StaleRead: if a document is replaced meanwhile.
@@ -77,22 +90,22 @@ class Mirror:
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue:
             return known
-        # The lock is taken between two calls: a task that is cancelled has either none of it or all.
+        # Acquired here and not within a call, so that a cancelled task knows whether it has the lock.
         while not self._mutex.acquire(blocking=False):
             yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
         try:
             if (known := self._snapshot) is not None and known.catalogue is catalogue:
-                return known  # another has made it meanwhile
-            snapshot, missing = yield Call(self._look, (catalogue,), finish=True)
+                return known  # another thread or task has made it meanwhile
+            snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
             if missing:
                 yield from self._make(reader.unscoped(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
-            # A stale reader would take newer segments for dead ones. But whether it is stale cannot always be told, and
-            # merging cannot wait for ever.
-            self._untidied += 1
-            if not reader.overtaken or self._untidied > _PATIENCE:
-                snapshot = yield Call(self._tidy, (snapshot,), finish=True)
-                self._untidied = 0
+            # A stale reader would take newer segments for dead ones. But whether it is stale is not always known, and
+            # merging cannot be deferred for ever.
+            self._deferred += 1
+            if not reader.may_be_stale or self._deferred > _MOST_DEFERRALS:
+                snapshot = yield Call(self._compact, (snapshot,), finish=True)
+                self._deferred = 0
             self._snapshot = snapshot
             return snapshot  # type: ignore[no-any-return]
         finally:
@@ -102,46 +115,50 @@ class Mirror:
         assert self._segments is not None
         return MirrorSnapshot(catalogue, self._segments)
 
-    def _look(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
-        """What there is of these documents, open or in files of other processes, and the rows of those that are missing."""
+    def _existing(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
+        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack."""
         if self._segments is None:
-            return self._first_look(catalogue)
+            return self._open_segments(catalogue)
         snapshot = self._snapshot_of(catalogue)
         missing = snapshot.missing()
         if not missing or self._folder.path is None:
             return snapshot, missing
         before = self._segments
-        self._segments = self._folder.read(before)  # another process may have made them
+        self._segments = self._folder.read(before)  # another process may have made what is missing
         if self._segments != before:
             snapshot = self._snapshot_of(catalogue)
             missing = snapshot.missing()
         return self._with_lost_files_rewritten(snapshot), missing
 
-    def _first_look(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
+    def _open_segments(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
         self._segments = self._folder.read([])
         snapshot = self._snapshot_of(catalogue)
         missing = snapshot.missing()
-        if missing and self._folder.is_robbed:
+        if missing and self._folder.was_emptied:
             warnings.warn(f"{self._folder} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
         return snapshot, missing
 
     def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
-        """The same, the segments in use whose files have vanished being written to new ones."""
+        """The same snapshot, after the segments in use whose files are lost have been written to new files."""
         assert self._segments is not None
         used = [segment for segment, live in zip(self._segments, snapshot.live, strict=True) if live]
         lost = self._folder.lost(used)
         if not lost:
             return snapshot
         warnings.warn(f"{self._folder} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
-        again = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}
-        self._segments = [again.get(each, each) for each in self._segments]
+        rewritten = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}
+        self._segments = [rewritten.get(each, each) for each in self._segments]
         return self._snapshot_of(snapshot.catalogue)
 
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
-        """Segments of these documents; as many as there are, where some have gone."""
+        """Make segments of these documents.
+
+        Raises:
+            StaleRead: if a document has been replaced. Segments of the other documents are made first.
+        """
         leaves = sum(row.leaves for row in missing)
         progress = Progress(
-            leaves, show=None if leaves >= _WORTH_SHOWING else False, what=self._recipe.task, unit=" leaves"
+            leaves, show=None if leaves >= _MIN_FOR_PROGRESS else False, what=self._recipe.task, unit=" leaves"
         )
         splits = 0
         groups = list(grouped(missing, _GROUP))[::-1]
@@ -152,7 +169,7 @@ class Mirror:
                 try:
                     arrays = yield from self._recipe.read(reader, rows, ids)
                 except StaleRead:
-                    # Whoever starts again after this should find the others made, or it may never come to an end.
+                    # Reading starts again after this error, and may never end unless the other documents are done by then.
                     splits += 1
                     if splits > _MOST_SPLITS:
                         raise
@@ -160,51 +177,56 @@ class Mirror:
                         groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
                     continue
                 segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
-                yield Call(self._hold, (segment,), finish=True)
+                yield Call(self._add, (segment,), finish=True)
                 progress.advance(len(ids))
         finally:
             progress.close()
         if splits:
             raise StaleRead
 
-    def _hold(self, segment: Segment) -> None:
+    def _add(self, segment: Segment) -> None:
         assert self._segments is not None
         self._segments.append(self._folder.keep(segment))
 
-    def _tidy(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
-        """Let go of segments of which nothing counts, and make one of several where there are too many, or half dead."""
-        held = self._segments
-        assert held is not None
-        if all(snapshot.live) and not _to_merge(snapshot.live, held):
+    def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
+        """Remove dead segments, and merge segments that are too many or mostly dead. Returns the new snapshot."""
+        segments = self._segments
+        assert segments is not None
+        if all(snapshot.live) and not _segments_to_merge(snapshot.live, segments):
             return snapshot
-        dead = [each for each, live in zip(held, snapshot.live, strict=True) if not live]
-        self._segments = held = [each for each in held if each not in dead]
+        removed = [each for each, live in zip(segments, snapshot.live, strict=True) if not live]
+        self._segments = segments = [each for each in segments if each not in removed]
         snapshot = self._snapshot_of(snapshot.catalogue)
-        places = _to_merge(snapshot.live, held)
-        if places:
-            documents = [document for place in places for document in snapshot.counted(place)]
-            arrays = self._recipe.merge([snapshot.parts[place] for place in places])
+        numbers = _segments_to_merge(snapshot.live, segments)
+        if numbers:
+            documents = [document for number in numbers for document in snapshot.current_documents(number)]
+            arrays = self._recipe.merge([snapshot.parts[number] for number in numbers])
             merged = self._folder.keep(Segment(tuple(documents), arrays))
-            dead += [held[place] for place in places]
-            self._segments = [merged, *(each for each in held if each not in dead)]
+            removed += [segments[number] for number in numbers]
+            self._segments = [merged, *(each for each in segments if each not in removed)]
             snapshot = self._snapshot_of(snapshot.catalogue)
-        self._folder.remove(dead)
+        self._folder.remove(removed)
         return snapshot
 
 
-def _to_merge(live: Sequence[int], held: Sequence[OpenSegment]) -> list[int]:
-    """The places of the segments to make one of, in order; none where all is well.
+def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
+    """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
 
-    Those that are half dead; and the smallest where there are too many, each at most so many times as large as those
-    before it together: so a large one is written again only when it has grown to be a multiple of itself.
+    Segments are merged if more than half of their leaves are dead. If there are too many segments, the smallest are merged
+    as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a large segment is
+    not written again until the index has grown in proportion.
+
+    Args:
+        live: Number of current leaves of each segment.
+        segments: The segments.
     """
-    chosen = [place for place, each in enumerate(held) if live[place] * 2 < each.leaves and live[place]]
-    whole = [place for place in range(len(held)) if place not in chosen]
-    if len(whole) + bool(chosen) > _MOST_SEGMENTS:
-        size = sum(live[place] for place in chosen)
-        for place in sorted(whole, key=lambda place: live[place]):
-            if len(chosen) > 1 and live[place] > size * _FACTOR:
+    chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
+    others = [number for number in range(len(segments)) if number not in chosen]
+    if len(others) + bool(chosen) > _MOST_SEGMENTS:
+        size = sum(live[number] for number in chosen)
+        for number in sorted(others, key=lambda number: live[number]):
+            if len(chosen) > 1 and live[number] > size * _SIZE_RATIO:
                 break
-            chosen.append(place)
-            size += live[place]
+            chosen.append(number)
+            size += live[number]
     return sorted(chosen)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNFINISHED = ".writing"  # how the name of a file ends that is being written, or whose writer was killed
+UNFINISHED = ".writing"  # end of the name of a file that is being written, or whose writer was killed
 
 _MAGIC = b"leafseg\n"
 _FORMAT = 1
@@ -30,22 +30,27 @@ _ALIGNMENT = 64
 
 
 class Damaged(Exception):
-    """A file is no segment as it was written; the message gives the file and the reason. What it mirrors is whole."""
+    """A file of a mirror is not as it was written. The message names the file and the reason. The index itself is whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents, each as (id, version, number of leaves), and arrays in which their leaves lie in this order."""
+    """Documents and the arrays of their leaves.
+
+    Attributes:
+        documents: The documents as (stored id, version, number of leaves).
+        arrays: Arrays by name, whose contents follow the order of the documents and their leaves.
+    """
 
     documents: tuple[tuple[str, str, int], ...]
     arrays: Mapping[str, NDArray[Any]]
 
 
 def write_segment(path: Path, segment: Segment) -> None:
-    """Write a segment's file, beside its place first and then into it: there is all of it or none.
+    """Write a segment's file under another name first, and then rename it: so the whole file exists, or none of it.
 
-    A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk, since a file that
-    a power cut has torn is noticed at reading.
+    A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
+    cut has torn is noticed when it is read.
     """
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
@@ -63,10 +68,10 @@ def write_segment(path: Path, segment: Segment) -> None:
 
 
 def read_segment(path: Path) -> Segment:
-    """A segment whose arrays are read-only and lie in the file, of which every byte is checked first.
+    """A segment with read-only arrays that are mapped from its file. Every byte of the file is checked first.
 
     Raises:
-        Damaged: if anything about it is not as it was written.
+        Damaged: if the file is not as it was written.
         FileNotFoundError: if there is no such file.
     """
     import numpy as np
@@ -97,16 +102,16 @@ def read_segment(path: Path) -> Segment:
 
 
 def _pieces(segment: Segment) -> Iterator[bytes | memoryview]:
-    """What follows the head of a file, in order."""
+    """The parts of a file after its head, in order."""
     import numpy as np
 
     arrays = {name: np.ascontiguousarray(array) for name, array in segment.arrays.items()}
-    # The table tells where arrays begin and is itself before them: so their places count from its end.
+    # The table says where the arrays begin, and comes before them: so their places are counted from its end.
     places, end = [], 0
     for name, array in arrays.items():
         places.append((name, array.dtype.str, array.shape, end))
         end = _aligned(end + array.nbytes)
-    # By column, which is read back in a third of the time.
+    # By column, since that takes a third of the time to read.
     documents = [[document[column] for document in segment.documents] for column in range(3)]
     table = json.dumps({"documents": documents, "arrays": places}, separators=(",", ":")).encode()
     begin = _HEAD.size + _LENGTHS.size

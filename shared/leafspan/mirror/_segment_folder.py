@@ -1,4 +1,4 @@
-"""The files of a mirror: read with whatever has become of them, written if that can be done."""
+"""The folder of a mirror's files. Files may be lost or damaged at any time, and writing may fail."""
 
 from __future__ import annotations
 
@@ -15,39 +15,57 @@ from leafspan.mirror._snapshot import OpenSegment
 
 _SUFFIX = ".segment"
 _ATTEMPTS = 5
-_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for so long is a killed writer's
+_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long was left by a killed writer
 
 
 class SegmentFolder:
-    """Segments in a folder that other processes use at the same time; in memory where there is no folder, or it is full.
+    """Segments in a folder that other processes use at the same time.
 
-    Nothing here raises because of a file: what cannot be read or written is told by a RuntimeWarning, and made again.
+    A file that cannot be read or written never causes an error, but a RuntimeWarning. A segment that cannot be written is
+    kept in memory.
+
+    Args:
+        folder: The folder. None to keep all segments in memory.
+
+    Attributes:
+        path: The folder.
+        was_emptied: Whether the folder was there at the last ``read``, but all of its files had been deleted.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder
-        self.is_robbed = False  # there is a folder, but nothing in it
-        self._useless: set[Path] = set()  # what lies there and is not wanted, but cannot be removed
-        self._lost: set[Path] = set()
+        self.was_emptied = False
+        self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
+        self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
     def __str__(self) -> str:
         return repr(str(self.path))
 
-    def read(self, held: Sequence[OpenSegment]) -> list[OpenSegment]:
-        """All segments that lie in the folder and those that are held; only files that are not held are read.
+    def read(self, known: Sequence[OpenSegment]) -> list[OpenSegment]:
+        """The known segments and all others in the folder. Only files of unknown segments are read.
 
-        Large ones are first, so that those which one was made of count no more. Last are those whose files have gone: put
-        in the place of by another process, or lost.
+        Segments in memory come first. Segments with files follow, large ones first, so that the documents of a merged
+        segment count there, and not in the segments that it was made of. Last are known segments without a file: another
+        process has merged them, or the file is lost.
+
+        Args:
+            known: Segments that are open already.
         """
         if self.path is None:
-            return list(held)
-        if not held and self._sweep():
-            self._close()
-        self.is_robbed = self._is_empty()
-        known = {each.path: each for each in held if each.path is not None}
+            return list(known)
+        if not known and self._remove_abandoned():
+            self._remove_if_empty()
+        self.was_emptied = self._is_empty()
+        found = self._read_files({each.path: each for each in known if each.path is not None})
+        in_order = sorted(found.items(), key=lambda item: (-item[1].leaves, item[0].name))
+        without_file = [each for each in known if each.path is not None and each.path not in found]
+        return [each for each in known if each.path is None] + [each for _, each in in_order] + without_file
+
+    def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
+        """The segments of all files in the folder, by path. Those that are read are added to ``known``."""
         found: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
-            paths = [path for path in self._paths() if path not in self._useless]
+            paths = [path for path in self._paths() if path not in self._ignored]
             found = {path: known[path] for path in paths if path in known}
             vanished = False
             for path in paths:
@@ -55,25 +73,27 @@ class SegmentFolder:
                     try:
                         known[path] = found[path] = OpenSegment(read_segment(path), path)
                     except FileNotFoundError:
-                        vanished = True  # another process has just put one in the place of several: look again
+                        vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:
-                        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=2)
+                        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
                         self._unlink(path)
             if not vanished:
                 break
-        in_order = sorted(found.items(), key=lambda item: (-item[1].leaves, item[0].name))
-        gone = [each for each in held if each.path is not None and each.path not in found]
-        return [each for each in held if each.path is None] + [each for _, each in in_order] + gone
+        return found
 
-    def lost(self, held: Sequence[OpenSegment]) -> list[OpenSegment]:
-        """Those of what was just read whose files have gone, and not because another process has merged them.
+    def lost(self, segments: Sequence[OpenSegment]) -> list[OpenSegment]:
+        """The segments whose files are missing, and not because another process has merged them.
 
-        A process that merges leaves its own file in their place, and what it has left out will not count any more when
-        the catalogue is read again: so while there are other files they are given the benefit of the doubt once.
+        A process that merges segments leaves its own file in the folder, and the catalogue will say that the documents it
+        left out are no longer current. So a file counts as lost only when it is missing for the second time, unless the
+        whole folder is empty or missing.
+
+        Args:
+            segments: Segments of the last ``read``.
         """
-        gone = [each for each in held if each.path is not None and not os.path.exists(each.path)]
-        lost = [each for each in gone if self.is_robbed or not self._exists or each.path in self._lost]
-        self._lost = {each.path for each in gone if each.path is not None}
+        missing = [each for each in segments if each.path is not None and not os.path.exists(each.path)]
+        lost = [each for each in missing if self.was_emptied or not self._exists or each.path in self._missing]
+        self._missing = {each.path for each in missing if each.path is not None}
         return lost
 
     @property
@@ -82,7 +102,7 @@ class SegmentFolder:
         return self.path is not None and os.path.isdir(self.path)
 
     def keep(self, segment: Segment) -> OpenSegment:
-        """Write the segment to a file, and hold what lies there: arrays in files take no memory of ours."""
+        """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
         if self.path is None:
             return OpenSegment(segment, None)
         path = self.path / f"{uuid.uuid4().hex}{_SUFFIX}"
@@ -101,14 +121,14 @@ class SegmentFolder:
             )
             return OpenSegment(segment, None)
 
-    def remove(self, held: Iterable[OpenSegment]) -> None:
-        """Remove files that are not needed any more."""
-        paths = [each.path for each in held if each.path is not None]
+    def remove(self, segments: Iterable[OpenSegment]) -> None:
+        """Remove the files of segments that are no longer needed."""
+        paths = [each.path for each in segments if each.path is not None]
         for path in paths:
             self._unlink(path)
         if self.path is not None and paths:
-            self._sweep()
-            self._close()
+            self._remove_abandoned()
+            self._remove_if_empty()
 
     def _paths(self) -> list[Path]:
         assert self.path is not None
@@ -121,7 +141,7 @@ class SegmentFolder:
         try:
             path.unlink(missing_ok=True)
         except OSError:
-            self._useless.add(path)
+            self._ignored.add(path)
 
     def _is_empty(self) -> bool:
         assert self.path is not None
@@ -130,21 +150,21 @@ class SegmentFolder:
         except OSError:
             return False
 
-    def _sweep(self) -> bool:
-        """Remove what killed writers have left behind; what a living one is writing grows. Whether there was any."""
+    def _remove_abandoned(self) -> bool:
+        """Remove unfinished files of killed writers, and say whether there were any. Files that are being written grow."""
         assert self.path is not None
         before = time.time() - _ABANDONED_SECONDS
-        swept = False
+        removed = False
         with suppress(OSError):
             for path in self.path.iterdir():
                 with suppress(OSError):
                     if path.name.endswith(UNFINISHED) and path.stat().st_mtime < before:
                         path.unlink()
-                        swept = True
-        return swept
+                        removed = True
+        return removed
 
-    def _close(self) -> None:
-        """Remove the folder if nothing is in it: so an empty one has been robbed."""
+    def _remove_if_empty(self) -> None:
+        """Remove the folder if it is empty. So in a folder that is found empty, somebody else has deleted the files."""
         assert self.path is not None
         with suppress(OSError):
             self.path.rmdir()

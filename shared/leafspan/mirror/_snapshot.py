@@ -1,4 +1,4 @@
-"""What a mirror holds of an index at one moment."""
+"""A snapshot of a mirror: its segments, and which of their documents are current at one moment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 class OpenSegment:
-    """A segment, where its documents lie in it, and the file it is in, None for one in memory."""
+    """A segment, and where its documents are in it.
+
+    Args:
+        segment: The segment.
+        path: Its file; None for a segment in memory.
+    """
 
     def __init__(self, segment: Segment, path: Path | None) -> None:
         self.documents = segment.documents
@@ -31,11 +36,11 @@ class OpenSegment:
         self.sizes = [size for _, _, size in segment.documents]
         self.starts = list(accumulate(self.sizes, initial=0))[:-1]
         self.leaves = sum(self.sizes)
-        self.place = {document_id: place for place, (document_id, _, _) in enumerate(segment.documents)}
+        self.places = {document_id: place for place, (document_id, _, _) in enumerate(segment.documents)}
         self._current: tuple[Catalogue | None, list[bool]] = (None, [])
 
     def current(self, catalogue: Catalogue) -> list[bool]:
-        """Which of the documents are there in this version; it is asked several times of one catalogue."""
+        """Whether each of the documents is in this version the current one. The answer for the last catalogue is kept."""
         known = self._current
         if known[0] is not catalogue:
             rows = catalogue.rows
@@ -50,73 +55,87 @@ class OpenSegment:
 
 
 class MirrorSnapshot:
-    """Segments, and which of their documents count: those whose version does, each in the first segment that has it.
+    """Segments of a mirror, and which of their documents are current in a catalogue.
 
-    Their leaves are numbered through, the dead ones too; a leaf's number is its row. All ids are those stored.
-    ``live[n]`` is how many leaves of segment n count.
+    The leaves of all segments, dead ones included, are numbered one after the other; a leaf's number is its row. A document
+    that is current in several segments counts only in the first of them. All ids are stored ids.
+
+    Args:
+        catalogue: Catalogue of the whole index.
+        segments: The segments.
+
+    Attributes:
+        catalogue: The catalogue.
+        parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
+        live: Number of current leaves of each segment.
+        leaves: Number of all leaves, dead ones included.
     """
 
-    def __init__(self, catalogue: Catalogue, held: Sequence[OpenSegment]) -> None:
+    def __init__(self, catalogue: Catalogue, segments: Sequence[OpenSegment]) -> None:
         import numpy as np
 
         self.catalogue = catalogue
         self.parts: list[MaskedArrays] = []
         self.live: list[int] = []
-        self._held = list(held)
-        self._begins = list(accumulate((each.leaves for each in held), initial=0))
-        self.leaves = self._begins.pop()
-        self._counts: list[list[bool]] = []  # by segment, of its documents
+        self._segments = list(segments)
+        self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
+        self.leaves = self._starts.pop()
+        self._current: list[list[bool]] = []  # for each segment, whether each of its documents is current
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
-        for number, each in enumerate(self._held):
-            counts = each.current(catalogue)
-            for earlier, counted in zip(self._held[:number], self._counts, strict=True):
-                both = [
-                    each.place[document_id]
-                    for document_id in each.place.keys() & earlier.place.keys()
-                    if counted[earlier.place[document_id]]
-                ]
-                if both:
-                    counts = list(counts)
-                    for place in both:
-                        counts[place] = False
-            mask = None if all(counts) else np.repeat(np.array(counts, bool), each.sizes)
-            self.parts.append((each.arrays, mask))
-            self.live.append(each.leaves if mask is None else int(np.count_nonzero(mask)))
-            self._counts.append(counts)
+        for segment in self._segments:
+            current = self._current_in(segment)
+            mask = None if all(current) else np.repeat(np.array(current, bool), segment.sizes)
+            self.parts.append((segment.arrays, mask))
+            self.live.append(segment.leaves if mask is None else int(np.count_nonzero(mask)))
+            self._current.append(current)
 
-    def counted(self, number: int) -> list[tuple[str, str, int]]:
-        """The documents of a segment that count."""
-        return [
-            document for document, counts in zip(self._held[number].documents, self._counts[number], strict=True) if counts
-        ]
+    def _current_in(self, segment: OpenSegment) -> list[bool]:
+        """Whether each of the segment's documents is current, and in no earlier segment."""
+        current = segment.current(self.catalogue)
+        earlier_segments = self._segments[: len(self._current)]
+        for earlier, current_there in zip(earlier_segments, self._current, strict=True):
+            repeated = [
+                segment.places[document_id]
+                for document_id in segment.places.keys() & earlier.places.keys()
+                if current_there[earlier.places[document_id]]
+            ]
+            if repeated:
+                current = list(current)
+                for place in repeated:
+                    current[place] = False
+        return current
+
+    def current_documents(self, number: int) -> list[tuple[str, str, int]]:
+        """The current documents of the segment with this number, as (id, version, number of leaves)."""
+        return list(compress(self._segments[number].documents, self._current[number]))
 
     def missing(self) -> list[Row]:
-        """The rows of the documents that have leaves, of which none are here."""
+        """The rows of the documents that have leaves, but are not in the mirror."""
         rows = [row for row in self.catalogue.rows.values() if row.version is not None and row.leaves]
         if sum(row.leaves for row in rows) == sum(self.live):
             return []
-        here: set[str] = set()
-        for held, counts in zip(self._held, self._counts, strict=True):
-            here.update(compress(held.place, counts))
-        return [row for row in rows if row.document_id not in here]
+        present: set[str] = set()
+        for segment, current in zip(self._segments, self._current, strict=True):
+            present.update(compress(segment.places, current))
+        return [row for row in rows if row.document_id not in present]
 
     def leaf(self, row: int) -> LeafId:
         """The id of the leaf in this row."""
-        number = bisect_right(self._begins, row) - 1
-        held, row = self._held[number], row - self._begins[number]
-        place = bisect_right(held.starts, row) - 1
-        document_id, version, _ = held.documents[place]
-        return LeafId(document_id, version, row - held.starts[place])
+        number = bisect_right(self._starts, row) - 1
+        segment, row = self._segments[number], row - self._starts[number]
+        place = bisect_right(segment.starts, row) - 1
+        document_id, version, _ = segment.documents[place]
+        return LeafId(document_id, version, row - segment.starts[place])
 
-    def rows(self, places: Iterable[tuple[str, int]]) -> list[int]:
-        """The rows of leaves, by document and ordinal.
+    def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
+        """The rows of leaves, each given by its document and ordinal.
 
         Raises:
-            Gone: if one of them does not count.
+            StaleRead: if one of them is not current.
         """
         found = []
         known: dict[str, slice | None] = {}
-        for document_id, ordinal in places:
+        for document_id, ordinal in leaves:
             if document_id not in known:
                 known[document_id] = self._find(document_id)
             rows = known[document_id]
@@ -126,7 +145,7 @@ class MirrorSnapshot:
         return found
 
     def mask(self, selection: Selection) -> Mask:
-        """Which leaves are those of the selection."""
+        """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
         mask = self._masks.get(selection)
         if mask is None:
             self._masks[selection] = mask = self._mask(selection)
@@ -135,32 +154,24 @@ class MirrorSnapshot:
     def _mask(self, selection: Selection) -> Mask:
         import numpy as np
 
-        if len(selection.ids) * 8 < sum(map(len, self._counts)):
+        if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
             mask = np.zeros(self.leaves, bool)
             for rows in map(self._find, selection.ids):
                 if rows is not None:
                     mask[rows] = True
             return mask
-        masks = [
-            np.repeat(
-                np.array(
-                    [
-                        counts and document[0] in selection.ids
-                        for counts, document in zip(counted, held.documents, strict=True)
-                    ],
-                    bool,
-                ),
-                held.sizes,
-            )
-            for counted, held in zip(self._counts, self._held, strict=True)
-        ]
-        return np.concatenate([np.empty(0, bool), *masks])
+        masks = [np.empty(0, bool)]
+        for segment, current in zip(self._segments, self._current, strict=True):
+            documents = zip(segment.documents, current, strict=True)
+            selected = [is_current and document_id in selection.ids for (document_id, _, _), is_current in documents]
+            masks.append(np.repeat(np.array(selected, bool), segment.sizes))
+        return np.concatenate(masks)
 
     def _find(self, document_id: str) -> slice | None:
-        """The rows of a document's leaves, None where it does not count."""
-        for begin, held, counts in zip(self._begins, self._held, self._counts, strict=True):
-            place = held.place.get(document_id)
-            if place is not None and counts[place]:
-                start = begin + held.starts[place]
-                return slice(start, start + held.sizes[place])
+        """The rows of a document's leaves; None if it is not current."""
+        for segment_start, segment, current in zip(self._starts, self._segments, self._current, strict=True):
+            place = segment.places.get(document_id)
+            if place is not None and current[place]:
+                start = segment_start + segment.starts[place]
+                return slice(start, start + segment.sizes[place])
         return None

@@ -1,4 +1,4 @@
-"""The vectors of all leaves, as a matrix that can be searched exactly."""
+"""A recipe for a mirror of all vectors, in matrices that can be searched exactly."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from leafspan.mirror._snapshot import MaskedArrays
 
-_BATCH = 2_000  # vectors that are held as they come, an object each
+_BATCH = 2_000  # vectors to read at a time, since Chroma returns each as an object of its own
 
 
 class VectorCopy:
-    """Copies the vectors, each made to be of length 1."""
+    """The recipe for a mirror of the leaves' vectors, scaled to length 1."""
 
     name = "vectors"
     task = "Copying vectors"

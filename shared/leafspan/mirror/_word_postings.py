@@ -1,4 +1,4 @@
-"""The words of all leaves, as postings."""
+"""A recipe for a mirror of all words, as postings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
     from leafspan.mirror._snapshot import MaskedArrays
 
-_BATCH = 1_000  # leaves whose texts are held at a time
+_BATCH = 1_000  # texts to read at a time
 
 
 class WordPostings:
-    """Makes the postings of leaves: the terms of their title, their headings and their text."""
+    """The recipe for a mirror of the leaves' words: postings of the terms of title, headings and text.
+
+    Args:
+        analyzer: How texts become terms.
+    """
 
     task = "Indexing words"
 
@@ -29,11 +33,11 @@ class WordPostings:
 
     @property
     def name(self) -> str:
-        """Different for analyzers that give different terms."""
+        """See Recipe. Analyzers that make different terms have different names."""
         import Stemmer
 
-        made_with = f"{describe_analyzer(self._analyzer)} {Stemmer.version()}"
-        return f"words-{hashlib.sha256(made_with.encode()).hexdigest()[:8]}"
+        analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()}"
+        return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""

@@ -22,9 +22,9 @@ from leafspan.strategies import (
     LoadedVectorSearch,
     Request,
     RetrievalContext,
+    Retrieves,
     RunStrategies,
     Similarities,
-    Strategy,
     StrategyResults,
     StrategyRun,
     TreeRoots,
@@ -61,7 +61,7 @@ class Answers:
             RunStrategies: self._run_strategies,
         }
 
-    def run(self, strategy: Strategy, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
+    def run(self, strategy: Retrieves, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
         """What the strategy finds: see leafspan.strategies._requests for the protocol."""
         flow = strategy.retrieve(queries, context)
         answer: Any = None

@@ -1,4 +1,4 @@
-"""Scores of lists and of neighbours, fused into one score, and made into probabilities."""
+"""Fusion of ranked lists, scores from neighbouring leaves, and probabilities from scores."""
 
 from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, total_weight
 from leafspan.scoring._fusion import (

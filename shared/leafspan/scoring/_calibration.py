@@ -28,25 +28,41 @@ COVERAGE = 25.6  # c
 DOUBT = 6.4  # d
 
 EMBEDDER = "WordLlama(l2_supercat_256)"
-"""What the numbers were fitted with."""
+"""Name of the embedder that the numbers were fitted with."""
 
 
 def total_weight(fused: Iterable[float], share: float) -> float:
-    """What the weights of all leaves, and that of no answer, add up to: the denominator."""
+    """The denominator: the weights of all leaves, and the weight of the case that none holds the answer.
+
+    Args:
+        fused: Fused score of each leaf that was looked at.
+        share: The best leaf's BM25 score as a share, in [0, 1], of the highest possible score.
+    """
     weights = [exp(SHARPNESS * score) for score in fused]
-    weights.append(_absence(share))
+    weights.append(_absence_weight(share))
     return fsum(weights)
 
 
 def probability(fused: float, total: float) -> float:
-    """The probability of a leaf with this score, in [0, 1]."""
+    """The probability that a leaf holds the answer, in [0, 1].
+
+    Args:
+        fused: Its fused score.
+        total: The result of ``total_weight``.
+    """
     return exp(SHARPNESS * fused) / total
 
 
 def answer_probability(share: float, total: float) -> float:
-    """The probability that one of the leaves holds an answer, in [0, 1]."""
-    return 1 - _absence(share) / total
+    """The probability that one of the leaves holds an answer, in [0, 1].
+
+    Args:
+        share: As for ``total_weight``.
+        total: The result of ``total_weight``.
+    """
+    return 1 - _absence_weight(share) / total
 
 
-def _absence(share: float) -> float:
+def _absence_weight(share: float) -> float:
+    """The weight of the case that no leaf holds the answer."""
     return exp(ABSENCE - COVERAGE * share) + exp(DOUBT)

@@ -1,17 +1,18 @@
-"""Fusion: ranked lists of the same things, found in several ways, made into one.
+"""Fusion: several ranked lists of the same things made into one list.
 
-A ranking is a list of (key, score), best first. So is what every function here returns, so that fusions nest. Keys are
-anything hashable. All functions agree on this:
+A ranking is a list of (key, score), best first. Every function here returns one too, so that fusions can be nested. A key
+is any hashable value. All functions follow these rules:
 
-- A key counts once a ranking, at its first place there; those after it move up.
-- Best first; equal scores in the order in which the keys were first seen, over one ranking after the other.
-- ``weights`` are one number > 0 a ranking, None for equal ones. Where they are normalised they sum to 1; None without
-  normalising is 1 each. A ranking without results keeps its share. To switch one off, leave it out.
-- Scores are finite, of either sign. None counts as the lowest score of its ranking, and as 0 if there is none at all.
-- Sums are correctly rounded (``math.fsum``), so that the order of the rankings changes no score, and what ties on paper
-  ties here.
+- A key counts once in a ranking, at its first place there; the keys behind a repetition move up.
+- Results come best first. Equal scores keep the order in which the keys were first seen, ranking after ranking.
+- ``weights`` has one number > 0 for each ranking; None stands for equal weights. Normalised weights sum to 1. None without
+  normalising stands for 1 each. A ranking without results keeps its share. To switch a ranking off, leave it out.
+- Scores are finite, and may be negative. A score of None counts as the lowest score of its ranking, and as 0 if the
+  ranking has no score at all.
+- Sums are correctly rounded (``math.fsum``). So the order of the rankings changes no score, and scores that are equal on
+  paper are equal here.
 
-What other libraries do, in these terms, for rankings in which no key comes twice:
+The calls that do what other libraries do, for rankings in which no key comes twice:
 
 =====================================================  ================================================================
 LangChain ``EnsembleRetriever``                        ``reciprocal_rank_fusion(rankings)``
@@ -35,10 +36,10 @@ Chroma Cloud ``Rrf(weights=w, k=k, normalize=n)``      ``reciprocal_rank_fusion(
                                                        normalize_weights=n, rank_constant=k - 1)``, with the sign turned
 =====================================================  ================================================================
 
-They count places from 0 or from 1: place r from 0 with rank_constant k is place r + 1 with rank_constant k - 1. Haystack
-(``concatenate`` apart), and LlamaIndex where it does not fail, take 0 for a missing score: put it in to do as they do.
-Chroma drops a record that is not in all its rankings, unless its ``Knn`` has a default; here it gets no share of those
-that lack it.
+Some of these libraries count ranks from 0, others from 1: rank r from 0 with rank_constant k is rank r + 1 with
+rank_constant k - 1. Haystack (except for ``concatenate``) takes 0 for a missing score, and so does LlamaIndex where it does
+not fail: pass 0 to do the same. Chroma drops a record that is not in all rankings, unless its ``Knn`` has a default. Here
+such a record gets no share from the rankings that lack it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ from leafspan.errors import InvalidArgument
 K = TypeVar("K", bound=Hashable)
 
 EqualScores: TypeAlias = float | Literal["by_sign", "as_is"]
-"""What scaling makes of scores that are all equal: a number, 1 if they are > 0 and else 0, or themselves."""
+"""What scaling makes of scores that are all equal.
+
+A number: this number. ``"by_sign"``: 1 if they are > 0, otherwise 0. ``"as_is"``: the scores as they are.
+"""
 
 
 def reciprocal_rank_fusion(
@@ -64,13 +68,22 @@ def reciprocal_rank_fusion(
     rank_constant: float = 60,
     as_share: bool = False,
 ) -> list[tuple[K, float]]:
-    """Fuse by places alone (Cormack et al., SIGIR 2009): place r, from 1, adds weight / (``rank_constant`` + r).
+    """The keys fused by their ranks alone: rank r, counted from 1, adds weight / (``rank_constant`` + r).
 
-    Scores are in (0, 1 / (rank_constant + 1)] with normalised weights; ``as_share`` divides them by what a key gets that
-    comes first in every ranking, so that this is 1. The scores of the rankings are not looked at, nor are they sorted by them.
+    With normalised weights, scores are in (0, 1 / (rank_constant + 1)]. The scores in the rankings are ignored.
+
+    Args:
+        rankings: The rankings, whose order is taken as it is.
+        weights: A number > 0 for each ranking. Default: None, equal weights.
+        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
+        rank_constant: How little the first ranks stand out, >= 0. Default: 60.
+        as_share: Whether to divide scores by the highest possible one, so that a key that comes first in every ranking has
+            1. Default: False.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or ``rank_constant`` is negative or not finite.
+
+    Source: Cormack et al., SIGIR 2009.
     """
     if not is_number(rank_constant) or rank_constant < 0:
         raise InvalidArgument(f"rank_constant must be a number >= 0, got {rank_constant!r}")
@@ -90,9 +103,16 @@ def relative_score_fusion(
     normalize_weights: bool = True,
     equal_scores: EqualScores = 1.0,
 ) -> list[tuple[K, float]]:
-    """Fuse by scores, of which each ranking's are first brought to [0, 1]: see ``min_max``, then ``sum_fusion``.
+    """The keys fused by their scores, after each ranking's scores are scaled to [0, 1]: ``min_max``, then ``sum_fusion``.
 
-    Scores are in [0, 1] with normalised weights: 1 is best in every ranking. The last of a ranking gets nothing from it.
+    With normalised weights, scores are in [0, 1], and 1 means best in every ranking. The last key of a ranking gets nothing
+    from it.
+
+    Args:
+        rankings: The rankings.
+        weights: A number > 0 for each ranking. Default: None, equal weights.
+        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
+        equal_scores: What the scores of a ranking become if they are all equal. Default: 1.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
@@ -109,14 +129,22 @@ def distribution_based_fusion(
     normalize_weights: bool = True,
     equal_scores: EqualScores = 0.5,
 ) -> list[tuple[K, float]]:
-    """Fuse by how far scores stand out among those of their ranking: see ``three_sigma``, then ``sum_fusion``.
+    """The keys fused by how far their scores stand out in each ranking: ``three_sigma``, then ``sum_fusion``.
 
-    Known as distribution-based score fusion (Mazzeschi 2023). Unlike ``relative_score_fusion``, one outlier does not
-    press the rest together, and the last of a ranking still gets something.
+    Unlike in ``relative_score_fusion``, one outlier does not press the other scores together, and the last key of a ranking
+    still gets something from it.
+
+    Args:
+        rankings: The rankings.
+        weights: A number > 0 for each ranking. Default: None, equal weights.
+        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
+        equal_scores: What the scores of a ranking become if they are all equal. Default: 0.5.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
             not one of its values.
+
+    Source: distribution-based score fusion (Mazzeschi 2023).
     """
     scaled = [three_sigma(ranking, equal_scores=equal_scores) for ranking in rankings]
     return sum_fusion(scaled, weights=weights, normalize_weights=normalize_weights)
@@ -128,12 +156,17 @@ def sum_fusion(
     weights: Sequence[float] | None = None,
     normalize_weights: bool = True,
 ) -> list[tuple[K, float]]:
-    """Each key with the weighted sum of its scores as they are (CombSUM; Fox and Shaw, TREC-2, 1994).
+    """Each key with the weighted sum of its scores, for rankings whose scores mean the same.
 
-    For rankings whose scores mean the same.
+    Args:
+        rankings: The rankings.
+        weights: A number > 0 for each ranking. Default: None, equal weights.
+        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
+
+    Source: CombSUM (Fox and Shaw, TREC-2, 1994).
     """
     shares = _shares(weights, len(rankings), normalize_weights)
     return _best_first((key, fsum(parts)) for key, parts in _weighted(rankings, shares).items())
@@ -142,21 +175,29 @@ def sum_fusion(
 def maximum_fusion(
     rankings: Sequence[Sequence[tuple[K, float | None]]], *, weights: Sequence[float] | None = None
 ) -> list[tuple[K, float]]:
-    """Each key with the best of its scores (CombMAX; Fox and Shaw, TREC-2, 1994), each times its ranking's weight.
+    """Each key with the best of its weighted scores, for rankings whose scores mean the same.
 
-    For rankings whose scores mean the same. Weights are never normalised: None leaves the scores as they are.
+    Args:
+        rankings: The rankings.
+        weights: A number > 0 for each ranking, which its scores are multiplied by. Weights are never normalised. Default:
+            None, the scores as they are.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
+
+    Source: CombMAX (Fox and Shaw, TREC-2, 1994).
     """
     shares = _shares(weights, len(rankings), normalize=False)
     return _best_first((key, max(parts)) for key, parts in _weighted(rankings, shares).items())
 
 
 def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 1.0) -> list[tuple[K, float]]:
-    """The ranking in its order, its lowest score brought to 0 and its highest to 1.
+    """The ranking in its order, scaled so that its lowest score is 0 and its highest 1.
 
-    Equal scores, and so a single one, still say that something was found: they become ``equal_scores``.
+    Args:
+        ranking: The ranking.
+        equal_scores: What the scores become if they are all equal, as a single score is. Default: 1, since something was
+            found.
 
     Raises:
         InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
@@ -166,17 +207,20 @@ def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualSco
 
 
 def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 0.5) -> list[tuple[K, float]]:
-    """The ranking in its order, its mean score brought to 0.5, three standard deviations below it to 0, above it to 1.
+    """The ranking in its order, scaled so that its mean score is 0.5, and three standard deviations from it are 0 and 1.
 
-    Scores further out than that go beyond 0 and 1. Equal scores are the mean, and become ``equal_scores``. The standard
-    deviation is that of the population.
+    Scores that are further away from the mean lie outside of [0, 1]. It is the standard deviation of a population.
+
+    Args:
+        ranking: The ranking.
+        equal_scores: What the scores become if they are all equal. Default: 0.5, since they all are the mean.
 
     Raises:
         InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
     """
     scores = _scores(ranking)
     values = scores.values()
-    # Three times 0.1 has a mean and a deviation that are a little off: equal scores must not depend on them.
+    # Rounding can give equal scores a deviation above 0 (as three times 0.1), so they are handled before it is computed.
     if len(set(values)) < 2:
         return min_max(ranking, equal_scores=equal_scores)
     mean = sum(values) / len(values)
@@ -185,6 +229,7 @@ def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: Equa
 
 
 def _scaled(scores: dict[K, float], low: float, high: float, equal_scores: EqualScores) -> list[tuple[K, float]]:
+    """The scores scaled so that ``low`` is 0 and ``high`` is 1."""
     if equal_scores not in ("by_sign", "as_is") and not is_number(equal_scores):
         raise InvalidArgument(f"equal_scores must be a number, 'by_sign' or 'as_is', got {equal_scores!r}")
     if low < high:
@@ -197,7 +242,7 @@ def _scaled(scores: dict[K, float], low: float, high: float, equal_scores: Equal
 
 
 def _weighted(rankings: Sequence[Sequence[tuple[K, float | None]]], weights: Sequence[float]) -> dict[K, list[float]]:
-    """The scores of each key times their rankings' weights, in the order in which the keys were first seen."""
+    """Each key's scores times the weights of their rankings, in the order in which the keys were first seen."""
     terms: dict[K, list[float]] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
         for key, score in _scores(ranking).items():
@@ -206,7 +251,7 @@ def _weighted(rankings: Sequence[Sequence[tuple[K, float | None]]], weights: Seq
 
 
 def _scores(ranking: Sequence[tuple[K, float | None]]) -> dict[K, float]:
-    """The score of each key where it first comes, with the lowest of all where it has none."""
+    """Each key with its first score, and with the lowest score of the ranking if that is None."""
     first: dict[K, float | None] = {}
     for key, score in ranking:
         if score is not None and not is_number(score):
@@ -217,6 +262,7 @@ def _scores(ranking: Sequence[tuple[K, float | None]]) -> dict[K, float]:
 
 
 def _shares(weights: Sequence[float] | None, rankings: int, normalize: bool) -> list[float]:
+    """The weight of each ranking, checked, and divided by their sum if ``normalize`` is set."""
     if weights is None:
         weights = [1.0] * rankings
     if len(weights) != rankings:

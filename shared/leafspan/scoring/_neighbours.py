@@ -1,4 +1,4 @@
-"""Evidence from next door: what stands beside a leaf that answers a question is often part of the answer."""
+"""Bonuses for neighbours: the leaf before or after one that answers a question often holds part of the answer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from leafspan.values import LeafId
 
 
 def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[LeafId, float]:
-    """For each leaf, and for each that stands next to one, ``share`` times the better of its neighbours' scores.
+    """A bonus for each leaf: ``share`` times the score of its better neighbour.
 
-    A leaf without a score gives nothing, and can get a bonus all the same. So can one behind the end of its document,
-    which is for the caller to find out.
+    Neighbours of leaves with a score get a bonus too, even without a score of their own. Among them may be an ordinal
+    behind the end of a document; the caller has to drop it.
+
+    Args:
+        scores: Score of each leaf.
+        share: Share of the better neighbour's score, >= 0. At 0 every bonus is 0.
     """
     if not share:
         return dict.fromkeys(scores, 0.0)
     bonuses = dict.fromkeys(scores, 0.0)
     for (document, version, ordinal), score in scores.items():
         bonus = share * score
-        before, behind = LeafId(document, version, ordinal - 1), LeafId(document, version, ordinal + 1)
-        if ordinal and bonus > bonuses.get(before, 0.0):
-            bonuses[before] = bonus
-        if bonus > bonuses.get(behind, 0.0):
-            bonuses[behind] = bonus
+        previous, following = LeafId(document, version, ordinal - 1), LeafId(document, version, ordinal + 1)
+        if ordinal and bonus > bonuses.get(previous, 0.0):
+            bonuses[previous] = bonus
+        if bonus > bonuses.get(following, 0.0):
+            bonuses[following] = bonus
     return bonuses

@@ -1,4 +1,4 @@
-"""What is derived from a store to search it, and can be made again from it."""
+"""The indexes that search a store. They are derived from it, and can be made again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from leafspan.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SearchIndexes:
-    """A store with its indexes: one for words, and for a store in a folder a copy of the vectors in a file."""
+    """A store with the indexes that search it.
+
+    Attributes:
+        store: The store.
+        words: Its lexical index.
+        vectors: A copy of its vectors for exact search, for a store in a folder. None for others.
+    """
 
     store: Store
     words: LexicalIndex
@@ -20,6 +26,11 @@ class SearchIndexes:
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
-        """The indexes of a store. They are loaded when they are first needed."""
+        """The indexes of a store, which are loaded when they are first needed.
+
+        Args:
+            store: The store.
+            settings: How its documents are indexed.
+        """
         words = LexicalIndex(store.cache_folder, settings.analyzer, settings.bm25)
         return cls(store, words, Mirror(store.cache_folder, VectorCopy()) if store.embedded else None)

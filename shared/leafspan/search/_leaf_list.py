@@ -1,4 +1,4 @@
-"""Leaves in the order in which they stand, without a question."""
+"""Listing leaves in order, without a query."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from leafspan.values import Hit, LeafId
 
 
 def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
-    """A page of the leaves of the documents that match, by document id, then position; each has a score of 1."""
+    """A page of the leaves of the visible documents that match a filter, each with a score of 1.
+
+    The order is by document id, then position.
+
+    Args:
+        reader: Reader of the index.
+        request: The filter, and which page.
+    """
     visible = yield from reader.catalogue()
-    chosen = visible.select(request.where).ids
+    matching = visible.select(request.where).ids
     hits: list[Hit] = []
     skip = request.offset
     for document_id, row in sorted(visible.rows.items()):
         if len(hits) >= request.count:
             break
-        if visible.stored_id(document_id) not in chosen:
+        if visible.stored_id(document_id) not in matching:
             continue
         if skip >= row.leaves:
             skip -= row.leaves
             continue
-        last = min(row.leaves, skip + request.count - len(hits))
-        hits += [Hit(LeafId(document_id, row.version or "", ordinal), 1.0) for ordinal in range(skip, last)]
+        stop = min(row.leaves, skip + request.count - len(hits))
+        hits += [Hit(LeafId(document_id, row.version or "", ordinal), 1.0) for ordinal in range(skip, stop)]
         skip = 0
     return hits

@@ -1,4 +1,4 @@
-"""Lexical search: finding leaves by their words."""
+"""Lexical search: finding leaves by their words, with BM25."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
 
 class LexicalIndex:
-    """BM25 over what a reader sees. It follows the index by itself.
+    """BM25 over the leaves that a reader sees. It brings itself up to date at each search.
 
     Args:
-        folder: Where its files are, None to keep everything in memory.
-        analyzer: How texts become terms, None if the index was made with a function that was not given again.
+        folder: Folder for its files. None to keep everything in memory.
+        analyzer: How texts become terms. None if the index was made with a function that was not given again.
         settings: How to score, unless a search says otherwise.
     """
 
@@ -34,10 +34,15 @@ class LexicalIndex:
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """The leaves with words of each question, best first. Ties go by document, then position.
+        """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
+
+        Args:
+            reader: Reader of the index.
+            request: The queries, the number of leaves for each, and how to score.
 
         Raises:
-            IndexMismatch: if the analyzer that the index was made with is a function, and was not given again.
+            IndexMismatch: if the index was made with an analyzer that is a function, and that was not given again.
+            StaleRead: if a document is replaced meanwhile.
         """
         if self._mirror is None:
             raise IndexMismatch(
@@ -45,22 +50,31 @@ class LexicalIndex:
             )
         snapshot = yield from self._mirror.current(reader)
         visible = yield from reader.catalogue()
-        everything = reader.scope is None
-        chosen = None if everything and request.where is None else visible.select(request.where)
-        counted = None if reader.scope is None or reader.scope.shares_statistics else visible.select(None)
-        return (yield Call(self._search, (snapshot, visible, chosen, counted, request)))  # type: ignore[no-any-return]
+        scope = reader.scope
+        matching = None if scope is None and request.where is None else visible.select(request.where)
+        counted = None if scope is None or scope.shares_statistics else visible.select(None)
+        return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
 
     def _search(
         self,
         snapshot: MirrorSnapshot,
         visible: Catalogue,
-        chosen: Selection | None,
+        matching: Selection | None,
         counted: Selection | None,
         request: LexicalSearch,
     ) -> list[LexicalMatches]:
+        """The best leaves for each query.
+
+        Args:
+            snapshot: The postings.
+            visible: The visible documents.
+            matching: The documents whose leaves may be found. None for all.
+            counted: The documents over which idf and the average length are computed. None for all.
+            request: The queries.
+        """
         corpus = self._corpus(snapshot, request.engine)
         counting = None if counted is None else snapshot.mask(counted)
-        wanted = None if chosen is None else snapshot.mask(chosen)
+        wanted = None if matching is None else snapshot.mask(matching)
 
         def order(row: int) -> tuple[str, int]:
             leaf = snapshot.leaf(row)
@@ -78,6 +92,7 @@ class LexicalIndex:
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
+        """The corpus of an engine, which is kept until there is another snapshot."""
         check_choice("engine", engine, ENGINES)
         known, corpora = self._corpora
         if known is not snapshot:

@@ -1,4 +1,4 @@
-"""Arithmetic on spans of leaves: merging, windows, parents, runs that are worth their words, and keeping to a budget."""
+"""Arithmetic on spans of leaves: merging, windows, parents, relevant runs, uniting and keeping to a budget."""
 
 from leafspan.spans._citation import citation
 from leafspan.spans._merging import SCORES, auto_merge

@@ -1,4 +1,4 @@
-"""Where a passage comes from, under the names that both frameworks' results carry."""
+"""The citation of a passage, under the metadata keys that the results of both frameworks have."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from leafspan.values import Passage
 
 
 def citation(passage: Passage) -> dict[str, object]:
-    """``doc_id``, ``start`` and ``end`` of a piece of a document.
+    """The ``doc_id``, ``start`` and ``end`` of a passage.
 
-    Of a summary also its ``layer`` (above 0) and what it ``covers``: a list of [doc_id, start, end]. It has the first three
-    only where all of that is in one document.
+    A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
+    document, it has no ``doc_id``, ``start`` and ``end``.
     """
-    where = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end}
+    place = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end}
     if passage.summary is None:
-        return where
+        return place
     covers = [[run.document_id, run.start, run.end] for run in passage.summary.covers]
-    return {**(where if passage.document_id else {}), "layer": passage.layer, "covers": covers}
+    return {**(place if passage.document_id else {}), "layer": passage.layer, "covers": covers}

@@ -1,4 +1,4 @@
-"""Auto-merging: where enough of a node's children were found, the node takes their place."""
+"""Auto-merging: a parent replaces its children if enough of them were found."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from leafspan.trace import Filled, Merge, Trace
 from leafspan.values import Ancestor, Candidate, Leaf, Span
 
 SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": max}
-"""How the score of a merged node comes from those of its children."""
+"""The functions from the scores of children to the score of their merged parent, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What stands in the list at some level: a found leaf, leaves that fill a gap, or a merged node."""
+    """A hit, leaves that fill a gap, or a merged parent.
+
+    Attributes:
+        found: It as a candidate.
+        leaf: Any of its leaves, whose ancestors are known.
+        children: Number of children of its parent that it stands for.
+    """
 
     found: Candidate
-    leaf: Leaf  # any leaf below it: its ancestors are those of the node
-    children: int = 1  # how many children of its parent it stands for
+    leaf: Leaf
+    children: int = 1
 
 
 def auto_merge(
@@ -32,23 +38,32 @@ def auto_merge(
     max_words: int | None,
     score: str,
 ) -> list[Candidate]:
-    """The hits (leaves, each once), with nodes in place of children of which a larger share than ``threshold`` is there.
+    """The hits, with a parent in place of its children if enough of them were found.
 
-    Level by level: first, gaps of at most ``fill_gaps`` leaves between two hits of one parent are filled, at the mean of
-    the two scores; then each parent of which strictly more than ``threshold`` of the children are there, and which has at
-    most ``max_words``, takes their place, up to ``max_level`` (1: the parents of leaves). Its score is the mean or the
-    highest of its children's; a mean of merged children is a mean of means. Hits below it that were not merged on the
-    way up are taken up too, without changing its score. What fills a gap that was not merged is dropped again. Sorted by
-    score, then document, then position.
+    Gaps between two hits of one parent are filled first, with the mean of the two scores. Then parents replace their
+    children, level by level. Whatever else lies inside of a merged parent, since it was not merged at a lower level,
+    becomes part of the parent without changing its score. Leaves that fill a gap are dropped if their parent is not merged.
+
+    Args:
+        hits: Leaves, each of them once.
+        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there.
+        fill_gaps: Longest gap to fill, in leaves, >= 0.
+        max_level: Highest level to merge into, >= 1 (the parents of leaves). None: the whole document.
+        max_words: Longest parent to merge into, in words, >= 1. None: any.
+        score: Score of a parent: ``"max"`` or ``"mean"`` of its children's scores. The mean of merged children is a mean of
+            means.
+
+    Returns:
+        Hits and parents, sorted by score, then document, then position.
     """
     nodes = [_Node(hit, hit.leaf) for hit in hits if hit.leaf is not None]
-    done: list[Candidate] = []
+    finished: list[Candidate] = []  # what was not merged any further
     level = 0
     while nodes and (max_level is None or level < max_level):
         groups: dict[tuple[str, str, int], list[_Node]] = {}
         for node in nodes:
             if level >= len(node.leaf.ancestors):
-                done.append(node.found)
+                finished.append(node.found)
             else:
                 key = (node.leaf.document_id, node.leaf.version, node.leaf.ancestors[level].first)
                 groups.setdefault(key, []).append(node)
@@ -57,19 +72,19 @@ def auto_merge(
             parent = group[0].leaf.ancestors[level]
             filled = fill(group, fill_gaps) if level == 0 else group
             present = sum(node.children for node in filled)
-            small = max_words is None or parent.words <= max_words
-            if present / parent.children > threshold and small:
-                inside, done = _taken_up(done, group[0].leaf, parent)
+            short_enough = max_words is None or parent.words <= max_words
+            if present / parent.children > threshold and short_enough:
+                inside, finished = _inside_and_outside(finished, group[0].leaf, parent)
                 nodes.append(_merged(filled, inside, parent, level + 1, SCORES[score]))
             else:
-                done += [node.found for node in group]
+                finished += [node.found for node in group]
         level += 1
-    done += [node.found for node in nodes]
-    return sorted(done, key=lambda found: found.order)
+    finished += [node.found for node in nodes]
+    return sorted(finished, key=lambda found: found.order)
 
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
-    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` between two."""
+    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` leaves between two."""
     ordered = sorted(siblings, key=lambda node: node.found.span.first)
     filled = list(ordered[:1])
     for before, after in itertools.pairwise(ordered):
@@ -83,11 +98,13 @@ def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
     return filled
 
 
-def _taken_up(done: Sequence[Candidate], leaf: Leaf, parent: Ancestor) -> tuple[list[Candidate], list[Candidate]]:
-    """Of what was not merged on the way up, that which lies within a node above the leaf, and the rest."""
+def _inside_and_outside(
+    candidates: Sequence[Candidate], leaf: Leaf, parent: Ancestor
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The candidates that lie inside of an ancestor of the leaf, and the others."""
     inside: list[Candidate] = []
     outside: list[Candidate] = []
-    for found in done:
+    for found in candidates:
         span = found.span
         same = (span.document_id, span.version) == (leaf.document_id, leaf.version)
         within = same and parent.first <= span.first and span.last <= parent.last
@@ -97,14 +114,15 @@ def _taken_up(done: Sequence[Candidate], leaf: Leaf, parent: Ancestor) -> tuple[
 
 def _merged(
     nodes: Sequence[_Node],
-    taken_up: Sequence[Candidate],
+    inside: Sequence[Candidate],
     parent: Ancestor,
     level: int,
     combine: Callable[[Sequence[float]], float],
 ) -> _Node:
-    # A gap of several leaves stands for as many children, and counts as many times.
+    """The parent that replaces its children ``nodes``, and the candidates inside of it that were not merged before."""
+    # A filled gap of several leaves stands for that many children, and its score counts that many times.
     score = combine([node.found.score for node in nodes for _ in range(node.children)])
-    trace = sum((found.trace for found in (*(node.found for node in nodes), *taken_up)), Trace())
+    trace = sum((found.trace for found in (*(node.found for node in nodes), *inside)), Trace())
     present = sum(node.children for node in nodes)
     if parent.children > 1:
         merge = Merge(level, parent.first, parent.last, present, parent.children, score)

@@ -1,4 +1,4 @@
-"""Keeping a result within a number of passages and a budget of words or tokens."""
+"""Keeping results within a number of passages and a budget of words or tokens."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most ``limit`` words in all, or tokens where ``count`` is a tokenizer's counting function.
+    """The most words or tokens that all passages of a result have together.
+
+    Args:
+        limit: Most words, or whatever ``count`` counts, >= 1.
+        count: Function from a text to its length, such as the number of tokens of a tokenizer. Default: the number of
+            words.
 
     Raises:
-        InvalidArgument: if ``limit`` is not a positive whole number.
+        InvalidArgument: if ``limit`` is not a whole number >= 1, or ``count`` is no function.
     """
 
     limit: int
@@ -32,12 +37,19 @@ class Budget:
 
     @property
     def words(self) -> int:
-        """About so many words: what another function than ours counts is taken for three quarters of a word."""
+        """The budget in words. It is an estimate for tokens, each of which is taken as three quarters of a word."""
         return self.limit if self.count is count_words else max(1, self.limit * 3 // 4)
 
 
 def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, least: int = 1) -> list[T]:
-    """The longest prefix whose sizes sum up to at most ``limit``, and at least the first ``least`` items."""
+    """The longest prefix of the items that fits into a limit.
+
+    Args:
+        items: The items.
+        sizes: Size of each item.
+        limit: Largest sum of sizes.
+        least: Number of items to return even if they do not fit, >= 0. Default: 1.
+    """
     kept: list[T] = []
     left = limit
     for item, size in zip(items, sizes, strict=True):
@@ -49,7 +61,15 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
 
 
 def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> list[Candidate]:
-    """What may still be returned, judged before any text is fetched: the first ``k``, as far as known lengths go."""
+    """The candidates that may be returned, decided before any text is fetched.
+
+    These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known.
+
+    Args:
+        found: Candidates, best first.
+        k: Most passages. None: any number.
+        budget: Most words or tokens. None: any number.
+    """
     kept = list(found if k is None else found[:k])
     if budget is None or budget.count is not count_words:
         return kept
@@ -57,12 +77,17 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
 
 
 def within_budget(passages: Sequence[Passage], budget: Budget | None) -> list[Passage]:
-    """The passages within the budget: the first that does not fit ends the list; the first of all always stays."""
+    """The passages up to the first that does not fit into the budget. The first passage is always kept.
+
+    Args:
+        passages: The passages, best first.
+        budget: Most words or tokens. None: any number.
+    """
     if budget is None:
         return list(passages)
     return longest_prefix(passages, (budget.count(passage.text) for passage in passages), budget.limit)
 
 
 def joined(passages: Iterable[Passage]) -> str:
-    """The passages' texts as one, in their order, set apart by a blank line; without the white space around each."""
+    """The texts of all passages as one text, in their order, stripped of white space and separated by blank lines."""
     return "\n\n".join(text for passage in passages if (text := passage.text.strip()))

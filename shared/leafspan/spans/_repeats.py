@@ -1,51 +1,71 @@
-"""No text twice: a summary does not stand beside all of the leaves that it was made of."""
+"""No text twice: a summary is left out if all of its leaves are among the results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from leafspan.values import Candidate
 
 
 def without_repeats(found: Sequence[Candidate], *, results: int | None = None, words: int | None = None) -> list[Candidate]:
-    """The results, in their order, without the summaries of which every leaf is among them.
+    """The results in their order, without the summaries whose leaves are all among them.
 
-    Of these, at most ``results`` are to be used, and at most ``words`` in all: the first that does not fit into that, as
-    things stand there, ends what is used. From there on no summary is left out for what comes after it, so that what is
-    cut off takes nothing's place, and what is used stays the same however the list goes on.
+    A caller that will use only the first results says so by ``results`` and ``words``. No summary is then left out because
+    of leaves behind the first result that does not fit. So the results that are used do not depend on later ones.
+
+    Args:
+        found: Leaves and summaries, best first.
+        results: Number of results that will be used. Default: None, all.
+        words: Most words in the results that will be used. Default: None, any number.
     """
     kept: dict[str, Candidate] = {}
     leaves: set[str] = set()
-    missing: dict[str, set[str]] = {}  # by summary: the leaves that it stands for alone
-    holders: dict[str, list[str]] = {}  # by leaf: the summaries that stand for it
-    most = sum(each.span.size for each in found if each.summary is None)
+    summaries = _KeptSummaries()
+    leaf_count = sum(each.span.size for each in found if each.summary is None)
     used = 0
-    ended = False
+    full = False
     for each in found:
-        alone: set[str] = set()
-        # One that covers more leaves than there are, as that of all documents does, is not looked at leaf by leaf.
-        if each.summary is not None and each.summary.size <= most:
-            alone.update(each.summary.leaf_ids)
-            alone -= leaves
-            if not alone:
+        missing: set[str] = set()
+        # A summary of more leaves than there are among the results cannot repeat them, so its leaves are not listed.
+        if each.summary is not None and each.summary.size <= leaf_count:
+            missing.update(each.summary.leaf_ids)
+            missing -= leaves
+            if not missing:
                 continue
         size = each.words or 0
-        if kept and not ended and (len(kept) == results or (words is not None and used + size > words)):
-            ended = True
+        if kept and not full and (len(kept) == results or (words is not None and used + size > words)):
+            full = True
         kept[each.span.id] = each
         used += size
         if each.summary is None:
             leaves.update(each.span.leaf_ids)
-        if ended:
+        if full:
             continue
         if each.summary is not None:
-            missing[each.span.id] = alone
-            for leaf in alone:
-                holders.setdefault(leaf, []).append(each.span.id)
-            continue
-        for leaf in each.span.leaf_ids:
-            for holder in holders.pop(leaf, ()):
-                missing[holder].discard(leaf)
-                if not missing[holder]:
-                    used -= kept.pop(holder).words or 0
+            summaries.add(each.span.id, missing)
+        else:
+            for repeated in summaries.completed_by(each.span.leaf_ids):
+                used -= kept.pop(repeated).words or 0
     return list(kept.values())
+
+
+class _KeptSummaries:
+    """The summaries that were kept, and which of their leaves are not among the results yet."""
+
+    def __init__(self) -> None:
+        self._missing: dict[str, set[str]] = {}  # by summary
+        self._summaries_of: dict[str, list[str]] = {}  # by missing leaf
+
+    def add(self, summary: str, missing: Iterable[str]) -> None:
+        """Add a summary with its missing leaves. Without any, it is never completed."""
+        self._missing[summary] = set(missing)
+        for leaf in self._missing[summary]:
+            self._summaries_of.setdefault(leaf, []).append(summary)
+
+    def completed_by(self, leaves: Iterable[str]) -> Iterator[str]:
+        """The summaries that have no missing leaf any more once these leaves are among the results."""
+        for leaf in leaves:
+            for summary in self._summaries_of.pop(leaf, ()):
+                self._missing[summary].discard(leaf)
+                if not self._missing[summary]:
+                    yield summary

@@ -1,4 +1,4 @@
-"""Windows: each hit with its neighbours, and one passage where windows meet."""
+"""Windows: each hit with its neighbours. Windows that overlap or touch become one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from leafspan.values import Candidate
 
 
 def windows_around(hits: Sequence[Candidate], *, before: int, after: int) -> list[Candidate]:
-    """Each hit (a leaf) with so many leaves before and after it, within its document.
+    """The window around each hit: the leaf with its neighbours in its document.
 
-    Windows of one document that overlap or touch become one, with the best score among their hits. Sorted by score, then
-    document, then position.
+    Windows of one document that overlap or touch become one, with the best score among their hits.
+
+    Args:
+        hits: Leaves.
+        before: Leaves before each hit, >= 0.
+        after: Leaves after each hit, >= 0.
+
+    Returns:
+        The windows, sorted by score, then document, then position.
     """
     windows = []
     for hit in sorted(hits, key=lambda hit: hit.order):

@@ -1,4 +1,4 @@
-"""As much relevance as fits into a number of words."""
+"""The runs of leaves with the most relevance that fits into a number of words."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from leafspan.values import Candidate
 def runs_within_budget(
     hits: Sequence[Candidate], budget: int, *, max_words: int | None, run_cost: float
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Runs of the hits, which are leaves, that have the highest scores in all and ``budget`` words at most; and the rest.
+    """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
-    The runs are those that ``best_runs`` chooses at the lowest price a word at which they fit; a run costs as much as
-    ``run_cost`` words more. What is left of the budget is filled with the best other leaves, up to the first that does not
-    fit; one that touches a run joins it, as long as they have ``max_words`` (None: any) together. Best first, by the best
-    leaf in each run, whose score it has.
+    ``best_runs`` chooses runs for a price of a word. The lowest price is taken at which the runs fit into the budget. The
+    rest of the budget is filled with the best other hits, up to the first that does not fit. A hit that touches a run joins
+    it.
+
+    Args:
+        hits: Leaves with their scores.
+        budget: Most words in all runs together. One leaf is returned even if it is longer.
+        max_words: Longest run in words, >= 1; a single leaf may be longer. None: any.
+        run_cost: Cost of a run besides its own words, in words, >= 0.
+
+    Returns:
+        The runs, sorted by score, then document, then position, where a run has the score of its best leaf; and the other
+        hits in the same order.
     """
-    chains = list(_chains(hits))
-    prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
-    chosen: list[list[Candidate]] = []
-    low, high = 0, len(prices)
-    while low < high:  # the first prices are too high to take much, the last too low to fit
-        middle = (low + high) // 2
-        runs = _runs(chains, prices[middle], max_words, run_cost)
-        if _words(chain.from_iterable(runs)) <= budget:
-            chosen, low = runs, middle + 1
-        else:
-            high = middle
+    chosen = _best_fitting_runs(hits, budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span.id for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span.id not in taken), key=lambda hit: hit.order)
@@ -44,12 +43,31 @@ def runs_within_budget(
     return sorted(united, key=lambda run: run.order), others[len(filling) :]
 
 
+def _best_fitting_runs(
+    hits: Sequence[Candidate], budget: int, max_words: int | None, run_cost: float
+) -> list[list[Candidate]]:
+    """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
+    gapless = list(_gapless_runs(hits))
+    prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
+    chosen: list[list[Candidate]] = []
+    low, high = 0, len(prices)
+    while low < high:  # at a lower price, runs have more words
+        middle = (low + high) // 2
+        runs = _runs_at_price(gapless, prices[middle], max_words, run_cost)
+        if _words(chain.from_iterable(runs)) <= budget:
+            chosen, low = runs, middle + 1
+        else:
+            high = middle
+    return chosen
+
+
 def _words(hits: Iterable[Candidate]) -> int:
+    """The length of all hits together, in words."""
     return sum(hit.words or 0 for hit in hits)
 
 
 def _joined(runs: Iterable[list[Candidate]], max_words: int | None) -> list[list[Candidate]]:
-    """The runs, those that touch made one from the start of the text on, as long as they are no longer than that."""
+    """The runs, with touching runs joined as long as they have at most ``max_words``, from the start of the text on."""
     joined: list[list[Candidate]] = []
     for run in sorted(runs, key=lambda run: _place(run[0])):
         fits = max_words is None or not joined or _words(joined[-1]) + _words(run) <= max_words
@@ -60,10 +78,10 @@ def _joined(runs: Iterable[list[Candidate]], max_words: int | None) -> list[list
     return joined
 
 
-def _chains(hits: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """The hits in runs that have no gap, in the order of documents and texts.
+def _gapless_runs(hits: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """The hits in runs without a gap, in the order of documents and texts.
 
-    What lies between them is not known, and as it has no score, it is hardly ever worth its words.
+    The leaves in a gap are not loaded. They have no score, so they would hardly ever be worth their words.
     """
     gapless: list[Candidate] = []
     for hit in sorted(hits, key=_place):
@@ -76,20 +94,22 @@ def _chains(hits: Sequence[Candidate]) -> Iterator[list[Candidate]]:
 
 
 def _place(hit: Candidate) -> tuple[str, str, int]:
+    """A sorting key: document, then position."""
     return hit.span.document_id, hit.span.version, hit.span.first
 
 
 def _follows(one: Candidate, other: Candidate) -> bool:
+    """Whether the other begins right behind the last leaf of the one."""
     before, after = one.span, other.span
     return (before.document_id, before.version, before.last + 1) == (after.document_id, after.version, after.first)
 
 
-def _runs(
-    chains: Sequence[Sequence[Candidate]], price: float, max_words: int | None, run_cost: float
+def _runs_at_price(
+    gapless: Sequence[Sequence[Candidate]], price: float, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
-    """The runs that are worth this price a word."""
+    """The best runs if a word costs this price."""
     taken: list[list[Candidate]] = []
-    for hits in chains:
+    for hits in gapless:
         values = [max(hit.score, 0.0) for hit in hits]
         words = [hit.words or 0 for hit in hits]
         for run in best_runs(values, words, cost=price, max_words=max_words, run_cost=run_cost * price):

@@ -1,4 +1,4 @@
-"""From text to leaves: where a text is cut, and which levels end at each cut."""
+"""Splitting texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter

@@ -1,4 +1,4 @@
-"""Splitters of others, which give chunks rather than cuts."""
+"""Splitters of other libraries, which return chunks instead of cuts."""
 
 from __future__ import annotations
 
@@ -10,30 +10,41 @@ from leafspan.splitting._cuts import Cut
 
 
 def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
-    """Cuts from the places where chunks start, a sequence of places for each level, the leaves' first.
+    """The cuts of a text, from the places where chunks start.
 
-    What lies before the first chunk belongs to it, and what lies between two chunks to the former; where chunks
-    overlap, the latter begins at its own start. A place where a node of a level starts is one where a leaf starts.
+    Text before the first chunk belongs to the first chunk, and text between two chunks to the first of the two. If two
+    chunks overlap, the second begins at its own start.
+
+    Args:
+        starts: For each level, leaves first, the characters at which its chunks start. Wherever a chunk of a higher level
+            starts, a leaf must start too.
+        text: The text.
     """
     if not text:
         return []
+    first = min(starts[0], default=0)
     level_at = {len(text): len(starts) - 1}
     for level, places in enumerate(starts):
         for place in places:
-            if place > min(starts[0], default=0):
+            if place > first:
                 level_at[place] = max(level, level_at.get(place, 0))
     return [Cut(end, level) for end, level in sorted(level_at.items()) if end > 0]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSplitter:
-    """A splitter made of a function that cuts a text into a list of chunks, such as a LangChain splitter's ``split_text``.
+    """A splitter from a function that cuts a text into chunks, such as ``split_text`` of a LangChain splitter.
 
-    Each chunk is looked for in the text after the one before, from ``overlap`` characters before its end on, so chunks may
-    overlap and may have lost the white space around them.
+    Each chunk is searched in the text behind the previous one. So chunks may overlap, and may have lost the white space
+    around them.
+
+    Args:
+        split: Function from a text to its chunks.
+        name: Name that the index stores. An index can only be opened with a splitter of the same name.
+        overlap: Most characters that two chunks share, >= 0. Default: 0.
 
     Raises:
-        InvalidDocument: at splitting, if a chunk does not stand in the text as it is.
+        InvalidDocument: at splitting, if a chunk is not a part of the text.
     """
 
     split: Callable[[str], Sequence[str]]
@@ -41,20 +52,21 @@ class ChunkSplitter:
     overlap: int = 0
 
     def __call__(self, text: str) -> list[Cut]:
-        """One level of leaves, each starting where a chunk starts."""
+        """The cuts between leaves, each of which starts where a chunk starts."""
         starts: list[int] = []
-        place = 0
+        expected = 0
         for chunk in self.split(text):
-            # Where a text repeats itself, only the lengths tell which occurrence is meant; they may be off by white space.
-            found = text.find(chunk, place)
-            if found < 0:
-                found = text.find(chunk, starts[-1] + 1 if starts else 0)
-            if found < 0:
+            # In a text that repeats itself, only the lengths of chunks tell which occurrence is the right one. White space
+            # that chunks have lost makes lengths inexact, so a second search starts right behind the last start.
+            start = text.find(chunk, expected)
+            if start < 0:
+                start = text.find(chunk, starts[-1] + 1 if starts else 0)
+            if start < 0:
                 raise InvalidDocument(f"{self.name} changed the text: its chunk {chunk[:40]!r} does not stand in it")
-            starts.append(found)
-            place = found + max(1, len(chunk) - self.overlap)
+            starts.append(start)
+            expected = start + max(1, len(chunk) - self.overlap)
         return cuts_at([starts], text)
 
     def describe(self) -> str:
-        """What is recorded in an index that was made with this splitter."""
+        """The text that an index stores for this splitter: its name."""
         return self.name

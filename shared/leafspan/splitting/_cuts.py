@@ -1,4 +1,4 @@
-"""What a splitter is: a function from a text to its cuts."""
+"""Splitters: functions from a text to its cuts."""
 
 from __future__ import annotations
 
@@ -9,28 +9,34 @@ from leafspan.errors import InvalidDocument
 
 
 class Cut(NamedTuple):
-    """A leaf ends before character ``end``; so do the nodes above it, up to ``level`` (0: only the leaf ends here)."""
+    """The end of a leaf, and of the nodes above it that end at the same place.
+
+    Args:
+        end: The character before which the leaf ends.
+        level: The highest level that ends here, >= 0. Level 0 is the leaf, 1 its parent. Default: 0.
+    """
 
     end: int
     level: int = 0
 
 
 class Splitter(Protocol):
-    """A function from a text to its cuts in ascending order, the last at the text's end; none for an empty text.
+    """A function from a text to its cuts.
 
-    A ``describe`` method, where it has one, gives the name under which an index remembers it.
+    If it has a ``describe`` method, an index stores the text that this returns, and otherwise the name of the function. An
+    index can only be opened with a splitter of the same description.
     """
 
     def __call__(self, text: str, /) -> Sequence[Cut]:
-        """The cuts."""
+        """The cuts in ascending order, the last one at the end of the text. An empty text has none."""
         ...
 
 
 def check_cuts(cuts: Sequence[Cut], text: str) -> None:
-    """See that the leaves between the cuts partition the text.
+    """Check that the leaves between the cuts partition the text.
 
     Raises:
-        InvalidDocument: if an end is not after the one before it, a level is negative, or the last end is not the text's.
+        InvalidDocument: if the ends do not ascend, a level is negative, or the last cut is not at the end of the text.
     """
     before = 0
     for cut in cuts:
@@ -44,7 +50,7 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
 
 
 def describe_splitter(splitter: Splitter) -> str:
-    """How a splitter is recorded in an index: two splitters of one description are taken to cut alike."""
+    """The text that an index stores for a splitter. Splitters with the same text are taken to cut in the same way."""
     describe = getattr(splitter, "describe", None)
     if callable(describe):
         return str(describe())

@@ -1,20 +1,26 @@
-"""Grouping consecutive pieces into nodes of a size, cut where the text itself cuts best."""
+"""Grouping consecutive pieces into nodes of limited size, which end where the text has its best breaks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def group(sizes: Sequence[int], weaknesses: Sequence[float], limit: int) -> list[int]:
-    """Where groups of consecutive pieces end (indices after their last piece), each of at most ``limit`` in size.
+def group(sizes: Sequence[int], penalties: Sequence[float], limit: int) -> list[int]:
+    """Where the best groups of consecutive pieces end, each as the index behind its last piece.
 
-    The grouping is the one with the least sum, over all groups, of ``((limit - size) / limit) ** 2``, which asks for
-    full groups, and of the weakness of each cut between two groups; ``weaknesses[i]`` (>= 0) is that of a cut before
-    piece ``i``. It is found exactly, by the dynamic programme of Knuth and Plass (Breaking paragraphs into lines, 1981).
-    A piece larger than ``limit`` is a group by itself. Of equal groupings, the one with longer last groups.
+    The best grouping has the lowest cost: the sum of ``((limit - size) / limit) ** 2`` over all groups, which favours full
+    groups, and of the penalty of each cut between two groups.
+
+    Args:
+        sizes: Size of each piece.
+        penalties: Penalty of a cut before each piece, >= 0.
+        limit: Largest size of a group, >= 1. A larger piece is a group by itself.
+
+    Of groupings with equal cost, it is the one with the longer last groups. Source: the dynamic programme of Knuth and
+    Plass, Breaking Paragraphs into Lines (1981), which is exact.
     """
-    best = [0.0]
-    begin = [0]
+    costs = [0.0]  # at index i: the lowest cost of the first i pieces
+    begins = [0]  # at index i: where the last group of that grouping begins
     for end in range(1, len(sizes) + 1):
         size, least, chosen = 0, float("inf"), end - 1
         for start in range(end - 1, -1, -1):
@@ -22,14 +28,14 @@ def group(sizes: Sequence[int], weaknesses: Sequence[float], limit: int) -> list
             if size > limit and start < end - 1:
                 break
             slack = max(limit - size, 0) / limit
-            cost = best[start] + slack * slack + (weaknesses[start] if start else 0.0)
+            cost = costs[start] + slack * slack + (penalties[start] if start else 0.0)
             if cost <= least:
                 least, chosen = cost, start
-        best.append(least)
-        begin.append(chosen)
+        costs.append(least)
+        begins.append(chosen)
     ends = []
     end = len(sizes)
     while end:
         ends.append(end)
-        end = begin[end]
+        end = begins[end]
     return ends[::-1]

@@ -1,4 +1,4 @@
-"""The Markdown headings of a text, with their places."""
+"""The Markdown headings of a text, and where they stand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import re
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-# A parse costs about 0.3 s for a million characters: a text without any such line cannot have a heading worth it.
+# Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed.
 _HINT = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|=+[ \t]*$)", re.MULTILINE)
-_LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it takes for the end of a line
+_LINE_END = re.compile(r"\r\n?|\n")  # a line ends here for markdown-it
 
 
 class Heading(NamedTuple):
-    """``text[start:end]`` is the heading with its line end; ``depth`` is 1 for a top heading, 6 for the lowest."""
+    """A heading of a text.
+
+    Attributes:
+        start: Its first character.
+        end: The character behind its line end.
+        depth: 1 for a top heading, up to 6.
+        text: Its text, without the marks of Markdown around it.
+    """
 
     start: int
     end: int
@@ -21,10 +28,10 @@ class Heading(NamedTuple):
 
 
 def find_headings(text: str) -> list[Heading]:
-    """All headings of a Markdown text in order; none where it has no ``#`` heading and no ``===`` underline."""
+    """All headings of a Markdown text, in order. A text without ``#`` heading and ``===`` underline has none."""
     if not _HINT.search(text):
         return []
-    from markdown_it import MarkdownIt  # 20 ms, and most texts need none of it
+    from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
 
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])
@@ -39,6 +46,7 @@ def find_headings(text: str) -> list[Heading]:
 
 
 def _lines(text: str) -> list[str]:
+    """The lines of a text with their line ends."""
     lines, start = [], 0
     for match in _LINE_END.finditer(text):
         lines.append(text[start : match.end()])

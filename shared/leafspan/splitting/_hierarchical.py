@@ -1,4 +1,4 @@
-"""The default splitter: sentence-aligned leaves, and above them nodes that follow paragraphs and headings."""
+"""The default splitter: leaves of whole sentences, and parents that follow paragraphs and headings."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from leafspan.words import count_words
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*\Z|\r\n[^\S\n]*\r\n\s*\Z")
 
-# How bad it is to end a node at a place: nothing at a heading (a little more the deeper it is), a little between
-# paragraphs, more between lines, most between two sentences. The unit is that of ``group``: 1 is an empty node.
+# Penalties for ending a node before a heading (times its depth), between paragraphs, between lines and between sentences.
+# For comparison: ``group`` gives an empty node a cost of 1.
 _AT_HEADING, _AT_PARAGRAPH, _AT_LINE, _AT_SENTENCE = 0.02, 0.15, 0.25, 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchicalSplitter:
-    """Cuts a text into leaves of up to ``leaf_words`` and groups them into nodes of up to each of ``parent_words``.
+    """Leaves of whole sentences, and above them one or more levels of parents.
 
-    Leaves end where sentences end, within paragraphs where these are longer than a leaf, and never reach across a
-    Markdown heading; a heading stands at the head of the leaf that follows it. A sentence longer than a leaf is cut
-    between words. Nodes of a level consist of whole nodes of the level below. Above them all stands the document.
+    A leaf holds whole paragraphs if they fit, otherwise whole sentences. A sentence longer than a leaf is cut between
+    words. A leaf never reaches across a Markdown heading; the heading stands at the start of the leaf that follows it.
 
-    ``unit`` is what the numbers count: ``"words"`` (runs without white space, and each Chinese, Japanese or Korean
-    character; a run of text without spaces counts a word for every twelve characters), ``"characters"``, or a function
-    that counts the tokens of a text.
+    Each node consists of whole nodes of the level below. The highest level is always the whole document.
+
+    Args:
+        leaf_words: Longest leaf, in units, >= 1. Default: 45.
+        parent_words: Longest node of each level above the leaves, in units: ascending numbers > ``leaf_words``. Default:
+            (150, 600).
+        unit: What the sizes count. ``"words"``: runs of characters without white space, and each Chinese, Japanese or
+            Korean character; but at least one word for every 12 characters. ``"characters"``: characters. Or a function
+            that counts the tokens of a text. Default: ``"words"``.
 
     Raises:
-        InvalidArgument: if a size is not positive, or the sizes do not ascend.
+        InvalidArgument: if a size is not a whole number >= 1, the sizes do not ascend, or there is no such unit.
     """
 
     leaf_words: int = 45
@@ -54,34 +59,35 @@ class HierarchicalSplitter:
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {self.unit!r}")
 
     def __call__(self, text: str) -> list[Cut]:
-        """The cuts of ``text``; leaves are level 0, the nodes of ``parent_words[i]`` level i + 1."""
+        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
         if not text:
             return []
         headings = find_headings(text)
         ends = self._leaf_ends(text, headings)
+        starts = [0, *ends[:-1]]
+        sizes = [self._measure(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+        penalties = _penalties(text, starts, headings)
         levels = [0] * len(ends)
-        groups = list(range(1, len(ends) + 1))  # of the level below: after which leaf each of its nodes ends
-        sizes = [self._measure(text[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-        weaknesses = _weaknesses(text, [0, *ends[:-1]], headings)
+        node_ends = list(range(1, len(ends) + 1))  # the number of leaves up to the end of each node of the level below
         for level, limit in enumerate(self.parent_words, start=1):
-            begins = [0, *groups[:-1]]
-            cut = group(
-                [sum(sizes[begin:end]) for begin, end in zip(begins, groups, strict=True)],
-                [weaknesses[begin] for begin in begins],
+            node_begins = [0, *node_ends[:-1]]
+            group_ends = group(
+                [sum(sizes[begin:end]) for begin, end in zip(node_begins, node_ends, strict=True)],
+                [penalties[begin] for begin in node_begins],
                 limit,
             )
-            groups = [groups[index - 1] for index in cut]
-            for leaf in groups:
+            node_ends = [node_ends[index - 1] for index in group_ends]
+            for leaf in node_ends:
                 levels[leaf - 1] = level
         return [Cut(end, level) for end, level in zip(ends, levels, strict=True)]
 
     def describe(self) -> str:
-        """What is recorded in an index that was made with this splitter."""
+        """The text that an index stores for this splitter."""
         unit = self.unit if isinstance(self.unit, str) else getattr(self.unit, "__qualname__", type(self.unit).__qualname__)
         return f"HierarchicalSplitter(leaf_words={self.leaf_words}, parent_words={self.parent_words}, unit={unit})"
 
     def options(self) -> dict[str, Any] | None:
-        """What makes an equal splitter, as plain values; None where ``unit`` is a function."""
+        """The arguments that make an equal splitter, as plain values. None if ``unit`` is a function."""
         if callable(self.unit):
             return None
         return {"leaf_words": self.leaf_words, "parent_words": list(self.parent_words), "unit": self.unit}
@@ -91,11 +97,11 @@ class HierarchicalSplitter:
             return self.unit(text)
         if self.unit == "characters":
             return len(text)
-        # An address, a base64 blob or a script without spaces would be one endless word.
+        # A URL, base64 data or a script without spaces would otherwise be one very long word.
         return max(count_words(text), len(text) // 12)
 
     def _leaf_ends(self, text: str, headings: Sequence[Heading]) -> list[int]:
-        """Cut each section by itself, so that no leaf reaches across a heading."""
+        """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""
         ends: list[int] = []
         for begin, body, end in self._sections(text, headings):
             cuts = cut_sentences(text[body:end], self.leaf_words, self._measure, markdown=bool(headings))
@@ -103,15 +109,15 @@ class HierarchicalSplitter:
         return ends
 
     def _sections(self, text: str, headings: Sequence[Heading]) -> list[tuple[int, int, int]]:
-        """(begin, begin of what is to be cut, end): the headings between the first two join the section's first leaf."""
+        """Each section as (begin, begin of its body, end). The headings before the body join its first leaf."""
         sections = []
         begin = 0
         body = 0
         for heading in headings:
-            # A heading with nothing below it waits for the text that follows, as long as both fit into a leaf.
-            waiting = text[begin : heading.end]
+            # A heading without text below it joins the next heading, as long as both fit into a leaf.
+            headings_so_far = text[begin : heading.end]
             blank = not text[body : heading.start].strip()
-            if not blank or (begin < heading.start and self._measure(waiting) > self.leaf_words):
+            if not blank or (begin < heading.start and self._measure(headings_so_far) > self.leaf_words):
                 sections.append((begin, body, heading.start))
                 begin = heading.start
             fits = self._measure(text[begin : heading.end]) <= self.leaf_words
@@ -120,18 +126,18 @@ class HierarchicalSplitter:
         return [(begin, body if text[body:end].strip() else end, end) for begin, body, end in sections if begin < end]
 
 
-def _weaknesses(text: str, places: Sequence[int], headings: Sequence[Heading]) -> list[float]:
-    """How bad a cut is at each of the places."""
+def _penalties(text: str, places: Sequence[int], headings: Sequence[Heading]) -> list[float]:
+    """The penalty of a cut at each place."""
     starts = [heading.start for heading in headings]
-    weaknesses = []
+    penalties = []
     for place in places:
         before = bisect_right(starts, place) - 1
         if before >= 0 and starts[before] == place:
-            weaknesses.append(_AT_HEADING * headings[before].depth)
+            penalties.append(_AT_HEADING * headings[before].depth)
         elif _PARAGRAPH_END.search(text, max(0, place - 40), place):
-            weaknesses.append(_AT_PARAGRAPH)
+            penalties.append(_AT_PARAGRAPH)
         elif text[place - 1 : place] in "\r\n":
-            weaknesses.append(_AT_LINE)
+            penalties.append(_AT_LINE)
         else:
-            weaknesses.append(_AT_SENTENCE)
-    return weaknesses
+            penalties.append(_AT_SENTENCE)
+    return penalties

@@ -5,30 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-# The library's time grows with the square of a run that has no sentence ends, so it is given blocks of this length:
-# ten million characters without any full stop then take seconds, and no other text notices.
-_BLOCK = 5_000
-_LONG_LINE = 50
+# The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
+# million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts are not affected.
+_BLOCK = 5_000  # characters
+_LONG_LINE = 50  # characters, from which on a line was probably wrapped
 _LINE_JOINT = re.compile(r"(?<=[^\s.!?:;…。！？|])\r?\n(?=[^\W_])")
 _BLOCK_ENDS = tuple(re.compile(pattern) for pattern in (r"\n[^\S\n]*\n\s*", r"\n", r"[.!?。！？]\s+|[。！？]", r"\s"))
 
 
 def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdown: bool = False) -> list[int]:
-    """Where leaves of at most ``size`` (by ``measure``) end; the last end is the text's.
+    """Where leaves end, the last one at the end of the text.
 
-    semantic-text-splitter fills each leaf with whole paragraphs where they fit, else with whole sentences (Unicode
-    Annex 29), and cuts a sentence that is longer than a leaf between words. Leaves of white space alone join the one
-    before. With ``markdown``, lists, tables and code blocks count as such.
+    The library semantic-text-splitter fills each leaf with whole paragraphs if they fit, otherwise with whole sentences
+    (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
+    leaf before it.
+
+    Args:
+        text: The text.
+        size: Largest size of a leaf, >= 1.
+        measure: Function from a text to its size.
+        markdown: Whether lists, tables and code blocks are cut as Markdown. Default: False.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
     splitter = kind.from_callback(measure, size, trim=False)
     ends: list[int] = []
-    flowing = _unwrapped(text)
-    for start, end in _blocks(flowing):
-        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(flowing[start:end])]
-        # A leaf ends where the next one begins, so that nothing between two pieces could be lost.
+    unwrapped = _unwrapped(text)
+    for start, end in _blocks(unwrapped):
+        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(unwrapped[start:end])]
+        # A leaf ends where the next one begins, so that no character between two pieces is lost.
         for place, piece in pieces:
             if place > 0 and not piece.isspace() and (not ends or place > ends[-1]):
                 ends.append(place)
@@ -38,10 +44,10 @@ def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdo
 
 
 def _unwrapped(text: str) -> str:
-    """The text, as long as before, with spaces for the line ends at which a sentence was wrapped.
+    """The text with spaces instead of the line ends at which sentences were wrapped. Its length stays the same.
 
-    That is where a long line ends within a sentence, and the next one goes on with a letter or a digit; the library
-    would cut there rather than at the end of a sentence.
+    These are line ends after a long line that does not end a sentence, before a line that starts with a letter or a digit.
+    The library would cut there rather than at the end of a sentence.
     """
     places = [
         place
@@ -58,6 +64,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """The text in blocks, each as (start, end)."""
     start = 0
     while len(text) - start > _BLOCK:
         end = _block_end(text, start)
@@ -67,7 +74,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _block_end(text: str, start: int) -> int:
-    """The last best place to end a block: a paragraph, else a line, a sentence, a word, or wherever it is full."""
+    """The last paragraph end in the second half of a full block, or else line end, sentence end, space, or its end."""
     stop = start + _BLOCK
     for pattern in _BLOCK_ENDS:
         last = None

@@ -1,4 +1,4 @@
-"""The index as it is stored in Chroma: the leaves, their manifest, and what a view shows. Only this package uses chromadb."""
+"""The index as it is stored in Chroma: leaves, manifest, and what a view shows. Only this package uses chromadb."""
 
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
 from leafspan.store._collection import MOST_RESULTS

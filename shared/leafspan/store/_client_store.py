@@ -175,7 +175,7 @@ def client_call(client: Any, method: str, arguments: tuple[Any, ...], options: d
 
 
 class _WriterLock:
-    """One writer's hold on the mutex that all writers share. ``release`` may be called at any time, and any number of times."""
+    """One writer's hold on the mutex that all writers share. ``release`` does nothing if it does not hold the mutex."""
 
     def __init__(self, mutex: threading.Lock) -> None:
         self._mutex = mutex

@@ -13,7 +13,7 @@ MOST_RESULTS = 10_000
 
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors; Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
-_PAGE = 5_000  # records of one page; a get of more than 32,766 fails as well
+_PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
 
 
 class Collection:

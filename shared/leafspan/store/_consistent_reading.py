@@ -1,4 +1,4 @@
-"""Reading that starts again where a writer got in between."""
+"""Reading that starts again if a writer replaces what it reads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ATTEMPTS = 10
 
 
 def read_consistently(store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None) -> Flow[T]:
-    """The result of ``read``, which starts again each time that a document it saw was replaced meanwhile.
+    """The result of ``read``, which starts again whenever a document that it saw was replaced meanwhile.
 
     Args:
-        store: Where to read.
+        store: Store to read from.
         read: Flow from a reader to the result.
-        scope: What the reader sees, None for everything.
+        scope: What is visible to the reader. Default: the whole index.
 
     Raises:
         ConcurrentUpdate: if documents were replaced during every one of ten attempts.
@@ -37,5 +37,5 @@ def read_consistently(store: Store, read: Callable[[Reader], Flow[T]], scope: Sc
             reader.leave()
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
-        "fewer writes; if it happens without any, leaves are missing, and doctor() says of which document"
+        "fewer writes; if there are none, leaves are missing, and doctor() says of which document"
     )

@@ -1,4 +1,4 @@
-"""Which of the leaves that Chroma returns are current: those of the version that the manifest says counts."""
+"""Telling the current leaves from others that Chroma returns: the manifest says which version of a document is current."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from leafspan.values import LeafId
 
 
 class SortedOut(NamedTuple):
-    """Leaves as the manifest has them.
+    """Leaves, sorted by what the manifest says of them.
 
     Attributes:
-        current: From the stored id of each current and wanted leaf to the id that it is shown under.
-        doubtful: (document, version) of leaves that are not current, and were not met before.
-        stale: Stored ids of documents with leaves that are not current, and were not when they were met before.
+        current: Shown id of each wanted leaf that is current, by stored id.
+        doubtful: (document, version) pairs of leaves that are not current, and are met for the first time.
+        stale: Stored ids of the documents of leaves that are not current, and were not current when met before.
     """
 
     current: dict[str, LeafId]
@@ -39,13 +39,13 @@ def sort_out(
 
     Args:
         ids: Stored ids of the leaves.
-        leaves: The same, parsed.
-        texts: Their texts. An embedded Chroma finds leaves that another process has deleted, with None for a text.
-        rows: The manifest by stored ids.
-        shown_id: From a document's stored id to the one it is shown under, None for one that is not visible. None shows
-            all documents under their stored ids.
-        within: Only documents of this selection are wanted; None for all.
-        stale: (document, version) pairs that were not current when they were met before.
+        leaves: The same ids, parsed.
+        texts: Their texts. None marks a leaf that another process has deleted, which an embedded Chroma still finds.
+        rows: Rows of the manifest by stored id.
+        shown_id: Function from a document's stored id to its shown id, or to None if it is not visible. None if all
+            documents are visible under their stored ids.
+        within: The documents whose leaves are wanted. None for all.
+        stale: (document, version) pairs that were not current when met before.
     """
     found = SortedOut({}, set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
@@ -53,9 +53,9 @@ def sort_out(
         row = rows.get(document_id)
         if row is not None and row.version == version and text is not None:
             if within is None or document_id in within.ids:
-                name = document_id if shown_id is None else shown_id(document_id)
-                if name is not None:
-                    found.current[id_] = leaf if name == document_id else leaf._replace(document_id=name)
+                shown = document_id if shown_id is None else shown_id(document_id)
+                if shown is not None:
+                    found.current[id_] = leaf if shown == document_id else leaf._replace(document_id=shown)
         elif (document_id, version) not in stale:
             found.doubtful.add((document_id, version))
         else:
@@ -64,6 +64,6 @@ def sort_out(
 
 
 def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
-    """The version of a document that counts, None if there is none."""
+    """The current version of a document, by its stored id; None if it has none."""
     row = rows.get(document_id)
     return None if row is None else row.version

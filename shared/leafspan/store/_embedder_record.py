@@ -1,4 +1,4 @@
-"""The embedder that an index remembers."""
+"""The embedder that an index was made with, as its store records it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from leafspan.store._store import Store
 
 
 class EmbedderRecord:
-    """Reads and writes the embedder that an index was made with."""
+    """Reads and records the identity of the embedder that an index was made with."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def read(self) -> Flow[EmbedderIdentity | None]:
-        """The embedder that the index was made with, None before the first embedding."""
+        """The recorded embedder; None before the first embedding."""
         return self._store.embedder()
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Record this embedder, unless another writer was first. Returns the one that is recorded now.
+        """Record this embedder, unless another writer was first.
+
+        Args:
+            identity: The embedder.
+            timeout: Seconds to wait for another writer.
+
+        Returns:
+            The embedder that is recorded now.
 
         Raises:
             WriterBusy: if another writer holds the index for more than ``timeout`` seconds.

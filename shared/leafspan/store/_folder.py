@@ -1,4 +1,4 @@
-"""An embedded Chroma in a folder: shared by the threads of a process, and reopened when another process has written."""
+"""An embedded Chroma in a folder: shared by the threads of a process, and reopened after another process has written."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ _folders_mutex = threading.Lock()
 
 
 class Opened:
-    """A Chroma client with its collections; closed once it has been replaced and its last reader has left.
+    """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
 
-    A client that the user gave is the user's to close.
+    Args:
+        client: The Chroma client.
+        files: Lock on Chroma's files.
+        owned: Whether to close the client. A client that the user gave is closed by the user.
     """
 
     def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
@@ -38,45 +41,52 @@ class Opened:
         self._close = weakref.finalize(self, client.close) if owned else None
 
     def collection(self, name: str) -> Collection:
-        """The collection of that name, loaded, which takes a while where it is not among ``collections`` yet.
+        """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
 
-        Raises chromadb's NotFoundError where there is none.
+        Raises:
+            chromadb.errors.NotFoundError: if there is no such collection.
         """
         with self._loading:
             if name not in self.collections:
-                with self._files.held():
+                with self._files.locked():
                     handle = self.client.get_collection(name, embedding_function=None)
-                    handle.get(limit=1, include=[])  # at its first use Chroma loads the vectors
+                    handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
                 self.collections[name] = Collection(handle, self.batch, native=False, files=self._files)
             return self.collections[name]
 
     def enter(self) -> None:
-        """A reader comes."""
+        """Count one more reader."""
         with self._mutex:
             self._readers += 1
 
     def leave(self) -> None:
-        """A reader goes."""
+        """Count one reader less, and close the client if it was the last one of a retired client."""
         with self._mutex:
             self._readers -= 1
-            done = self._retired and self._readers == 0
-        if done and self._close:
+            unused = self._retired and self._readers == 0
+        if unused and self._close:
             self._close()
 
     def retire(self) -> None:
-        """Another has taken its place."""
+        """Close the client as soon as it has no readers: a newer one has replaced it."""
         with self._mutex:
             self._retired = True
-            done = self._readers == 0
-        if done and self._close:
+            unused = self._readers == 0
+        if unused and self._close:
             self._close()
 
 
 class Folder:
-    """The one gate of this process to the Chroma in a folder; ask ``folder_at`` for it.
+    """The embedded Chroma in a folder. ``folder_at`` gives the only instance in this process.
 
-    An embedded Chroma never sees vectors that another process adds. So before each use the change counter is looked at,
-    and where somebody else has moved it, Chroma is opened anew.
+    An embedded Chroma never sees vectors that another process adds. So the change counter is compared before each use, and
+    Chroma is opened again if another process has changed it.
+
+    Args:
+        path: The folder. It is made if there is none.
+        tenant: Tenant of Chroma.
+        database: Database of Chroma.
+        client: Client that the user gave. None to open one.
     """
 
     def __init__(self, path: Path, tenant: str, database: str, client: Any) -> None:
@@ -90,7 +100,7 @@ class Folder:
         self._opened = Opened(client, self._files, owned=False) if client else self._open()
 
     def reader(self) -> Opened | None:
-        """What to read from, entered; None where it must be reopened first, or is being, which takes a while."""
+        """The open client, entered by one more reader; None if it is out of date or is being reopened."""
         if not self._mutex.acquire(blocking=False):
             return None
         try:
@@ -102,40 +112,45 @@ class Folder:
             self._mutex.release()
 
     def reopened_reader(self) -> Opened:
-        """What to read from, entered, opened anew where another process has written since."""
+        """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while."""
         with self._mutex:
             self._reopen_if_changed()
             self._opened.enter()
             return self._opened
 
     def opened(self) -> Opened:
-        """What is open now, for those who hold the lock or do not mind that it may be replaced."""
+        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced."""
         with self._mutex:
             return self._opened
 
     def writer_lock(self) -> FileLock:
-        """A lock on the folder that excludes other processes, and other locks of this one; not held yet."""
+        """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
         return FileLock(self.path / "leafspan.lock", thread_local=False)
 
     def try_writing(self, lock: FileLock) -> bool:
-        """Hold the lock, with everything that others wrote in sight; False where another writer has it."""
-        if not take(lock):
+        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken."""
+        if not try_acquire(lock):
             return False
         with self._mutex:
             if self.changes.writing:
-                self.changes.advance()  # a killed or failed writer may have written without counting it
+                self.changes.advance()  # a killed or failed writer may not have counted what it wrote
             self._reopen_if_changed()
             self.changes.writing = True
         return True
 
     def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
-        """Give the lock back, if it is held; ``whole`` is False where something may be half written, or not counted."""
+        """Release the lock, if it is held.
+
+        Args:
+            lock: The lock.
+            whole: False if something may be half written, or written and not counted as a change.
+        """
         if lock.is_locked:
             self.changes.writing = not whole
             lock.release()
 
     def advance(self) -> int:
-        """Tell all readers of a change; only the writer may."""
+        """Count a change, so that all readers notice it, and return the new count. Only for the writer."""
         with self._mutex:
             self._synced = self.changes.advance()
             return self._synced
@@ -151,17 +166,17 @@ class Folder:
         import chromadb
         from chromadb.config import Settings
 
-        # Chroma shares one opened state among all clients of a process whose paths are spelled alike; a spelling that
-        # nobody else uses gives a fresh one, and leaves those of others alone.
+        # In one process, Chroma shares its state among all clients with the same spelling of the path. A spelling that
+        # no other client uses gives a fresh state, and leaves the others alone.
         spelling = str(self.path) + "/." * (1 + next(_openings) % _SPELLINGS)
-        with self._files.held():
+        with self._files.locked():
             settings = Settings(anonymized_telemetry=False)
             client = chromadb.PersistentClient(spelling, settings=settings, **self._database)
         return Opened(client, self._files, owned=True)
 
 
-def take(lock: FileLock) -> bool:
-    """Hold the lock; False where another has it."""
+def try_acquire(lock: FileLock) -> bool:
+    """Whether the lock could be acquired without waiting."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -170,11 +185,16 @@ def take(lock: FileLock) -> bool:
 
 
 def folder_at(path: Path, client: Any = None) -> Folder:
-    """The gate to a folder, the same one for everybody in this process; ``client`` is used where it is new."""
+    """The embedded Chroma in a folder, the same instance for all users in this process.
+
+    Args:
+        path: The folder.
+        client: Client to use if the instance is new. Default: a new client.
+    """
     tenant, database = (client.tenant, client.database) if client else (None, None)
-    place = (path.resolve(), tenant or "default_tenant", database or "default_database")
+    key = (path.resolve(), tenant or "default_tenant", database or "default_database")
     with _folders_mutex:
-        folder = _folders.get(place)
+        folder = _folders.get(key)
         if folder is None:
-            folder = _folders[place] = Folder(*place, client)
+            folder = _folders[key] = Folder(*key, client)
         return folder

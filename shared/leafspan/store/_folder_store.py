@@ -1,4 +1,4 @@
-"""An index in a folder."""
+"""The store of an index in a folder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
-from leafspan.store._folder import Folder, Opened, take
+from leafspan.store._folder import Folder, Opened, try_acquire
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
 from leafspan.store._texts import CollectionLease, Texts
-from leafspan.store._waiting import wait_for_turn
+from leafspan.store._waiting import wait_for_lock
 from leafspan.store._writer import Writer
 
 
 class FolderStore:
-    """An index in a folder: the manifest is held in memory and kept current by the folder's change counter."""
+    """The store of an index in a folder. The manifest is kept in memory, and read again when the change counter changes.
+
+    Args:
+        folder: The embedded Chroma.
+        name: Name of the index.
+        settings: What the index was made with.
+        cache_folder: Folder for what is derived from the index.
+    """
 
     def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], cache_folder: Path) -> None:
         self._folder: Folder | None = folder
@@ -44,9 +51,9 @@ class FolderStore:
         return self._open_folder().changes.writing
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """See Store: the counter tells what can be trusted, also when reading again."""
+        """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
-        count = folder.changes.count  # first: what is opened and read after it can only be newer
+        count = folder.changes.count  # first, so that what is opened and read below can only be newer
         opened = folder.reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader)
@@ -55,7 +62,7 @@ class FolderStore:
                 if name not in opened.collections:
                     yield Call(opened.collection, (name,))
             manifest = opened.collections[self._manifest_name]
-            known = self._catalogue  # others may put theirs in its place at any time
+            known = self._catalogue  # read once: another thread may replace it at any time
             if known[0] != count:
                 records = yield from manifest.scan(["metadatas"])
                 self._catalogue = known = (count, Catalogue(unpack_rows(records)))
@@ -63,7 +70,7 @@ class FolderStore:
                 opened.collections[self._leaves_name],
                 manifest,
                 known=known[1],
-                load=_never,
+                load=_never_called,
                 has_changed=lambda: folder.changes.count != count,
                 stay=opened.enter,
                 leave=opened.leave,
@@ -79,7 +86,7 @@ class FolderStore:
         folder = self._open_folder()
         lock = folder.writer_lock()
         try:
-            yield from wait_for_turn(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
+            yield from wait_for_lock(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
             reader = yield from self.reader(set())
             reader.leave()
             rows = dict((yield from reader.rows()))
@@ -91,7 +98,7 @@ class FolderStore:
             raise
 
         def advance(*, settled: bool) -> Flow[None]:
-            # A new catalogue each time: readers go on with the one they hold.
+            # A new catalogue each time, since readers go on with the one they have.
             self._catalogue = (folder.advance(), Catalogue(dict(rows)))
             yield from ()
 
@@ -121,29 +128,36 @@ class FolderStore:
     def texts(self, timeout: float) -> Texts:
         """See Store."""
 
-        def lend(write: bool) -> Flow[CollectionLease | None]:
-            folder = self._open_folder()
-            if not write:
-                opened = folder.reader() or (yield Call(folder.reopened_reader))
-                collection = yield Call(_find, (opened, self._texts_name))
-                if collection is None:
-                    opened.leave()
-                    return None
-                return CollectionLease(collection, opened.leave)
-            # Only the lock: readers look for no texts, and what a killed writer has left half written is still so.
-            lock = folder.writer_lock()
-            try:
-                yield from wait_for_turn(partial(take, lock), timeout, repr(str(folder.path)))
-                opened = folder.opened()
-                if self._texts_name not in opened.collections:
-                    yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
-                collection = yield Call(opened.collection, (self._texts_name,))
-            except BaseException:
-                lock.release()
-                raise
-            return CollectionLease(collection, lock.release)
+        def lease(write: bool) -> Flow[CollectionLease | None]:
+            return self._lease_to_write(timeout) if write else self._lease_to_read()
 
-        return Texts(lend)
+        return Texts(lease)
+
+    def _lease_to_read(self) -> Flow[CollectionLease | None]:
+        """The collection of the texts, open for as long as it is leased; None if there is none."""
+        folder = self._open_folder()
+        opened = folder.reader() or (yield Call(folder.reopened_reader))
+        collection = yield Call(_find, (opened, self._texts_name))
+        if collection is None:
+            opened.leave()
+            return None
+        return CollectionLease(collection, opened.leave)
+
+    def _lease_to_write(self, timeout: float) -> Flow[CollectionLease]:
+        """The collection of the texts, made if there is none, and locked for as long as it is leased."""
+        folder = self._open_folder()
+        # Only the lock is needed. Readers need not notice a change, and the mark that a killed writer left must stay.
+        lock = folder.writer_lock()
+        try:
+            yield from wait_for_lock(partial(try_acquire, lock), timeout, repr(str(folder.path)))
+            opened = folder.opened()
+            if self._texts_name not in opened.collections:
+                yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
+            collection = yield Call(opened.collection, (self._texts_name,))
+        except BaseException:
+            lock.release()
+            raise
+        return CollectionLease(collection, lock.release)
 
     @property
     def client(self) -> Any:
@@ -157,12 +171,12 @@ class FolderStore:
     def _open_folder(self) -> Folder:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
-        if os.getpid() != self._process:  # Chroma would wait for threads that a forked process has not
+        if os.getpid() != self._process:  # Chroma would wait for threads that the forked process does not have
             raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
         return self._folder
 
 
-# Nothing is near to a text: its vector need never be written to a file, which two processes would do in place.
+# The vectors of texts mean nothing. So they need not be written to files, which two processes would overwrite in place.
 _TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
 
 
@@ -175,5 +189,5 @@ def _find(opened: Opened, name: str) -> Collection | None:
         return None
 
 
-def _never() -> Flow[Catalogue]:
+def _never_called() -> Flow[Catalogue]:
     raise AssertionError("the catalogue of a folder is always known")

@@ -1,4 +1,4 @@
-"""The manifest: a record for each document, which says what version of it counts."""
+"""The manifest: a record for each document, which says which version of it is current."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
-"""The id of a record beside the rows, whose token is another after every change that readers must see."""
+"""The id of the record with the token, which changes with every change that readers must see."""
 
 _ROW_KEY = "row"
 _TOKEN_KEY = "token"
@@ -22,18 +22,18 @@ class Row:
     """What the index knows of a document, apart from its text.
 
     Attributes:
-        document_id: Id that the document is stored under; in a view, the one that it is shown under.
+        document_id: Stored id of the document; in the catalogue of a view, its shown id.
         hash: Hash of the content. Empty if leaves are missing, so that the next ``add`` writes the document again.
-        version: The version that counts. None while the document is first being written, or being deleted.
-        leaves: Number of leaves of that version.
-        leftovers: Other versions that may have leaves in the store, each with their number: a version that is being
-            written, or that a writer has not deleted yet.
+        version: The current version. None while the document is being deleted or written for the first time.
+        leaves: Number of leaves of the current version.
+        leftovers: Other versions that may have leaves in the store, as (version, number of leaves): a version that is
+            being written, or one that a writer has not deleted yet.
         title: Title of the document.
         metadata: The user's own metadata.
-        sections: Which leaves stand below which heading.
+        sections: The headings, each with the leaves below it.
         characters: Length of the text in characters.
         words: Length of the text in words.
-        extra: What else is stored with the row, as JSON has it.
+        extra: Further values to store with the row, as JSON has them.
     """
 
     document_id: str
@@ -50,22 +50,22 @@ class Row:
 
     @property
     def leaf_ids(self) -> list[str]:
-        """The ids of the leaves of the version that counts, in the order of the text."""
+        """The ids of the leaves of the current version, in the order of the text."""
         return leaf_ids(self.document_id, self.version or "", range(self.leaves))
 
     @property
     def is_half_done(self) -> bool:
-        """Whether a writer has yet to finish what it began, or was killed before."""
+        """Whether a writer has begun to write or delete the document, and is not done or was killed."""
         return bool(self.leftovers) or self.version is None
 
     def pack(self) -> dict[str, str]:
-        """The row as the metadata of its record."""
+        """The row as the metadata of its record in Chroma."""
         values = {stored: getattr(self, name) for name, stored in _STORED.items()}
         return {_ROW_KEY: json.dumps(values, ensure_ascii=False, separators=(",", ":"))}
 
     @classmethod
     def unpack(cls, document_id: str, metadata: Mapping[str, Any]) -> Row:
-        """The row from the metadata of its record."""
+        """The row, from the metadata of its record in Chroma."""
         stored = json.loads(metadata[_ROW_KEY])
         values = {name: stored[key] for name, key in _STORED.items()}
         values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
@@ -73,7 +73,7 @@ class Row:
         return cls(document_id, **values)
 
 
-# By field: the key of the stored JSON, in its order.
+# The key of each field in the stored JSON, in the order in which they are stored.
 _STORED = {
     "hash": "hash",
     "version": "version",
@@ -89,7 +89,7 @@ _STORED = {
 
 
 def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
-    """The rows in groups of at least ``leaves`` leaves, except for the last group, in their order."""
+    """The rows in groups, in the same order. Each group has at least ``leaves`` leaves; the last one may have fewer."""
     group: list[Row] = []
     size = 0
     for row in rows:
@@ -103,20 +103,20 @@ def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
 
 
 def columns(rows: Sequence[Row]) -> dict[str, Any]:
-    """Rows as Chroma writes them. Every record needs a vector, and these have nothing to be near to."""
+    """Rows as columns of Chroma. The vectors mean nothing: Chroma needs one for each record."""
     return {"embeddings": [[0.0]] * len(rows), "metadatas": [row.pack() for row in rows]}
 
 
 def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
-    """Rows by document id."""
+    """The rows, by document id, from records of Chroma."""
     return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items() if id_ != CHANGES_ID}
 
 
 def token_columns(token: str) -> dict[str, Any]:
-    """A token as Chroma writes it."""
+    """A token as columns of Chroma."""
     return {"embeddings": [[0.0]], "metadatas": [{_TOKEN_KEY: token}]}
 
 
 def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The token, None before the first change."""
+    """The token, from records of Chroma; None before the first change."""
     return str(records[CHANGES_ID]["metadata"][_TOKEN_KEY]) if CHANGES_ID in records else None

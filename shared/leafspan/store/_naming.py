@@ -1,4 +1,4 @@
-"""How an index's collections are called, and what they remember of it."""
+"""The names of an index's collections, and the settings that are stored as metadata of a collection."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from leafspan.errors import IndexMismatch
 
 
 def leaves_name(name: str) -> str:
-    """The Chroma collection of an index's leaves."""
+    """The name of the Chroma collection of an index's leaves."""
     return f"{name}.leaves"
 
 
 def manifest_name(name: str) -> str:
-    """The Chroma collection of an index's manifest."""
+    """The name of the Chroma collection of an index's manifest."""
     return f"{name}.manifest"
 
 
 def texts_name(name: str) -> str:
-    """The Chroma collection of texts that are kept beside an index."""
+    """The name of the Chroma collection of the texts that are kept beside an index."""
     return f"{name}.texts"
 
 
 def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
-    """What the manifest's collection carries as its own metadata."""
+    """The metadata of the manifest's collection: the settings of the index, and its embedder if that is known."""
     stored = {"leafspan": json.dumps(dict(settings))}
     if identity is not None:
         stored["embedder"] = json.dumps({"name": identity.name, "dimension": identity.dimension, "probe": identity.probe})
@@ -34,10 +34,10 @@ def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None
 
 
 def read_settings(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings from the collection's metadata.
+    """The settings of an index, from the metadata of its manifest's collection.
 
     Raises:
-        IndexMismatch: if the collection is somebody else's.
+        IndexMismatch: if leafspan did not make the collection.
     """
     if not metadata or "leafspan" not in metadata:
         raise IndexMismatch("the manifest's collection was not made by leafspan; choose another name for the index")
@@ -45,5 +45,5 @@ def read_settings(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def read_embedder(metadata: Mapping[str, Any]) -> EmbedderIdentity | None:
-    """The embedder from the collection's metadata; None before the first embedding."""
+    """The embedder of an index, from the metadata of its manifest's collection; None before the first embedding."""
     return EmbedderIdentity(**json.loads(metadata["embedder"])) if "embedder" in metadata else None

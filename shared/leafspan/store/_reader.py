@@ -1,4 +1,4 @@
-"""Reading an index: searches and fetches that only ever show whole documents of the version that counts."""
+"""Reading an index: searches and fetches that only return leaves of the current version of each document."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ T = TypeVar("T")
 
 
 class StaleRead(Exception):
-    """Something that was just seen has been replaced; whoever reads must start again. Never leaves the package."""
+    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""
 
 
 class StoredLeaf(NamedTuple):
-    """A leaf as it lies in the store, with its similarity to what was searched."""
+    """A leaf with all that is stored of it.
+
+    Attributes:
+        leaf: Its id, place and ancestors.
+        text: Its text.
+        metadata: Metadata of its document.
+        score: Cosine similarity to the query, in [-1, 1]; 0 if there was no query.
+    """
 
     leaf: Leaf
     text: str
@@ -32,12 +39,21 @@ class StoredLeaf(NamedTuple):
 
 
 class Reader:
-    """What one reader sees: collections that stay open for it, and what the manifest says, through ``scope`` if any.
+    """What is visible of an index at one moment. All ids, in arguments and in results, are shown ids.
 
-    ``known`` is the catalogue where it is held in memory; else the manifest is asked for the documents at hand, and
-    ``load`` gives the catalogue where all must be known. All ids that go in and come out are those that the view shows.
-    ``stale`` are stored (document, version) pairs that did not count when they were met before. Whoever is done calls
-    ``leave``; ``stay`` lets another one in, who leaves for himself.
+    Each user of a reader calls ``leave`` when done with it.
+
+    Args:
+        leaves: Collection of the leaves, which stays open until the reader is left.
+        manifest: Collection of the manifest, which stays open as well.
+        known: The catalogue of the whole index, if it is in memory. If it is None, the manifest is asked for each document
+            that is met.
+        load: Flow that loads the catalogue, for reading that needs to know all documents.
+        has_changed: Function that says whether the index has changed since; True if that is not known.
+        stay: Function that registers one more user of the reader.
+        leave: Function that unregisters a user. The collections may be closed after the last one.
+        stale: Stored (document, version) pairs that were not current when met before.
+        scope: What is visible. Default: the whole index.
     """
 
     def __init__(
@@ -64,14 +80,14 @@ class Reader:
         self.leave = leave
 
     def unscoped(self) -> Reader:
-        """A reader of everything, that stays as long as this one does."""
+        """A reader of the whole index. It may be used as long as this one."""
         reader = copy(self)
         reader.scope = None
         return reader
 
     @property
-    def overtaken(self) -> bool:
-        """Whether somebody has written since; True where that cannot be told."""
+    def may_be_stale(self) -> bool:
+        """Whether the index has changed since; True if that is not known."""
         return self._has_changed()
 
     def everything(self) -> Flow[Catalogue]:
@@ -81,12 +97,12 @@ class Reader:
         return self._known
 
     def catalogue(self) -> Flow[Catalogue]:
-        """The catalogue as the view sees it."""
+        """The catalogue of the documents that are visible."""
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
     def rows(self, ids: Sequence[str] | None = None) -> Flow[Mapping[str, Row]]:
-        """The manifest's rows of these documents, or of all."""
+        """The rows of these documents in the manifest, by id; of all documents for None. Unknown ids are left out."""
         if self._known is None and self.scope is None:
             if ids is not None:
                 return unpack_rows((yield from self._manifest.get(ids, ["metadatas"])))
@@ -95,17 +111,17 @@ class Reader:
         return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
-        """The ``count`` current leaves nearest to each vector, best first.
+        """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
 
         Raises:
-            StaleRead: if a version is met that may have been replaced a moment ago.
+            StaleRead: if a leaf is met that may just have been replaced.
         """
 
         def read(answer: Mapping[str, Any], current: Mapping[str, LeafId]) -> list[list[StoredLeaf]]:
             return [
                 sorted(
                     (
-                        _stored(current[id_], text, metadata, _similarity(distance))
+                        _stored_leaf(current[id_], text, metadata, _similarity(distance))
                         for id_, text, metadata, distance in zip(*columns, strict=True)
                         if id_ in current
                     ),
@@ -114,14 +130,23 @@ class Reader:
                 for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
             ]
 
-        return (yield from self._enough(vectors, count, list(_COLUMNS[1:]), read))
+        return (yield from self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read))
 
     def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
-        """Like ``search``, but nothing else of the leaves is read."""
-        return (yield from self._enough(vectors, count, ["distances"], _hits))
+        """Like ``search``, but only ids and scores are read."""
+        return (yield from self._query_until_enough(vectors, count, ["distances"], _hits))
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
-        """Of the ``asked`` leaves nearest to each vector those of the selection, best first, without reading them."""
+        """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
+
+        Args:
+            vectors: Matrix with a row for each query.
+            asked: Number of nearest leaves to ask Chroma for, before the others are left out.
+            within: The selection.
+
+        Raises:
+            StaleRead: if a leaf is met that may just have been replaced.
+        """
         if self._is_empty:
             return [[] for _ in vectors]
         answer = yield from self._leaves.query(vectors, asked, ["distances"])
@@ -154,22 +179,26 @@ class Reader:
         return {stored[id_]: record["embedding"] for id_, record in records.items()}
 
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
-        """These leaves with text, place and metadata, as far as they are there, current and visible."""
+        """These leaves, by id. Those that are missing, not current or not visible are left out.
+
+        Raises:
+            StaleRead: if a leaf is met that may just have been replaced.
+        """
         records = yield from self.fetch_records(ids)
-        return {id_: _stored(LeafId.parse(id_), text, metadata, 0.0) for id_, (text, metadata) in records.items()}
+        return {id_: _stored_leaf(LeafId.parse(id_), text, metadata, 0.0) for id_, (text, metadata) in records.items()}
 
     def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
-        """Text and metadata of these, just as they are stored, as far as they are there, current and visible."""
+        """Like ``fetch_leaves``, but as (text, metadata), where the metadata is as it is stored."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["documents", "metadatas"])
         current = yield from self._current(list(records), [record["document"] for record in records.values()])
         return {str(current[id_]): (r["document"], r["metadata"]) for id_, r in records.items() if id_ in current}
 
     def doubt(self, id_: str) -> None:
-        """Look again, once, for a leaf that somebody else has seen and that is not here: it may have just been replaced.
+        """Start reading again, once, because a leaf that a host retriever returned is missing: it may be replaced by now.
 
         Raises:
-            StaleRead: the first time.
+            StaleRead: at the first call for this version of the document.
         """
         leaf = LeafId.parse(id_)
         if (leaf.document_id, leaf.version) not in self._stale:
@@ -177,7 +206,7 @@ class Reader:
             raise StaleRead
 
     def leaf_ids(self) -> Flow[list[str]]:
-        """The ids of all leaves that lie in the store, current or not."""
+        """The stored ids of all leaves in the store, current or not."""
         records = yield from self._leaves.scan([])
         return list(records)
 
@@ -185,14 +214,17 @@ class Reader:
     def _is_empty(self) -> bool:
         return self._known is not None and not self._known.rows
 
-    def _enough(
+    def _query_until_enough(
         self,
         vectors: Any,
         count: int,
         include: Sequence[str],
         read: Callable[[Mapping[str, Any], Mapping[str, LeafId]], list[list[T]]],
     ) -> Flow[list[list[T]]]:
-        """What ``read`` makes of the ``count`` nearest that are current; more are asked for if others are among them."""
+        """The ``count`` nearest current leaves of each vector, as ``read`` makes them of Chroma's answer.
+
+        If too few of the nearest leaves are current, Chroma is asked for more.
+        """
         if self._is_empty:
             return [[] for _ in vectors]
         asked = count
@@ -207,7 +239,7 @@ class Reader:
             asked = min(asked * 4, MOST_RESULTS)
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
-        """From the id that each leaf is stored under to the one it is shown under; unknown documents are left out."""
+        """The shown id of each leaf, by stored id. Leaves of unknown documents are left out."""
         if self.scope is None:
             return {id_: id_ for id_ in ids}
         visible = yield from self.catalogue()
@@ -221,34 +253,31 @@ class Reader:
     def _current(
         self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None
     ) -> Flow[dict[str, LeafId]]:
-        """Those of the stored leaves that are current, visible, and in the selection, each with the id it is shown under.
+        """The shown ids, by stored id, of the leaves that are current, visible and in the selection.
+
+        Args:
+            ids: Stored ids of the leaves.
+            texts: Their texts; None marks one that has been deleted.
+            within: The selection. Default: all documents.
 
         Raises:
-            StaleRead: if what is not current may just have been replaced.
+            StaleRead: if a leaf that is not current may just have been replaced.
         """
         leaves = [_parsed(id_) for id_ in ids]
-        everything, visible = None, None
-        if self._known is not None or self.scope is not None or within is not None:
-            everything = yield from self.everything()
-            visible = yield from self.catalogue()
-            rows = everything.rows
+        from_catalogue = self._known is not None or self.scope is not None or within is not None
+        if from_catalogue:
+            rows = (yield from self.everything()).rows
         else:
             rows = yield from self.rows(list({leaf.document_id for leaf in leaves}))
-        sorted_out = sort_out(
-            ids,
-            leaves,
-            texts,
-            rows=rows,
-            shown_id=None if visible is None or self.scope is None else visible.shown_id,
-            within=within,
-            stale=self._stale,
-        )
-        # What is not current was left by a killed writer, unless somebody is writing right now.
+        shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
+        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._stale)
+        # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
         if sorted_out.doubtful and self._has_changed():
             self._stale |= sorted_out.doubtful
             raise StaleRead
-        # What was not current a moment ago was, or will be, of another version: that may have come or gone since.
-        if sorted_out.stale and everything is not None and self._has_changed():
+        # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
+        # may have been replaced: the manifest knows.
+        if sorted_out.stale and from_catalogue and self._has_changed():
             now = unpack_rows((yield from self._manifest.get(list(sorted_out.stale), ["metadatas"])))
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in sorted_out.stale):
                 raise StaleRead
@@ -263,7 +292,7 @@ def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
 
 
 def _parsed(id_: str) -> LeafId:
-    """The id of a leaf; of a record that somebody else has put there, one that no document has."""
+    """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
     try:
         return LeafId.parse(id_)
     except ValueError:
@@ -284,7 +313,7 @@ def _hits(answer: Mapping[str, Any], current: Mapping[str, LeafId]) -> list[list
     ]
 
 
-def _stored(id_: LeafId, text: str, metadata: Mapping[str, Any], score: float) -> StoredLeaf:
-    # Chroma gives them in another order each time, and hosts make texts and hashes of them.
+def _stored_leaf(id_: LeafId, text: str, metadata: Mapping[str, Any], score: float) -> StoredLeaf:
+    # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
     own = {key: metadata[key] for key in sorted(metadata)}
     return StoredLeaf(unpack_place(id_, own.pop(STRUCTURE_KEY)), text, own, score)

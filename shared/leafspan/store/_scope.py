@@ -1,4 +1,4 @@
-"""What a scoped view may see, and how the documents that are added through it are named."""
+"""What a scoped view shows, and the ids under which documents that are added through it are stored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from leafspan.store._catalogue import Catalogue
 from leafspan.store._manifest import Row
 from leafspan.values import Document
 
-_PLACES = 4  # under which a view can store a document, should others be taken by documents that it does not show
+_MAX_SUFFIXES = 4  # suffixes to try, in case that stored ids are taken by documents that the view does not show
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The documents that match ``where``; see ``Index.scoped``.
+    """What a scoped view shows: see ``Index.scoped``.
 
-    ``shares_statistics``: idf and the average length are those of the whole index, not of the view.
+    Attributes:
+        where: Filter that the visible documents match.
+        shares_statistics: Whether idf and the average length are computed over the whole index, and not over the view.
     """
 
     where: Where
@@ -28,10 +30,10 @@ class Scope:
 
     @property
     def suffix(self) -> str:
-        """What ends the stored ids of the documents that were added through the view.
+        """The suffix of the stored ids of documents that are added through the view.
 
-        So documents of one id in two views are two documents, and neither shows in the other view. It is the same for
-        filters of the same conditions, in whatever order.
+        So documents with the same id in two views are two documents, and neither is visible in the other view. Filters
+        with the same conditions have the same suffix, whatever the order of the conditions.
         """
         parts = self.where.parts if isinstance(self.where, And) else (self.where,)
         conditions = " & ".join(sorted({repr(part) for part in parts}))
@@ -39,53 +41,61 @@ class Scope:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffix, and those that stand in for it where a document has gone to another view under its stored id."""
+        """The suffix, and others to use if a document that was moved to another view still has the stored id."""
         suffix = self.suffix
-        return (suffix, *(f"{suffix}~{place}" for place in range(2, _PLACES + 1)))
+        return (suffix, *(f"{suffix}~{number}" for number in range(2, _MAX_SUFFIXES + 1)))
 
     def narrowed(self, where: Where, *, share_statistics: bool) -> Scope:
-        """A view within this one, which never shares more than this one does."""
+        """The scope of a view within this one. It shares statistics only if both do."""
         return Scope(self.where & where, self.shares_statistics and share_statistics)
 
     def visible(self, everything: Catalogue) -> Catalogue:
-        """What is seen of these documents: those that match, the view's own ones without their suffix."""
-        visible = everything.select(self.where).ids
+        """The documents of the whole index that match; those that were added through the view are without the suffix."""
+        matching = everything.select(self.where).ids
         suffixes = self.suffixes
-        # The first suffix last, so that it is the one to be shown of two.
-        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in visible if id_.endswith(suffix)}
-        return everything.renamed({**{id_: id_ for id_ in visible if not id_.endswith(suffixes)}, **own})
+        # The first suffix comes last, so that it wins if several stored ids have the same shown id.
+        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in matching if id_.endswith(suffix)}
+        return everything.renamed({**{id_: id_ for id_ in matching if not id_.endswith(suffixes)}, **own})
 
     def sees(self, row: Row) -> bool:
-        """Whether the view shows the document of this row, which has its stored id."""
+        """Whether the view shows the document of this row, whose ``document_id`` is the stored id."""
         return row.version is not None and self.where.matches(row.metadata, row.document_id)
 
     def stored_ids(self, shown: str) -> list[str]:
-        """The ids under which a document of that id can be stored for the view to show it; its own first."""
+        """The stored ids that a document with this shown id can have, those with a suffix of the view first."""
         suffixes = self.suffixes
         own = [shown + suffix for suffix in suffixes]
         return own if shown.endswith(suffixes) else [*own, shown]
 
     def find(self, shown: str, rows: Mapping[str, Row]) -> Row | None:
-        """The row of the document that the view shows under that id, if any."""
-        rows_there = (rows[id_] for id_ in self.stored_ids(shown) if id_ in rows)
-        return next((row for row in rows_there if self.sees(row)), None)
+        """The row of the document with this shown id, None if there is none. ``rows`` are by stored id."""
+        stored = (rows[id_] for id_ in self.stored_ids(shown) if id_ in rows)
+        return next((row for row in stored if self.sees(row)), None)
 
     def place(self, shown: str, rows: Mapping[str, Row]) -> str:
-        """The id to store a document under: that of the one which the view shows under its id, else a free one.
+        """The id to store a document under: that of the document it replaces, or else a free one.
+
+        Args:
+            shown: Shown id of the document.
+            rows: Rows by stored id.
 
         Raises:
-            InvalidDocument: if there is none.
+            InvalidDocument: if no stored id is free.
         """
-        if (there := self.find(shown, rows)) is not None:
-            return there.document_id
-        # A document of the view's own that has been changed so that it is another view's keeps the id it is stored under.
-        for id_ in self.stored_ids(shown)[:_PLACES]:
+        if (existing := self.find(shown, rows)) is not None:
+            return existing.document_id
+        # A document that was moved to another view keeps its stored id, so that id may be taken.
+        for id_ in self.stored_ids(shown)[:_MAX_SUFFIXES]:
             if id_ not in rows or rows[id_].version is None:
                 return id_
         raise InvalidDocument(f"document {shown!r} cannot be stored under this id any more; use another one")
 
     def stamped(self, document: Document, stored_id: str) -> Document:
-        """The document as it is stored: with the values that the filter asks for, where it has none of its own there.
+        """The document as it is stored: the values that the filter asks for are added to its metadata.
+
+        Args:
+            document: The document. Its own values are kept.
+            stored_id: Id to store it under.
 
         Raises:
             InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.

@@ -1,4 +1,4 @@
-"""What an index needs of its store: who may read, and who may write."""
+"""The interface of a store: readers, writers, and what an index remembers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from leafspan.store._writer import Writer
 
 
 class Store(Protocol):
-    """What an index needs of its store.
+    """Where the documents of an index are stored.
 
-    ``embedded``: true for an index in a folder, whose vectors are at hand. ``cache_folder``: where files may be kept that
-    can be made anew of what is stored; None for an index in memory.
+    Attributes:
+        batch: Most records of one write.
+        settings: What the index was made with.
+        embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
+        cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
     """
 
     batch: int
@@ -28,34 +31,41 @@ class Store(Protocol):
 
     @property
     def interrupted(self) -> bool:
-        """True where a writer may have been killed, or is at work."""
+        """Whether a writer is at work, or was killed. False if that is not known."""
         ...
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """A reader that sees everything written so far, as far as it is in ``scope``.
+        """A reader of everything that has been written so far.
 
-        ``again``: what an earlier one saw had gone, so nothing that is remembered may be trusted.
+        Args:
+            stale: Stored (document, version) pairs that were not current when met before. The reader adds to them.
+            scope: What is visible to the reader. Default: the whole index.
+            again: Whether an earlier reader met a stale leaf, so that a catalogue in memory may be out of date.
         """
         ...
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """The one writer, its lock held, for these documents or for all.
+        """The writer. It holds the lock until its ``stop`` is called.
+
+        Args:
+            timeout: Seconds to wait for another writer.
+            ids: Stored ids of the documents to write; a store may give the writer more rows than theirs. None for all.
 
         Raises:
-            WriterBusy: if another one does not finish within ``timeout`` seconds.
+            WriterBusy: if another writer does not finish within ``timeout`` seconds.
         """
         ...
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """The identity of the embedder that the index was made with, None before the first embedding."""
+        """The identity of the embedder that the index was made with; None before the first embedding."""
         ...
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """Remember the embedder; only while writing."""
+        """Record the embedder. Only for the writer."""
         ...
 
     def texts(self, timeout: float) -> Texts:
-        """Texts that are kept beside the index; who writes waits for other writers for so many seconds at most."""
+        """The texts that are kept beside the index. Writing one waits at most ``timeout`` seconds for other writers."""
         ...
 
     @property
@@ -64,5 +74,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release what the store has open. An index in a folder cannot be used any more."""
         ...

@@ -1,4 +1,4 @@
-"""Texts by key beside an index, each of which is written at once: what took long to make, and is not to be lost."""
+"""Texts by key that are kept beside an index. Each is stored as soon as it is made, since making it was expensive."""
 
 from __future__ import annotations
 
@@ -15,24 +15,32 @@ _OWNER = "of"
 
 
 class CollectionLease(NamedTuple):
-    """A collection, and what to call when one is done with it."""
+    """A collection for as long as it is needed.
+
+    Attributes:
+        collection: The collection.
+        release: Function to call when it is no longer needed.
+    """
 
     collection: Collection
-    give_back: Callable[[], None]
+    release: Callable[[], None]
 
 
 class Texts:
-    """Texts by key, in a Chroma collection of their own. Writing one does not make readers of the index look again.
+    """Texts by key, in a Chroma collection of their own. Writing one does not count as a change of the index.
 
-    Each has an owner, in whose name it is kept. ``lend``: gives the collection for reading, None where there is none; or
-    for writing, made where there is none.
+    Each text has an owner, such as the document that it was made of.
+
+    Args:
+        lease: Flow that gives the collection. For writing (True) it makes the collection if there is none; for reading
+            (False) its result is then None.
     """
 
-    def __init__(self, lend: Callable[[bool], Flow[CollectionLease | None]]) -> None:
-        self._lend = lend
+    def __init__(self, lease: Callable[[bool], Flow[CollectionLease | None]]) -> None:
+        self._lease = lease
 
     def get(self, keys: Collected[str]) -> Flow[dict[str, str]]:
-        """The texts of those keys that are there."""
+        """The texts with these keys, by key. Unknown keys are left out."""
         records = yield from self._read(lambda collection: collection.get(list(keys), ["documents"]))
         return {key: str(record["document"]) for key, record in records.items()}
 
@@ -41,38 +49,47 @@ class Texts:
         return set((yield from self._read(lambda collection: collection.scan([]))))
 
     def owners(self, keys: Collected[str]) -> Flow[dict[str, str]]:
-        """The owners of those keys that are there."""
+        """The owners of the texts with these keys, by key. Unknown keys are left out."""
         records = yield from self._read(lambda collection: collection.get(list(keys), ["metadatas"]))
         return {key: str(record["metadata"][_OWNER]) for key, record in records.items()}
 
     def of(self, owners: Collected[str]) -> Flow[set[str]]:
-        """The keys of what is kept for these owners."""
+        """The keys of the texts that these owners have."""
         return set((yield from self._read(lambda collection: collection.find(_OWNER, list(owners)))))
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Keep a text; it is there when this is done, whatever happens next."""
-        # Every record needs a vector, and these have nothing to be near to.
+        """Store a text. It is stored when this returns.
+
+        Args:
+            key: Its key. A text that has this key already is replaced.
+            text: The text.
+            owner: Its owner.
+
+        Raises:
+            WriterBusy: if another writer does not finish in time.
+        """
+        # Chroma needs a vector for each record. These mean nothing.
         columns: dict[str, Any] = {"embeddings": [[0.0]], "documents": [text], "metadatas": [{_OWNER: owner}]}
         yield from self._write(lambda collection: collection.upsert([key], **columns))
 
     def delete(self, keys: Collected[str]) -> Flow[None]:
-        """Forget these."""
+        """Delete the texts with these keys. Unknown keys are ignored."""
         if keys:
             yield from self._write(lambda collection: collection.delete(sorted(keys)))
 
     def _read(self, read: Callable[[Collection], Flow[Records]]) -> Flow[Records]:
-        lent = yield from self._lend(False)
-        if lent is None:
+        lease = yield from self._lease(False)
+        if lease is None:
             return {}
         try:
-            return (yield from read(lent.collection))
+            return (yield from read(lease.collection))
         finally:
-            lent.give_back()
+            lease.release()
 
     def _write(self, write: Callable[[Collection], Flow[None]]) -> Flow[None]:
-        lent = yield from self._lend(True)
-        assert lent is not None
+        lease = yield from self._lease(True)
+        assert lease is not None
         try:
-            yield from write(lent.collection)
+            yield from write(lease.collection)
         finally:
-            lent.give_back()
+            lease.release()

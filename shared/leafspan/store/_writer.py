@@ -1,4 +1,4 @@
-"""Writing an index: steps that a kill at any place leaves whole, and that the next writer finishes."""
+"""Writing an index in steps: a writer that is killed at any step leaves it whole, and the next one finishes the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from leafspan.values import leaf_ids
 
 
 class DocumentToWrite(NamedTuple):
-    """A document with all that is stored of it: its row, and for each leaf its text, metadata and vector."""
+    """A document with all that is stored of it.
+
+    Attributes:
+        row: Its row in the manifest.
+        texts: The text of each leaf.
+        metadatas: The metadata of each leaf.
+        vectors: Matrix with a row for each leaf.
+    """
 
     row: Row
     texts: Sequence[str]
@@ -22,11 +29,23 @@ class DocumentToWrite(NamedTuple):
 
 
 class Writer:
-    """The one writer of an index while it holds the lock.
+    """The only writer of an index, for as long as it holds the lock. Call ``stop`` when done, and after a failure.
 
-    A document is replaced in four steps: the manifest notes the leaves that will come; they are added; the manifest turns
-    to them; the old ones are deleted. Until the third step readers see the old version, from then on the new one.
-    ``rows`` is the manifest as it stands. Whoever is done, or has failed, calls ``stop``.
+    A document is replaced in four steps:
+
+    1. The manifest notes the leaves that will be added.
+    2. The leaves are added.
+    3. The manifest makes their version the current one.
+    4. The old leaves are deleted.
+
+    Until the third step readers see the old version, and from then on the new one.
+
+    Args:
+        leaves: Collection of the leaves.
+        manifest: Collection of the manifest.
+        rows: Rows of the manifest by stored id. The writer keeps them up to date.
+        advance: Flow that lets readers notice a change. Its option ``settled`` is False if more changes follow at once.
+        stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
     """
 
     def __init__(
@@ -42,62 +61,61 @@ class Writer:
         self._manifest = manifest
         self._advance = advance
         self._stop = stop
-        self._counted = True
+        self._is_finished = True  # nothing is half written, or written and not announced to readers
         self.rows = rows
 
     def stop(self) -> None:
-        """Let the next writer in."""
-        self._stop(self._counted)
+        """Release the lock."""
+        self._stop(self._is_finished)
 
     def leave_unfinished(self) -> None:
-        """Note that there is something left for the next writer to finish."""
-        self._counted = False
+        """Note that something is left for the next writer to finish."""
+        self._is_finished = False
 
     def advance(self, *, settled: bool = True) -> Flow[None]:
-        """Let readers know of what was written so far. ``settled`` is False if more of it follows at once."""
+        """Let readers notice what has been written so far. ``settled`` is False if more changes follow at once."""
         yield from self._advance(settled=settled)
-        self._counted = True
+        self._is_finished = True
 
     def recover(self) -> Flow[None]:
-        """Finish what a killed writer left half done of the documents that this one may touch."""
+        """Finish what a killed writer left half done, for the documents in ``rows``."""
         yield from self.clear([row for row in self.rows.values() if row.is_half_done])
 
     def replace(self, documents: Sequence[DocumentToWrite]) -> Flow[None]:
-        """Write documents in place of what was there of them."""
-        announced = []
-        leftovers = []
+        """Add documents, or replace those that are there."""
+        noted = []  # rows for step 1
+        with_leftovers = {}  # rows for step 3, of documents that were there
         for row, texts, _, _ in documents:
             old = self.rows.get(row.document_id)
             before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0)
-            announced.append(replace(before, leftovers=(*before.leftovers, (row.version or "", len(texts)))))
+            noted.append(replace(before, leftovers=(*before.leftovers, (row.version or "", len(texts)))))
             if old and old.version is not None:
-                leftovers.append(replace(row, leftovers=((old.version, old.leaves),)))
-        yield from self.write_rows(announced)
+                with_leftovers[row.document_id] = replace(row, leftovers=((old.version, old.leaves),))
+        yield from self.write_rows(noted)
         yield from self._add_leaves(documents)
-        # Before the manifest turns to them, so that whoever reads it then has them in sight.
+        # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
-        after = {row.document_id: row for row in leftovers}
-        yield from self.write_rows([after.get(row.document_id, row) for row, _, _, _ in documents])
-        yield from self.advance(settled=not leftovers)
-        yield from self.clear(leftovers)
+        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+        yield from self.advance(settled=not with_leftovers)
+        yield from self.clear(list(with_leftovers.values()))
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
-        """Delete documents. From the first step on nobody sees them."""
-        leaving = []
+        """Delete documents. They disappear with the first write, to the manifest; their leaves are deleted after it."""
+        deleted = []
         for row in rows:
             leftovers = row.leftovers if row.version is None else (*row.leftovers, (row.version, row.leaves))
-            leaving.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers))
-        yield from self.write_rows(leaving)
+            deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers))
+        yield from self.write_rows(deleted)
         yield from self.advance(settled=False)
-        yield from self.clear(leaving)
+        yield from self.clear(deleted)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
-        """Delete the leftovers of these documents, and the documents themselves where no version counts."""
+        """Delete the leftovers of these documents, and the rows of those without a current version."""
         if not rows:
             return
-        # Before what others may still be reading goes, so that they know to look again.
+        # Before the leaves are deleted, so that a reader that misses one of them knows to start again.
         yield from self.advance(settled=False)
-        self._counted = False
+        self._is_finished = False
         yield from self._leaves.delete(
             [
                 id_
@@ -108,22 +126,22 @@ class Writer:
             ]
         )
         yield from self.write_rows([replace(row, leftovers=()) for row in rows if row.version is not None])
-        nothing_left = [row.document_id for row in rows if row.version is None]
-        yield from self._manifest.delete(nothing_left)
-        for document_id in nothing_left:
+        deleted = [row.document_id for row in rows if row.version is None]
+        yield from self._manifest.delete(deleted)
+        for document_id in deleted:
             self.rows.pop(document_id, None)
         yield from self.advance()
 
     def delete_leaves(self, ids: Sequence[str]) -> Flow[None]:
         """Delete leaves that belong to no document's current version."""
-        self._counted = False
+        self._is_finished = False
         yield from self._leaves.delete(ids)
         yield from self.advance()
 
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
-        """Write these rows of the manifest, without letting readers know."""
+        """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:
-            self._counted = False
+            self._is_finished = False
             yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)
 
@@ -136,7 +154,7 @@ class Writer:
             for id_ in leaf_ids(each.row.document_id, each.row.version or "", range(len(each.texts)))
         ]
         if ids:
-            self._counted = False
+            self._is_finished = False
             yield from self._leaves.add(
                 ids,
                 embeddings=np.concatenate([each.vectors for each in documents if len(each.texts)]),

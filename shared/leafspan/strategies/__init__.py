@@ -5,6 +5,7 @@ What is listed here is also what someone needs to write a strategy of their own:
 
 from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._bm25 import BM25
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._ensemble import Ensemble
 from leafspan.strategies._filter import Filter
 from leafspan.strategies._filtered import Filtered, filtered
@@ -27,6 +28,7 @@ from leafspan.strategies._requests import (
     Load,
     LoadedVectorSearch,
     Request,
+    Retrieves,
     RunStrategies,
     Similarities,
     StrategyFlow,
@@ -37,7 +39,7 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._sentence_window import SentenceWindow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base, check_strategy
+from leafspan.strategies._strategy import Strategy, check_base, check_strategy
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
 from leafspan.trace import Trace
@@ -82,6 +84,7 @@ __all__ = [
     "Generate",
     "RunStrategies",
     "StrategyRun",
+    "Retrieves",
     "StrategyResults",
     # what it is given and gives
     "Query",

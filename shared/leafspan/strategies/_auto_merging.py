@@ -8,9 +8,10 @@ from typing import Literal
 
 from leafspan.checks import check_choice, check_number, check_whole
 from leafspan.spans import SCORES, auto_merge
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base
+from leafspan.strategies._strategy import Strategy, check_base
 from leafspan.values import Candidate, Query
 
 

@@ -9,10 +9,11 @@ from typing import Literal
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow
 from leafspan.strategies._search import search
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
 

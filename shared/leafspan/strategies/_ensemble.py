@@ -10,11 +10,12 @@ from typing import Any, Literal
 from leafspan.checks import check_choice, check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.scoring import reciprocal_rank_fusion
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 
@@ -63,7 +64,7 @@ class Filtered(Strategy):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         where = self.where if context.where is None else context.where & self.where
-        return (yield from self.base.retrieve(queries, replace(context, where=where)))
+        return self.base.retrieve(queries, replace(context, where=where))
 
 
 def filtered(strategy: Strategy, where: object) -> Strategy:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._requests import AskHost, HostResult, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query
 
 

@@ -11,12 +11,13 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
 from leafspan.strategies._hybrid_pool import Pool, ScoredLeaf, best_of, fused_pool
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Calibrated, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 

@@ -9,11 +9,12 @@ from typing import Literal
 from leafspan.checks import check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Ranked, fuse, to_fusion
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._queries import to_queries
 from leafspan.strategies._requests import Generate, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
+from leafspan.strategies._context import RetrievalContext
 from leafspan.values import Candidate, Hit, Query
-
-if TYPE_CHECKING:  # a strategy that runs others names them here
-    from leafspan.strategies._strategy import RetrievalContext, Strategy
 
 T = TypeVar("T")
 
@@ -178,11 +176,19 @@ class Generate:
     agenerate: Callable[[str], Awaitable[str]] | None = None
 
 
+class Retrieves(Protocol):
+    """What can be run: a strategy."""
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StrategyRun:
     """A strategy to run beside others, with the seconds it may take (None for no limit)."""
 
-    strategy: Strategy
+    strategy: Retrieves
     queries: Sequence[Query]
     context: RetrievalContext
     timeout: float | None = None

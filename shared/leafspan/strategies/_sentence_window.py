@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from leafspan.checks import check_whole
 from leafspan.spans import windows_around
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_base
+from leafspan.strategies._strategy import Strategy, check_base
 from leafspan.values import Candidate, Query
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans import without_repeats
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, LeafId, Query, scored
 
 if TYPE_CHECKING:

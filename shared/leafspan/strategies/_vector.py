@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from leafspan.checks import check_flag, check_number, check_text, check_whole
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
 

@@ -1,4 +1,4 @@
-"""Summaries that a language model writes."""
+"""The summarizer that asks a language model."""
 
 from __future__ import annotations
 
@@ -29,34 +29,44 @@ Passages:
 {texts}
 """
 
-_HOPELESS = (NotImplementedError, ImportError, NameError)
-_LONGEST_WAIT = 60.0
+_NOT_RETRIED = (NotImplementedError, ImportError, NameError)  # another attempt cannot help
+_LONGEST_WAIT = 60.0  # seconds between two attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstractive:
-    """Summaries written by a language model, as in RAPTOR (Sarthi et al., ICLR 2024).
+    """Summaries written by a language model, as in RAPTOR.
 
-    ``generate`` is a function from a prompt to a text, ``agenerate`` its coroutine twin; one of the two will do, but what
-    has ``agenerate`` alone can only be used in an event loop. ``name`` stands for the model in ``identity``: give another
-    one with another model, and summaries are made anew; by default it is the function's own. ``prompt`` is a template with
-    ``{texts}``, which are set apart by blank lines, and ``{max_words}``; where it is None, the functions are given the list
-    of texts instead.
+    A summary that is longer than twice ``max_words`` is cut to the sentences that fit into twice ``max_words``. If its
+    first sentence alone does not fit, that sentence is cut between words. If the texts of a group have more than
+    ``max_input_words`` in all, each is cut to its first words, all by the same proportion.
 
-    A summary of more than twice ``max_words`` is cut to the sentences that fit into twice ``max_words`` (a longer first
-    sentence, between words). Of texts with more than ``max_input_words`` in all, each keeps its first words, in the same
-    proportion.
+    If the model fails, or its answer is not a text or is blank, it is asked again, up to ``retries`` times. The pause
+    before the first retry is ``wait`` seconds, and each further pause twice as long, up to a minute. Up to ``wait`` random
+    seconds are added, so that calls that failed together are not repeated together. Every Exception is retried, since
+    clients report overload in many ways (even as a TypeError), except for NotImplementedError, ImportError and NameError.
+    If all attempts fail, the last error is the group's result.
 
-    At most ``concurrency`` groups are summarised at the same time, in order, in threads or as tasks. Where the model fails,
-    or its answer is no text or blank, it is asked again, up to ``retries`` times, after ``wait`` seconds, then twice as
-    many, and so on up to a minute, each with up to ``wait`` seconds more at random, so that calls that failed together
-    do not come back together. Every Exception is tried again, since clients report overload in all kinds of ways (even as
-    a TypeError), but for NotImplementedError, ImportError and NameError, which no repetition mends. A group's last error
-    is its result.
+    Args:
+        generate: Function from a prompt to a text. Give it, or ``agenerate``, or both. Default: None.
+        agenerate: Coroutine function from a prompt to a text, which is used in an event loop. A summarizer that has only
+            ``agenerate`` works only in an event loop. Default: None.
+        name: Name of the model in ``identity``. With another name, summaries are made anew; so give another one when the
+            model behind the function changes. Default: the name of the function, with a digest of what it holds.
+        prompt: Template with the fields ``{texts}``, for the texts with blank lines between them, and ``{max_words}``. If
+            it is None, the functions get the list of texts instead of a prompt. Default: ``DEFAULT_PROMPT``.
+        max_words: About how many words a summary has, >= 1. Default: 75.
+        max_input_words: Most words of the texts that one summary is made from, >= 1. Default: 2500.
+        concurrency: Most groups that are summarised at the same time, >= 1; in threads, or as tasks in an event loop.
+            Default: 4.
+        retries: Most further attempts after a failed one, >= 0. Default: 3.
+        wait: Seconds before the first retry, >= 0. Default: 1.
 
     Raises:
-        InvalidArgument: if neither function is given or one cannot be called, ``prompt`` is not such a template,
-            ``max_words``, ``max_input_words`` or ``concurrency`` is not positive, or ``retries`` or ``wait`` is negative.
+        InvalidArgument: if neither function is given, one of them cannot be called, ``prompt`` is no such template, or an
+            option is out of its range.
+
+    Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
 
     generate: Callable[[Any], str] | None = None
@@ -86,11 +96,15 @@ class Abstractive:
 
     @classmethod
     def of(cls, thing: object, **options: Any) -> Abstractive:
-        """One that asks a LangChain chat model or LLM, or a LlamaIndex LLM, which are recognised by their shape; or a
-        function, also a coroutine function, from a list of texts to their summary. ``options`` are its other fields.
+        """A summarizer that asks a language model or a function.
+
+        Args:
+            thing: A LangChain chat model or LLM, or a LlamaIndex LLM, which are recognised by their shape; or a function,
+                also a coroutine function, from a list of texts to their summary.
+            options: Options of ``Abstractive``.
 
         Raises:
-            InvalidArgument: if it is none of them, or an option is out of its range.
+            InvalidArgument: if ``thing`` is none of these, or an option is out of its range.
         """
         if model := find_language_model(thing):
             return cls(**{"generate": model.generate, "agenerate": model.agenerate, "name": model.name} | options)
@@ -99,8 +113,8 @@ class Abstractive:
                 "a language model must be a LangChain chat model or LLM, a LlamaIndex LLM, or a function from a list of "
                 f"texts to their summary, got {shown(thing)}"
             )
-        asynchronous = inspect.iscoroutinefunction(thing) or inspect.iscoroutinefunction(getattr(thing, "__call__", None))  # noqa: B004
-        return cls(**{"agenerate" if asynchronous else "generate": thing, "prompt": None} | options)
+        is_coroutine = inspect.iscoroutinefunction(thing) or inspect.iscoroutinefunction(getattr(thing, "__call__", None))  # noqa: B004
+        return cls(**{"agenerate" if is_coroutine else "generate": thing, "prompt": None} | options)
 
     @property
     def identity(self) -> str:
@@ -112,7 +126,7 @@ class Abstractive:
 
     @property
     def asks(self) -> bool:
-        """See Summarizer: always."""
+        """See Summarizer: always True."""
         return True
 
     def prompt_words(self, words: int) -> int:
@@ -121,7 +135,7 @@ class Abstractive:
         return count_words(template) + min(words, self.max_input_words)
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """See Summarizer; what interrupts it, or ``keep`` raises, lets no further group begin.
+        """See Summarizer. After an interruption, or an error of ``keep``, no further group is begun.
 
         Raises:
             InvalidArgument: if only ``agenerate`` was given, and this runs outside an event loop.
@@ -129,14 +143,14 @@ class Abstractive:
         if not groups:
             return {}
         if self.generate is None:
-            yield Call(_refuse, native=_accept)
+            yield Call(_refuse_to_block, native=_accept_event_loop)
         waiting = deque(enumerate(groups))
         stopped = Event()
-        workers = [self._working(waiting, stopped, keep) for _ in range(min(self.concurrency, len(groups)))]
+        workers = [self._work(waiting, stopped, keep) for _ in range(min(self.concurrency, len(groups)))]
         try:
             results: list[dict[int, Exception] | Exception] = yield run_concurrently(workers, [None] * len(workers))
         finally:
-            # After an interruption, threads are still at work with nobody listening.
+            # After an interruption threads go on, though nobody waits for their results.
             stopped.set()
         errors: dict[int, Exception] = {}
         for result in results:
@@ -145,8 +159,11 @@ class Abstractive:
             errors |= result
         return dict(sorted(errors.items()))
 
-    def _working(self, waiting: deque[tuple[int, Sequence[str]]], stopped: Event, keep: Keep) -> Flow[dict[int, Exception]]:
-        """Takes one group after the other, as long as there are any; a deque may be shared between threads."""
+    def _work(self, waiting: deque[tuple[int, Sequence[str]]], stopped: Event, keep: Keep) -> Flow[dict[int, Exception]]:
+        """Summarise one waiting group after the other, until none is left. The result has the errors by place.
+
+        Several workers share ``waiting``: threads can take from a deque without a lock.
+        """
         errors: dict[int, Exception] = {}
         while not stopped.is_set():
             try:
@@ -154,7 +171,7 @@ class Abstractive:
             except IndexError:
                 break
             try:
-                summary = yield self._asking(texts, stopped)
+                summary = yield self._call(texts, stopped)
             except Exception as error:
                 errors[place] = error
                 continue
@@ -167,14 +184,14 @@ class Abstractive:
                 raise
         return errors
 
-    def _asking(self, texts: Sequence[str], stopped: Event) -> Call:
-        """The call that gives the summary of one group, with all its attempts."""
+    def _call(self, texts: Sequence[str], stopped: Event) -> Call:
+        """The call that makes the summary of one group, with all its attempts."""
         import tenacity
 
-        texts = _fitted(texts, self.max_input_words)
-        asked = texts if self.prompt is None else self.prompt.format(texts="\n\n".join(texts), max_words=self.max_words)
+        texts = _cut_to_limit(texts, self.max_input_words)
+        prompt = texts if self.prompt is None else self.prompt.format(texts="\n\n".join(texts), max_words=self.max_words)
         options: dict[str, Any] = {
-            "retry": tenacity.retry_if_exception(_is_mendable),
+            "retry": tenacity.retry_if_exception(_is_retried),
             "stop": tenacity.stop_any(tenacity.stop_after_attempt(self.retries + 1), tenacity.stop_when_event_set(stopped)),
             "wait": tenacity.wait_exponential(self.wait, _LONGEST_WAIT) + tenacity.wait_random(0, self.wait),
             "reraise": True,
@@ -182,13 +199,13 @@ class Abstractive:
 
         def summarize() -> str:
             assert self.generate is not None
-            _go_on(stopped)
-            return self._checked(self.generate(asked))
+            _raise_if_stopped(stopped)
+            return self._checked(self.generate(prompt))
 
         async def asummarize() -> str:
             assert self.agenerate is not None
-            _go_on(stopped)
-            return self._checked(await self.agenerate(asked))
+            _raise_if_stopped(stopped)
+            return self._checked(await self.agenerate(prompt))
 
         return Call(
             tenacity.Retrying(sleep=tenacity.sleep_using_event(stopped), **options).wraps(summarize),
@@ -196,32 +213,33 @@ class Abstractive:
         )
 
     def _checked(self, answer: object) -> str:
-        # What is not valid Unicode can be neither embedded nor stored.
+        """The answer as a summary: a text that is not blank, cut if it is too long."""
+        # Text that is not valid Unicode can be neither embedded nor stored.
         text = answer.encode(errors="ignore").decode().strip() if isinstance(answer, str) else ""
         if not text:
             raise LeafspanError(f"a summary must be a text that is not blank, got {shown(answer)}")
         return text if size(text) <= 2 * self.max_words else first_sentences(text, 2 * self.max_words)
 
 
-def _go_on(stopped: Event) -> None:
-    """Ends attempts whose result nobody waits for."""
+def _raise_if_stopped(stopped: Event) -> None:
+    """End an attempt whose result nobody waits for."""
     if stopped.is_set():
         raise LeafspanError("the summaries were interrupted")
 
 
-def _is_mendable(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not isinstance(error, _HOPELESS)
+def _is_retried(error: BaseException) -> bool:
+    return isinstance(error, Exception) and not isinstance(error, _NOT_RETRIED)
 
 
-def _fitted(texts: Sequence[str], limit: int) -> list[str]:
-    """The texts, cut to so many words in all, each to its share of them; blank ones left out."""
+def _cut_to_limit(texts: Sequence[str], limit: int) -> list[str]:
+    """The texts that are not blank. If they have more than ``limit`` words in all, each is cut to its share of these."""
     sizes = [size(text) for text in texts]
     total = sum(sizes)
     if total <= limit:
         return [text for text in texts if text.strip()]
     cut = []
     before = 0
-    # Where the shares end is rounded, not each share: so they add up.
+    # The place where each share ends is rounded, not the share itself, so that the shares add up to the limit.
     for text, words in zip(texts, sizes, strict=True):
         share = limit * (before + words) // total - limit * before // total
         cut.append(first_words(text, share))
@@ -229,12 +247,12 @@ def _fitted(texts: Sequence[str], limit: int) -> list[str]:
     return [text for text in cut if text]
 
 
-def _refuse() -> None:
+def _refuse_to_block() -> None:
     raise InvalidArgument(
         "a summarizer with a coroutine function alone runs in an event loop only: use the methods that start with 'a', or "
         "give a function beside it"
     )
 
 
-async def _accept() -> None:
-    """In an event loop a coroutine function is all that is needed."""
+async def _accept_event_loop() -> None:
+    """In an event loop a coroutine function is enough."""

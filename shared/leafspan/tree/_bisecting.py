@@ -1,4 +1,4 @@
-"""The default clusterer: Ward's method within limits, on pieces that bisecting k-means cuts."""
+"""The default clusterer: bisecting k-means cuts the vectors into pieces, and Ward's method clusters each piece."""
 
 from __future__ import annotations
 
@@ -16,26 +16,37 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROUNDS = 10  # of k-means; it mostly settles before
-_SMALLER_PART = 0.125  # the least share of the smaller half: no outlier is cut off alone, and the depth stays logarithmic
+_ROUNDS = 10  # most rounds of k-means; it mostly settles before
+_MIN_SHARE = 0.125  # of the smaller half: no outlier is cut off alone, and the number of cuts above a piece is logarithmic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisecting:
-    """Clusters of about ``size`` places that are alike, rarely of more than half as many again.
+    """Clusters of about ``size`` texts that are alike.
 
-    Up to ``largest_piece`` places are clustered by Ward's method, merging only what fits together; more of them are first
-    cut in two by spherical k-means (Steinbach et al., KDD workshop 2000), again and again. So time grows as n log n.
+    Spherical k-means cuts the texts in two, and each part again, until no piece has more than ``largest_piece`` texts. So
+    time grows as n log n. Ward's method clusters each piece, and merges only what fits together.
 
-    With a ``margin`` > 0 membership is soft: a place is also in those other clusters of its piece to whose centroid its
-    cosine is less than that much below the one to its own, the nearest first, while they have room. On real text this
-    found no more, nor did the paper's mixtures put places into several clusters; so the default is 0.
+    A cluster rarely has more than one and a half times ``size`` texts. There are fewer clusters than texts if any two texts
+    fit together. A text is alone only if it fits together with no other cluster of its piece.
 
-    There are fewer clusters than places wherever two of them fit together. A place is alone only where it fits in with no
-    other cluster of its piece. Equal for equal rows and ``seed``; clusters are as ``check_clusters`` leaves them.
+    With a ``margin``, a text can be in several clusters. On real text this found no more answers, and the paper's mixtures
+    put no text into several clusters either; so the default is 0.
+
+    Args:
+        size: Average number of texts of a cluster, >= 2. Default: 8.
+        margin: Largest difference of cosines, >= 0. A text also joins another cluster of its piece if its cosine with that
+            cluster's centroid is less than this much below its cosine with its own. The nearest texts join first, while
+            there is room. Default: 0, each text is in one cluster.
+        largest_piece: Most texts that Ward's method clusters at once, >= 2. Default: 1000.
+        seed: Seed of k-means, >= 0. Default: 0.
 
     Raises:
-        InvalidArgument: if ``size`` or ``largest_piece`` is below 2, or ``margin`` or ``seed`` below 0.
+        InvalidArgument: if an option is out of its range.
+
+    The same vectors and ``seed`` give the same clusters. Clusters come in the order of their places. Sources: Steinbach et
+    al., A Comparison of Document Clustering Techniques, KDD workshop 2000; Ward, Hierarchical Grouping to Optimize an
+    Objective Function, 1963.
     """
 
     size: int = 8
@@ -48,8 +59,8 @@ class Bisecting:
             check_whole(name, getattr(self, name), least)
         check_number("margin", self.margin, at_least=0)
 
-    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_words: int) -> list[list[int]]:
-        """Clusters of rows, as a ``Clusterer`` gives them."""
+    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
+        """See Clusterer."""
         import numpy as np
 
         words = np.asarray(sizes, dtype=np.int64)
@@ -57,19 +68,21 @@ class Bisecting:
         clusters: list[list[int]] = []
         for piece in _pieces(vectors, self.largest_piece, self.seed):
             rows, lengths = vectors[piece], words[piece]
-            found = ward_clusters(rows, lengths, mean=self.size, most=most, max_words=max_words)
-            found = _soft(found, rows, lengths, margin=self.margin, most=most, max_words=max_words)
-            clusters += [piece[cluster].tolist() for cluster in found]
+            of_piece = ward_clusters(rows, lengths, mean=self.size, most=most, max_cluster_words=max_cluster_words)
+            of_piece = _with_near_rows(
+                of_piece, rows, lengths, margin=self.margin, most=most, max_cluster_words=max_cluster_words
+            )
+            clusters += [piece[cluster].tolist() for cluster in of_piece]
         if len(clusters) == len(sizes) > 1:
-            # No two fit together within a piece. The two shortest of all do, if any do.
+            # No two texts of a piece fit together. If any two texts do, the two shortest of all do.
             first, second = sorted(np.argsort(words, kind="stable")[:2].tolist())
-            if words[first] + words[second] <= max_words:
+            if words[first] + words[second] <= max_cluster_words:
                 clusters.append([first, second])
-        return check_clusters(clusters, sizes, max_words)
+        return check_clusters(clusters, sizes, max_cluster_words)
 
 
 def _pieces(vectors: NDArray[np.float32], largest: int, seed: int) -> Iterator[NDArray[np.intp]]:
-    """The rows in pieces of at most ``largest`` that are alike."""
+    """The rows in pieces of at most ``largest`` rows that are alike."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -84,17 +97,21 @@ def _pieces(vectors: NDArray[np.float32], largest: int, seed: int) -> Iterator[N
 
 
 def _halves(vectors: NDArray[np.float32], start: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows in two parts by spherical k-means, which begins with two rows that are far apart, as seen from ``start``."""
+    """The rows in two parts, by spherical k-means.
+
+    The first two centroids are rows that are far apart: the row farthest from row ``start``, and the row farthest from
+    that.
+    """
     import numpy as np
 
-    least = ceil(_SMALLER_PART * len(vectors))
+    smallest = ceil(_MIN_SHARE * len(vectors))
     one = vectors[(vectors @ vectors[start]).argmin()]
     other = vectors[(vectors @ one).argmin()]
     cut, order = 0, np.arange(0)
     for _ in range(_ROUNDS):
-        nearer = vectors @ (one - other)
-        order = np.argsort(-nearer, kind="stable")
-        cut = min(max(int((nearer > 0).sum()), least), len(vectors) - least)
+        nearer_to_one = vectors @ (one - other)
+        order = np.argsort(-nearer_to_one, kind="stable")
+        cut = min(max(int((nearer_to_one > 0).sum()), smallest), len(vectors) - smallest)
         centroids = normalize(np.stack([vectors[order[:cut]].mean(axis=0), vectors[order[cut:]].mean(axis=0)]))
         if np.array_equal(centroids, [one, other]):
             break
@@ -102,35 +119,35 @@ def _halves(vectors: NDArray[np.float32], start: int) -> tuple[NDArray[np.intp],
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
-def _soft(
+def _with_near_rows(
     clusters: Sequence[Sequence[int]],
     vectors: NDArray[np.float32],
     words: NDArray[np.int64],
     *,
     margin: float,
     most: int,
-    max_words: int,
+    max_cluster_words: int,
 ) -> list[list[int]]:
-    """The clusters with those rows more whose cosine to the centroid is within the margin, the nearest first."""
+    """The clusters, to which rows of other clusters are added that lie within the margin, the nearest first."""
     import numpy as np
 
     grown = [list(cluster) for cluster in clusters]
     if not margin or len(clusters) < 2:
         return grown
     own = np.empty(len(vectors), dtype=np.intp)
-    for place, cluster in enumerate(clusters):
-        own[cluster] = place
+    for number, cluster in enumerate(clusters):
+        own[cluster] = number
     centroids = normalize(np.stack([vectors[cluster].mean(axis=0) for cluster in clusters]))
     cosines = vectors @ centroids.T
     to_own = cosines[np.arange(len(vectors)), own]
     gaps = to_own[:, None] - cosines
     gaps[np.arange(len(vectors)), own] = np.inf
-    gaps[to_own <= 0] = np.inf  # no direction, so near to nothing
-    rows, places = np.nonzero(gaps < margin)
+    gaps[to_own <= 0] = np.inf  # a vector without a direction is near to nothing
+    rows, numbers = np.nonzero(gaps < margin)
     lengths = [int(words[cluster].sum()) for cluster in clusters]
-    for i in np.argsort(gaps[rows, places], kind="stable"):
-        row, place = int(rows[i]), int(places[i])
-        if len(grown[place]) < most and lengths[place] + words[row] <= max_words:
-            grown[place].append(row)
-            lengths[place] += int(words[row])
+    for i in np.argsort(gaps[rows, numbers], kind="stable"):
+        row, number = int(rows[i]), int(numbers[i])
+        if len(grown[number]) < most and lengths[number] + words[row] <= max_cluster_words:
+            grown[number].append(row)
+            lengths[number] += int(words[row])
     return [sorted(cluster) for cluster in grown]

@@ -1,4 +1,4 @@
-"""What a clusterer is, and what its clusters must be."""
+"""The protocol of clusterers, and the check of their clusters."""
 
 from __future__ import annotations
 
@@ -14,27 +14,39 @@ if TYPE_CHECKING:
 
 
 class Clusterer(Protocol):
-    """Groups what is alike; a function of these three arguments is one."""
+    """Groups texts that are alike. A function with these three parameters is a clusterer, too."""
 
-    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_words: int, /) -> Sequence[Sequence[int]]:
-        """Clusters as lists of places, which are rows of ``vectors``.
+    def __call__(
+        self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int, /
+    ) -> Sequence[Sequence[int]]:
+        """Clusters of texts that are alike. Each will be summarised, except that a text alone stays for the next layer.
 
-        ``vectors``: shape (n, d), each of length 1, or 0 where a text has no direction. ``sizes``: n lengths in words.
-        ``max_words``: the most words of a cluster, >= 1; only a cluster of one may be over it. A place may be in several
-        clusters, and must be in one; a cluster of one waits for the next layer.
+        Args:
+            vectors: Matrix of shape (n, d) with a row for each text. Rows have length 1, or 0 if a text has no direction.
+            sizes: Length of each text in words, n numbers.
+            max_cluster_words: Most words of a cluster, >= 1. Only a cluster of one text may be longer.
+
+        Returns:
+            The clusters as lists of places. A place is the number, from 0, of a text's row in ``vectors``. Every place is
+            in at least one cluster.
         """
         ...
 
 
-def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_words: int) -> list[list[int]]:
-    """The clusters that a clusterer gave for texts of these sizes in words, each in order and without repetition.
+def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
+    """The clusters in a normal form: sorted, and without repetitions.
 
-    Dropped are those that say nothing new: empty ones, and those whose places are all in another cluster, of equal ones all
-    but the first. The rest comes by its smallest place, then the next, and so on.
+    The places of a cluster ascend, each once. Clusters come by their smallest place, then by the next one, and so on. Empty
+    clusters are left out, and so are clusters whose places are all in another cluster.
+
+    Args:
+        clusters: What a clusterer returned.
+        sizes: Length of each text in words.
+        max_cluster_words: Most words of a cluster of more than one text, >= 1.
 
     Raises:
-        InvalidArgument: if a place is no whole number from 0 to below the number of sizes, or is in no cluster, or if a
-            cluster of more than one is over ``max_words``.
+        InvalidArgument: if a place is not a whole number >= 0 and below the number of sizes, if a place is in no cluster,
+            or if a cluster of more than one text has more than ``max_cluster_words``.
     """
     chosen = sorted({tuple(sorted({_place(place, len(sizes)) for place in cluster})) for cluster in clusters} - {()})
     missing = set(range(len(sizes))).difference(*chosen)
@@ -42,28 +54,29 @@ def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_
         raise InvalidArgument(f"every place must be in a cluster, got none for {min(missing)}")
     for cluster in chosen:
         words = sum(sizes[place] for place in cluster)
-        if len(cluster) > 1 and words > max_words:
+        if len(cluster) > 1 and words > max_cluster_words:
             raise InvalidArgument(
-                f"a cluster of more than one must have at most {max_words} words, got {words} in {list(cluster)}"
+                f"a cluster of more than one must have at most {max_cluster_words} words, got {words} in {list(cluster)}"
             )
     return [list(cluster) for cluster in _largest(chosen)]
 
 
 def _largest(clusters: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Those that are no part of another."""
-    holders: dict[int, set[int]] = {}
-    for i, cluster in enumerate(clusters):
+    """The clusters that are not part of another one."""
+    clusters_with: dict[int, set[int]] = {}
+    for number, cluster in enumerate(clusters):
         for place in cluster:
-            holders.setdefault(place, set()).add(i)
-    # They all differ, so where only one holds all places of a cluster, it is the cluster itself.
-    return [cluster for cluster in clusters if len(set.intersection(*(holders[place] for place in cluster))) == 1]
+            clusters_with.setdefault(place, set()).add(number)
+    # All clusters differ. So if only one of them has all places of a cluster, it is that cluster itself.
+    return [cluster for cluster in clusters if len(set.intersection(*(clusters_with[place] for place in cluster))) == 1]
 
 
 def _place(place: object, count: int) -> int:
+    """The place as an int, checked; a clusterer may return numpy's numbers."""
     try:
-        found = index(place)  # type: ignore[arg-type]
+        number = index(place)  # type: ignore[arg-type]
     except TypeError:
-        found = -1
-    if isinstance(place, bool) or not 0 <= found < count:
+        number = -1
+    if isinstance(place, bool) or not 0 <= number < count:
         raise InvalidArgument(f"a place must be a whole number >= 0 and below {count}, got {place!r}")
-    return found
+    return number

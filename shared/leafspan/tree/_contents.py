@@ -1,4 +1,4 @@
-"""What is in the trees of an index."""
+"""Listing and counting the trees of an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ T = TypeVar("T")
 
 
 class TreeCounts(NamedTuple):
-    """Number of documents whose tree is up to date, of summaries, and of layers in the highest tree."""
+    """The trees of an index in numbers.
+
+    Attributes:
+        trees: Number of documents whose tree is up to date.
+        summaries: Number of summaries.
+        layers: Highest layer of a summary, 0 if there is none.
+    """
 
     trees: int
     summaries: int
@@ -26,7 +32,13 @@ class TreeCounts(NamedTuple):
 
 
 def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
-    """The trees in numbers, as far as they are visible."""
+    """The visible trees in numbers.
+
+    Args:
+        store: Where the documents are.
+        trees: The trees of the index.
+        scope: What is visible, None for everything.
+    """
 
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
         records = [TreeRecord.of(row) for row in (yield from summaries.visible()).rows.values()]
@@ -37,7 +49,13 @@ def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCou
 
 
 def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: Scope | None) -> Flow[list[Passage]]:
-    """The summaries of a document's tree, or all, as passages with score 0: by document, top layer first.
+    """The visible summaries as passages with score 0, by document, top layer first.
+
+    Args:
+        store: Where the documents are.
+        trees: The trees of the index.
+        document_id: Id of the document whose tree to list, None for all summaries.
+        scope: What is visible, None for everything.
 
     Raises:
         DocumentNotFound: if there is no document of that id.
@@ -48,21 +66,21 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
         if document_id is not None and document_id not in documents.rows:
             raise DocumentNotFound(f"there is no document {document_id!r} in the index")
         ids = (yield from summaries.visible()).summaries(document_id)
-        found = {each.id: summary_passage(each, text) for each, text in (yield from summaries.load(ids))}
-        return [found[id_] for id_ in ids if id_ in found]
+        passages = {each.id: summary_passage(each, text) for each, text in (yield from summaries.load(ids))}
+        return [passages[id_] for id_ in ids if id_ in passages]
 
     return (yield from _read_summaries(store, trees, scope, read))
 
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
-    """What is read of the summaries beside the documents that they are of; again where a writer got in between."""
+    """The result of ``read``, which starts again each time that something it saw was replaced meanwhile."""
     stale: set[tuple[str, str]] = set()
 
-    def with_documents(reader: Reader) -> Flow[T]:
+    def read_with_documents(reader: Reader) -> Flow[T]:
         summaries = SummaryReader(trees, reader, stale)
         try:
             return (yield from read(summaries))
         finally:
             summaries.leave()
 
-    return (yield from read_consistently(store, with_documents, scope))
+    return (yield from read_consistently(store, read_with_documents, scope))

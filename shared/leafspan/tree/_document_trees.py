@@ -1,4 +1,4 @@
-"""Building the trees of documents: what is new or has changed is made, the rest stays."""
+"""Building the trees of documents: new and changed documents get new trees, the other trees stay."""
 
 from __future__ import annotations
 
@@ -14,17 +14,29 @@ from leafspan.store import Catalogue, Reader, Row, Scope, Store, grouped, read_c
 from leafspan.tree._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.tree._plan import Plan
 from leafspan.tree._report import FailedSummary, Report
-from leafspan.tree._stored_trees import document_tree, leaf_nodes, numbered, root_nodes
+from leafspan.tree._stored_trees import document_tree, leaf_nodes, root_nodes, summary_id
 from leafspan.tree._tree_record import TreeRecord
 from leafspan.tree._tree_rows import TreeRows
 from leafspan.values import SUMMARY_VERSION
 
-_GROUP = 10_000  # leaves whose trees are made at a time
+_GROUP = 10_000  # leaves of the documents whose trees are built together
 
 
 @dataclass(slots=True)
 class DocumentTrees:
-    """Builds the trees of the documents that a view shows. ``roots`` has the tops of each tree, by shown ids."""
+    """Builds the trees of the visible documents.
+
+    Attributes:
+        plan: How to build.
+        store: Where the documents are.
+        scope: The view to build in, None for the whole index.
+        documents: The visible documents, when the build began.
+        trees: The rows of the trees.
+        grower: What grows the trees.
+        report: What was done so far.
+        roots: The nodes at the top of each tree, by the shown id of its document. Filled only if there will be upper
+            layers.
+    """
 
     plan: Plan
     store: Store
@@ -36,26 +48,34 @@ class DocumentTrees:
     roots: dict[str, list[TreeNode]] = field(default_factory=dict)
 
     def to_build(self) -> list[str]:
-        """The documents whose trees are not up to date. The others, and those that have lost leaves, are reported."""
-        todo: list[str] = []
+        """The shown ids of the documents whose trees are not up to date.
+
+        The other documents are reported as unchanged, and documents that have lost leaves as failed.
+        """
+        outdated: list[str] = []
         for shown, row in sorted(self.documents.rows.items()):
             if row.version is None:
                 continue
             if not row.hash:
                 lost = LeafspanError("leaves of the document are missing, as doctor() has found; add it again")
                 self.report.failed.append(FailedSummary(shown, 0, lost))
-                self.report.failed_owners.add(self._stored(shown))
+                self.report.failed_owners.add(self._stored_id(shown))
             else:
-                (self.report.unchanged if self._is_built(shown) else todo).append(shown)
-        return todo
+                (self.report.unchanged if self._is_built(shown) else outdated).append(shown)
+        return outdated
 
-    def build(self, todo: Sequence[str], bar: Progress) -> Flow[None]:
-        """Build the trees of these documents, written group by group."""
-        for rows in grouped([self.documents.rows[shown] for shown in todo], _GROUP):
+    def build(self, ids: Sequence[str], bar: Progress) -> Flow[None]:
+        """Build the trees of these documents, and write them in groups.
+
+        Args:
+            ids: Shown ids of the documents.
+            bar: Progress bar, which counts leaves.
+        """
+        for rows in grouped([self.documents.rows[shown] for shown in ids], _GROUP):
             group = [row.document_id for row in rows]
             drafts = yield from read_consistently(self.store, partial(self._drafts, group=group), self.scope)
             yield from self.grower.grow([draft for _, draft in drafts], self.report.tally, bar)
-            finished = []
+            to_write = []
             for row, draft in drafts:
                 if draft.failures:
                     self.report.add_failures(draft)
@@ -64,72 +84,83 @@ class DocumentTrees:
                 self.report.summaries += len(draft.summaries)
                 if self.plan.has_upper_layers:
                     self.roots[draft.name] = [draft.nodes[place] for place in draft.roots]
-                finished.append(document_tree(row, draft, self.plan.summarizer.identity))
-            yield from self.trees.write(finished)
+                to_write.append(document_tree(row, draft, self.plan.summarizer.identity))
+            yield from self.trees.write(to_write)
 
     def load_roots(self, bar: Progress) -> Flow[None]:
-        """Load the tops of the trees that were there. Trees that are not whole any more are built again."""
+        """Load the tops of the unchanged trees. A tree that is no longer whole is built again.
+
+        Args:
+            bar: Progress bar, which counts leaves.
+        """
         unchanged = self.report.unchanged
         if self.trees.store is None or not unchanged:
             return
-        found = yield from read_consistently(self.trees.store, self._summary_roots)
-        bare = yield from read_consistently(self.store, self._leaf_roots, self.scope)
-        whole = [shown for shown in unchanged if shown in found and shown in bare]
-        self.roots.update((shown, [*bare[shown], *found[shown]]) for shown in whole)
+        summaries = yield from read_consistently(self.trees.store, self._summary_roots)
+        leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
+        whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
+        self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)
         lost = [shown for shown in unchanged if shown not in self.roots]
         self.report.unchanged = whole
         yield from self.build(lost, bar)
 
     def _drafts(self, reader: Reader, group: Sequence[str]) -> Flow[list[tuple[Row, TreeDraft]]]:
-        """The documents as they are now, ready to grow, and the rows that their trees will have."""
+        """A draft for each document of the group as it is now, with the row that its tree will have."""
         visible = yield from reader.catalogue()
         rows = {id_: row for id_ in group if (row := visible.rows.get(id_)) is not None and row.version is not None}
         nodes = yield from leaf_nodes(reader, {id_: range(row.leaves) for id_, row in rows.items()})
         drafts = []
         for id_, row in rows.items():
             tree = self._tree_row(visible.stored_id(id_) or id_, row)
-            node_id = partial(numbered, tree.document_id, tree.version or "")
+            node_id = partial(summary_id, tree.document_id, tree.version or "")
             drafts.append((tree, TreeDraft(id_, tree.document_id, nodes[id_], node_id, row.title)))
         return drafts
 
-    def _tree_row(self, stored: str, row: Row) -> Row:
+    def _tree_row(self, stored_id: str, row: Row) -> Row:
+        """The row of the tree that will be built of a document, without what depends on its summaries."""
         digest = self._hash(row)
-        old = self.trees.rows.get(stored)
+        old = self.trees.rows.get(stored_id)
         version = SUMMARY_VERSION + digest[:7]
+        # Two digests can begin alike, but two versions must differ.
         if old is not None and old.version == version and old.hash != digest:
             version = SUMMARY_VERSION + digest[7:14]
-        return Row(stored, digest, version, 0, title=row.title, extra={"of": row.version})
+        return Row(stored_id, digest, version, 0, title=row.title, extra={"of": row.version})
 
     def _summary_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
+        """The summaries at the tops of the unchanged trees, as far as they are still there, by shown id."""
         rows: Mapping[str, Row] = yield from reader.rows()
         unchanged = self.report.unchanged
-        for id_ in map(self._stored, unchanged):
-            # Another builder, or a deletion, may have come between.
+        for id_ in map(self._stored_id, unchanged):
+            # Another build, or a deletion, may have changed the trees since.
             if id_ in rows:
                 self.trees.rows[id_] = rows[id_]
             else:
                 self.trees.rows.pop(id_, None)
-        shown = {self._stored(id_): id_ for id_ in unchanged if self._is_built(id_)}
-        found = yield from root_nodes(reader, [self.trees.rows[id_] for id_ in shown])
-        return {shown[id_]: nodes for id_, nodes in found.items()}
+        shown_ids = {self._stored_id(shown): shown for shown in unchanged if self._is_built(shown)}
+        roots = yield from root_nodes(reader, [self.trees.rows[id_] for id_ in shown_ids])
+        return {shown_ids[id_]: nodes for id_, nodes in roots.items()}
 
     def _leaf_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
-        """The leaves that no summary was made of, of each tree; none for a tree that has no such leaves."""
-        now = (yield from reader.catalogue()).rows
-        rows = {id_: self.trees.rows.get(self._stored(id_)) for id_ in self.report.unchanged}
+        """For each unchanged tree the leaves that no summary was made from, by shown id.
+
+        A tree that every leaf is in has an empty list. A tree whose document has changed since is left out.
+        """
+        documents = (yield from reader.catalogue()).rows
+        rows = {id_: self.trees.rows.get(self._stored_id(id_)) for id_ in self.report.unchanged}
         records = {id_: TreeRecord.of(row) for id_, row in rows.items() if row is not None}
-        same = {
+        bare = {
             id_: record.bare
             for id_, record in records.items()
-            if id_ in now and now[id_].version == record.document_version
+            if id_ in documents and documents[id_].version == record.document_version
         }
-        return (yield from leaf_nodes(reader, same))
+        return (yield from leaf_nodes(reader, bare))
 
     def _is_built(self, shown: str) -> bool:
-        return self.trees.has(self._stored(shown), self._hash(self.documents.rows[shown]))
+        return self.trees.has(self._stored_id(shown), self._hash(self.documents.rows[shown]))
 
-    def _stored(self, shown: str) -> str:
+    def _stored_id(self, shown: str) -> str:
         return self.documents.stored_id(shown) or shown
 
     def _hash(self, row: Row) -> str:
+        """A hash of everything that the tree of a document depends on."""
         return hashlib.sha256(json.dumps([row.hash, row.version, self.plan.identity]).encode()).hexdigest()

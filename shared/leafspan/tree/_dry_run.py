@@ -1,4 +1,4 @@
-"""What a build would ask a language model for, without asking it."""
+"""Counting what a build would ask a language model for, without asking it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from leafspan.words import count_words
 
 
 class DryRunSummarizer:
-    """Stands in for a summarizer, and counts: in place of each summary it puts as many first words of the texts."""
+    """Stands in for a summarizer during a dry run. Instead of a summary it gives the first words of the texts, and counts.
+
+    Attributes:
+        words_sent: Number of words that would have been sent to a language model so far.
+        words_received: About how many words would have come back so far.
+    """
 
     def __init__(self, summarizer: Summarizer) -> None:
         self._summarizer = summarizer
@@ -28,7 +33,7 @@ class DryRunSummarizer:
         return self._summarizer.prompt_words(words)
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """See Summarizer."""
+        """See Summarizer. No group fails."""
         for place, texts in enumerate(groups):
             words = sum(map(count_words, texts))
             if self.asks:

@@ -1,4 +1,4 @@
-"""Summaries made of the sentences that say most, with no language model."""
+"""The summarizer that chooses sentences, and asks no language model."""
 
 from __future__ import annotations
 
@@ -19,33 +19,40 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-_BATCH = 512
-_HELD = 8_192
-# A line with neither so many words nor a full stop at its end is a heading or a label; with a full stop, few are enough.
-_WORDS_OF_A_LINE, _WORDS_OF_A_SENTENCE = 8, 4
-_OPENS = "\"'“‘«„([¿¡"  # what a sentence may begin with besides a letter or digit
-_HAS_END = re.compile(r"""[.!?…。！？]["'”’»）)」』\]*_]*\Z""")
+_BATCH = 512  # sentences embedded at a time
+_HELD = 8_192  # vectors held at most
+# A line with fewer words is a heading or a label. If it ends with a full stop, fewer words are enough for a sentence.
+_MIN_WORDS_WITHOUT_STOP, _MIN_WORDS_WITH_STOP = 8, 4
+_OPENING_MARKS = "\"'“‘«„([¿¡"  # what a sentence may begin with besides a letter or digit
+_FULL_STOP = re.compile(r"""[.!?…。！？]["'”’»）)」』\]*_]*\Z""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractive:
-    """Summaries of up to ``max_words`` words, made of sentences of the texts, chosen by their vectors.
+    """Summaries made of sentences of the texts, which are chosen by their vectors. No language model is asked.
 
-    Chosen are the sentences closest to the group's centroid, the mean of its sentences' unit vectors (Radev et al.,
-    Information Processing & Management 2004, MEAD; Rossiello et al., MultiLing 2017, with embeddings), each less what the
-    summary says already, by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the best has the highest
-    (1 - ``diversity``) times its cosine with the centroid, less ``diversity`` times its highest cosine (at least 0) with a
-    sentence chosen before. Only what still fits is looked at; of equals the first. They stand in their original order, with
-    single spaces for white space. A repeated sentence counts once.
+    The sentences closest to the group's centroid are chosen, one after the other, as long as one fits into ``max_words``.
+    The centroid is the mean of the sentences' unit vectors. What the summary says already counts against a sentence, by
+    maximal marginal relevance: its score is (1 - ``diversity``) times its cosine with the centroid, minus ``diversity``
+    times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences stand in their original order,
+    with single spaces in place of white space. A repeated sentence counts once.
 
-    Headings, labels, sentences of under four words and what begins with a small letter, the rest of a cut sentence, are
-    chosen only where there is nothing else; only where every sentence is too long is the best one cut, between words. What
-    has no words at all is cut to its first ``max_words``.
+    Headings, labels, sentences of fewer than four words, and text that begins with a small letter, as the rest of a cut
+    sentence does, are chosen only if there is nothing else. If every sentence is too long, the best one is cut between
+    words. If no text has a letter or a digit, the summary is the first ``max_words`` of the texts.
 
-    ``max_input_words`` is for whoever makes the groups; longer ones are summarised too.
+    Args:
+        max_words: Most words of a summary, >= 1. Default: 75.
+        diversity: Weight of what the summary says already, in [0, 1]. At 0, only the centroid counts. Default: 0.4.
+        max_input_words: Most words of a cluster that is summarised, >= 1. Clusterers keep to it; longer texts are
+            summarised as well. Default: 2500.
 
     Raises:
-        InvalidArgument: if ``max_words`` or ``max_input_words`` is not positive, or ``diversity`` is not in [0, 1].
+        InvalidArgument: if an option is out of its range.
+
+    Of equally good sentences, the first one is chosen. Sources: Radev et al., MEAD, Information Processing & Management
+    2004, for the centroid; Rossiello et al., MultiLing 2017, for centroids of embeddings; Carbonell and Goldstein, SIGIR
+    1998, for maximal marginal relevance.
     """
 
     max_words: int = 75
@@ -59,36 +66,36 @@ class Extractive:
 
     @property
     def identity(self) -> str:
-        """See Summarizer; the number changes with the method."""
+        """See Summarizer. The number is the version of the method."""
         return f"Extractive(1, max_words={self.max_words}, diversity={float(self.diversity)})"
 
     @property
     def asks(self) -> bool:
-        """See Summarizer: never."""
+        """See Summarizer: always False."""
         return False
 
     def prompt_words(self, words: int) -> int:
-        """See Summarizer."""
+        """See Summarizer: always 0."""
         return 0
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """See Summarizer; sentences of several groups are embedded in one batch, and no group fails by itself."""
+        """See Summarizer. Sentences of several groups are embedded in one batch. No group fails."""
         vectors: dict[str, Vectors] = {}
         waiting: list[tuple[int, list[str]]] = []
         missing: dict[str, None] = {}
         for place, texts in enumerate(groups):
-            candidates = _candidates(texts)
-            if not candidates:
+            eligible = _eligible_sentences(texts)
+            if not eligible:
                 yield from keep(place, first_words(" ".join(" ".join(texts).split()), self.max_words))
                 continue
-            waiting.append((place, candidates))
-            missing |= dict.fromkeys(sentence for sentence in candidates if sentence not in vectors)
+            waiting.append((place, eligible))
+            missing |= dict.fromkeys(sentence for sentence in eligible if sentence not in vectors)
             if len(missing) >= _BATCH:
-                yield from self._finishing(waiting, missing, vectors, embed, keep)
-        yield from self._finishing(waiting, missing, vectors, embed, keep)
+                yield from self._finish(waiting, missing, vectors, embed, keep)
+        yield from self._finish(waiting, missing, vectors, embed, keep)
         return {}
 
-    def _finishing(
+    def _finish(
         self,
         waiting: list[tuple[int, list[str]]],
         missing: dict[str, None],
@@ -96,59 +103,70 @@ class Extractive:
         embed: Embed,
         keep: Keep,
     ) -> Flow[None]:
-        """Embeds the missing sentences and summarises the waiting groups, and empties both."""
+        """Embed the missing sentences, summarise the waiting groups, and empty both.
+
+        Args:
+            waiting: Place and eligible sentences of each group.
+            missing: The sentences that have no vector yet.
+            vectors: The vectors of sentences, to which the new ones are added.
+            embed: See Summarizer.
+            keep: See Summarizer.
+        """
         import numpy as np
 
         texts = list(missing)
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             vectors.update(zip(batch, normalize(np.asarray((yield from embed(batch)), dtype=np.float32)), strict=True))
-        for place, candidates in waiting:
-            yield from keep(place, self._summary(candidates, np.array([vectors[sentence] for sentence in candidates])))
+        for place, eligible in waiting:
+            yield from keep(place, self._summary(eligible, np.array([vectors[sentence] for sentence in eligible])))
         waiting.clear()
         missing.clear()
-        # Leaves that belong to several clusters come again, mostly soon.
+        # A leaf that is in several clusters comes again, mostly soon: so vectors are held, but not all of them.
         if len(vectors) > _HELD:
             vectors.clear()
 
-    def _summary(self, candidates: Sequence[str], vectors: Vectors) -> str:
-        """The summary out of these sentences, whose vectors have length 1."""
+    def _summary(self, eligible: Sequence[str], vectors: Vectors) -> str:
+        """The summary made of some of these sentences, whose vectors have length 1."""
         import numpy as np
 
-        sizes = np.array([size(sentence) for sentence in candidates])
-        # Rounded, since the last bits of a vector depend on what it was embedded with.
+        sizes = np.array([size(sentence) for sentence in eligible])
+        # Rounded, since the last bits of a vector depend on what else was embedded in the same batch.
         relevance = np.round(vectors @ normalize(vectors.mean(axis=0, keepdims=True))[0], 5)
-        redundancy = np.zeros(len(candidates))
-        left = self.max_words
-        free = sizes <= left
-        if not free.any():
-            return first_words(candidates[int(relevance.argmax())], left)
+        redundancy = np.zeros(len(eligible))
+        room = self.max_words
+        fits = sizes <= room
+        if not fits.any():
+            return first_words(eligible[int(relevance.argmax())], room)
         chosen = []
-        while free.any():
-            worth = (1 - self.diversity) * relevance - self.diversity * redundancy
-            best = int(np.where(free, worth, -np.inf).argmax())
+        while fits.any():
+            scores = (1 - self.diversity) * relevance - self.diversity * redundancy
+            best = int(np.where(fits, scores, -np.inf).argmax())
             chosen.append(best)
-            left -= int(sizes[best])
+            room -= int(sizes[best])
             redundancy = np.maximum(redundancy, np.round(vectors @ vectors[best], 5))
-            free[best] = False
-            free &= sizes <= left
-        return " ".join(candidates[index] for index in sorted(chosen))
+            fits[best] = False
+            fits &= sizes <= room
+        return " ".join(eligible[index] for index in sorted(chosen))
 
 
-def _candidates(texts: Sequence[str]) -> list[str]:
-    """The sentences of a group to choose from, each once whatever its case; none where no text has a letter or digit."""
-    found: dict[str, str] = {}
+def _eligible_sentences(texts: Sequence[str]) -> list[str]:
+    """The sentences of a group that may be chosen. Sentences that differ only in case come once.
+
+    If there are no whole sentences, headings and the like may be chosen. If no text has a letter or a digit, nothing may.
+    """
+    distinct: dict[str, str] = {}
     for text in texts:
         for sentence in sentences(text):
             words = " ".join(sentence.split())
             if any(map(str.isalnum, words)):
-                found.setdefault(words.casefold(), words)
-    return [sentence for sentence in found.values() if _is_whole(sentence)] or list(found.values())
+                distinct.setdefault(words.casefold(), words)
+    return [sentence for sentence in distinct.values() if _is_whole(sentence)] or list(distinct.values())
 
 
 def _is_whole(sentence: str) -> bool:
-    """Whether it is a sentence rather than a heading, a label, or the rest of one that was cut."""
-    first = sentence.lstrip("-*+•– ")[:1]  # behind what marks an item of a list
-    if not (first.isalnum() or first in _OPENS) or first.islower():
+    """Whether this is a sentence, and not a heading, a label, or the rest of a cut sentence."""
+    first = sentence.lstrip("-*+•– ")[:1]  # after the mark of a list item
+    if not (first.isalnum() or first in _OPENING_MARKS) or first.islower():
         return False
-    return size(sentence) >= (_WORDS_OF_A_SENTENCE if _HAS_END.search(sentence) else _WORDS_OF_A_LINE)
+    return size(sentence) >= (_MIN_WORDS_WITH_STOP if _FULL_STOP.search(sentence) else _MIN_WORDS_WITHOUT_STOP)

@@ -1,4 +1,4 @@
-"""Growing trees: what is alike is clustered, each cluster is summarised, and the same again with the summaries."""
+"""Growing trees: nodes that are alike are clustered, each cluster is summarised, and so are the summaries in turn."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A leaf or a summary, of which a summary can be made. All ids are those of the store.
+    """A leaf or a summary from which a summary can be made. All ids are those of the store.
 
     Attributes:
-        id: Its id.
+        id: Id of the leaf or summary.
         text: Its text.
         words: Length of the text in words.
         vector: Its vector.
-        layer: 0 for a leaf.
+        layer: Number of layers above the leaves, 0 for a leaf.
         covers: What lies below it, as in a ``SummaryRecord``.
-        record: What is stored of a summary, None for a leaf.
+        record: What is stored with a summary, None for a leaf.
     """
 
     id: str
@@ -49,16 +49,16 @@ class TreeNode:
 
 @dataclass(slots=True)
 class TreeDraft:
-    """A tree that is being built: its nodes, the given ones first.
+    """A tree that is being built.
 
     Attributes:
-        name: Name for reports.
-        owner: Whom its summaries are cached for, by stored id.
+        name: Name of the tree in reports.
+        owner: Owner of the cached texts of its summaries: the stored id of the document, or ``UPPER_LAYERS``.
         nodes: The given nodes, followed by the summaries.
-        node_id: Function that gives the id of a summary, by its number, the ids of its children and its key.
-        title: Title that draws the vectors of summaries towards itself, as it does with leaves.
+        node_id: Function from the number of a summary, the ids of its children and its cache key to the id of the summary.
+        title: Title of the document, which is mixed into the vectors of summaries as into those of leaves.
         given: Number of the given nodes.
-        top: Places of the nodes that the next layer is made of.
+        top: Places in ``nodes`` of the nodes that the next layer is made from.
         failures: Layer and error of each summary that failed.
     """
 
@@ -82,14 +82,19 @@ class TreeDraft:
 
     @property
     def roots(self) -> list[int]:
-        """The places of the nodes that no summary was made of."""
-        ids = {child for node in self.summaries if node.record for child in node.record.children}
-        return [place for place, node in enumerate(self.nodes) if node.id not in ids]
+        """The places in ``nodes`` of the nodes that no summary was made from."""
+        children = {child for node in self.summaries if node.record for child in node.record.children}
+        return [place for place, node in enumerate(self.nodes) if node.id not in children]
 
 
 @dataclass(slots=True)
 class Tally:
-    """Number of different summaries that were ``asked`` for, and that were ``reused`` from those made before."""
+    """Counts of the different summaries that a build needed.
+
+    Attributes:
+        asked: Number of those that the summarizer was asked for.
+        reused: Number of those that were in the cache.
+    """
 
     asked: int = 0
     reused: int = 0
@@ -97,7 +102,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """The nodes (by their places) of a tree that one summary is made of, and the key of that summary."""
+    """Nodes of a tree that one summary is made from.
+
+    Attributes:
+        draft: The tree.
+        members: Places of the nodes in ``draft.nodes``.
+        key: Key under which the text of the summary is cached.
+    """
 
     draft: TreeDraft
     members: list[int]
@@ -114,22 +125,22 @@ class _Cluster:
 
     @property
     def leaves(self) -> int:
-        """The number of leaves directly below."""
+        """The number of leaves among the nodes."""
         return sum(node.layer == 0 for node in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeGrower:
-    """Grows trees, all of them layer by layer.
+    """Grows several trees together, layer by layer.
 
     Attributes:
         clusterer: What groups nodes.
         summarizer: What summarises each group.
-        max_layers: Most layers to add.
-        embed: What embeds summaries. None to take the mean of the children's vectors instead, in a dry run.
-        title_weight: Weight of the title in the vector of a summary.
+        max_layers: Most layers to add, >= 1.
+        embed: What embeds summaries. None in a dry run, where the mean of the children's vectors is used instead.
+        title_weight: Weight of the title in the vector of a summary, >= 0, beside 1 for its text.
         cache: Summaries that were made before.
-        key_prefix: How the keys begin under which summaries are cached.
+        key_prefix: First part of the keys under which summaries are cached.
     """
 
     clusterer: Clusterer
@@ -141,68 +152,73 @@ class TreeGrower:
     key_prefix: str
 
     def grow(self, drafts: Sequence[TreeDraft], tally: Tally, bar: Progress) -> Flow[None]:
-        """Grow each tree until it has one root or ``max_layers`` more layers, or does not shrink further.
+        """Grow each tree until it has one root or ``max_layers`` more layers, or until a layer would be no smaller.
 
-        A cluster of one is not summarised, but waits for the next layer. If a summary fails, its tree grows no further;
-        the other summaries of the layer are cached.
+        A cluster of one node is not summarised; the node stays for the next layer. If a summary fails, its tree grows no
+        further; the other summaries of the layer are cached.
+
+        Args:
+            drafts: The trees, which are changed in place.
+            tally: Counts of summaries, which are increased.
+            bar: Progress bar, which counts leaves.
         """
         active = [draft for draft in drafts if len(draft.top) > 1]
         for _ in range(self.max_layers):
             if not active:
                 return
-            found = yield Call(_cluster_all, (self.clusterer, active, self.summarizer.max_input_words))
+            groupings = yield Call(_cluster_all, (self.clusterer, active, self.summarizer.max_input_words))
             shrinking = [
-                (draft, groups) for draft, groups in zip(active, found, strict=True) if len(groups) < len(draft.top)
+                (draft, groups) for draft, groups in zip(active, groupings, strict=True) if len(groups) < len(draft.top)
             ]
             clusters = [cluster for draft, groups in shrinking for cluster in self._clusters(draft, groups)]
             texts = yield from self._summaries(clusters, tally, bar)
-            done = [cluster for cluster in clusters if cluster.key in texts]
-            vectors = yield from self._vectors(done, texts)
-            made: dict[int, list[TreeNode]] = {}
-            for cluster, vector in zip(done, vectors, strict=True):
-                below = made.setdefault(id(cluster.draft), [])
-                below.append(_summary_node(cluster, texts[cluster.key], vector, len(below)))
+            summarised = [cluster for cluster in clusters if cluster.key in texts]
+            vectors = yield from self._vectors(summarised, texts)
+            new_nodes: dict[int, list[TreeNode]] = {}
+            for cluster, vector in zip(summarised, vectors, strict=True):
+                layer = new_nodes.setdefault(id(cluster.draft), [])
+                layer.append(_summary_node(cluster, texts[cluster.key], vector, len(layer)))
             for draft, groups in shrinking:
-                _add_layer(draft, groups, made.get(id(draft), []))
+                _add_layer(draft, groups, new_nodes.get(id(draft), []))
             active = [draft for draft, _ in shrinking if len(draft.top) > 1 and not draft.failures]
 
     def _clusters(self, draft: TreeDraft, groups: Iterable[Sequence[int]]) -> list[_Cluster]:
-        """The groups of more than one node."""
+        """The groups of more than one node, as clusters."""
         members = [[draft.top[place] for place in group] for group in groups if len(group) > 1]
         return [_Cluster(draft, each, self._key([draft.nodes[place].text for place in each])) for each in members]
 
     def _key(self, texts: Sequence[str]) -> str:
-        """The key under which a summary is cached: all that it depends on."""
+        """The key under which a summary is cached: a digest of everything that it depends on."""
         content = json.dumps([self.summarizer.identity, list(texts)], ensure_ascii=True)
         return self.key_prefix + hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def _summaries(self, clusters: Sequence[_Cluster], tally: Tally, bar: Progress) -> Flow[dict[str, str]]:
-        """The summaries by key: those made before, and new ones, each of which is cached as soon as it is there."""
-        first: dict[str, _Cluster] = {}  # of equal ones
+        """The summaries by key, cached and new ones. A new one is cached as soon as it is there."""
+        distinct: dict[str, _Cluster] = {}
         for cluster in clusters:
-            first.setdefault(cluster.key, cluster)
-        done = yield from self.cache.get(list(first))
-        tally.reused += len(done)
-        bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in done))
-        missing = [cluster for key, cluster in first.items() if key not in done]
+            distinct.setdefault(cluster.key, cluster)
+        summaries = yield from self.cache.get(list(distinct))
+        tally.reused += len(summaries)
+        bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in summaries))
+        missing = [cluster for key, cluster in distinct.items() if key not in summaries]
         tally.asked += len(missing)
 
         def keep(place: int, text: str) -> Flow[None]:
             cluster = missing[place]
             yield from self.cache.put(cluster.key, text, cluster.draft.owner)
-            done[cluster.key] = text
+            summaries[cluster.key] = text
             bar.advance(cluster.leaves)
 
         groups = [[node.text for node in cluster.nodes] for cluster in missing]
-        errors = yield from self.summarizer.summarizing(groups, self.embed or _never, keep)
+        errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
         failed = {missing[place].key: error for place, error in errors.items()}
         for cluster in clusters:
             if cluster.key in failed:
                 cluster.draft.failures.append((cluster.layer, failed[cluster.key]))
-        return done
+        return summaries
 
     def _vectors(self, clusters: Sequence[_Cluster], texts: Mapping[str, str]) -> Flow[Any]:
-        """A vector for each summary, drawn towards that of its title as those of leaves are."""
+        """A vector for the summary of each cluster, into which that of the title is mixed, as for leaves."""
         if not clusters:
             return []
         if self.embed is None:
@@ -217,28 +233,30 @@ class TreeGrower:
         return (yield Call(blend, (rows, vectors[len(summaries) :], head_of, self.title_weight)))
 
 
-def _never(texts: Sequence[str]) -> Flow[Any]:
+def _embed_nothing(texts: Sequence[str]) -> Flow[Any]:
     raise AssertionError("nothing is embedded in a dry run")
     yield from ()
 
 
-def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_words: int) -> list[list[list[int]]]:
+def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_words: int) -> list[list[list[int]]]:
+    """For each tree the clusters of its top nodes, as lists of places in ``draft.top``."""
     import numpy as np
 
-    found = []
+    groupings = []
     for draft in drafts:
         nodes = [draft.nodes[place] for place in draft.top]
         vectors = normalize(np.asarray([node.vector for node in nodes], dtype=np.float32))
         sizes = [node.words for node in nodes]
-        clusters = clusterer(vectors, list(sizes), max_words)
+        clusters = clusterer(vectors, list(sizes), max_cluster_words)
         try:
-            found.append(check_clusters(clusters, sizes, max_words))
+            groupings.append(check_clusters(clusters, sizes, max_cluster_words))
         except TypeError:
             raise InvalidArgument(f"a clusterer must give clusters as lists of places, got {clusters!r}") from None
-    return found
+    return groupings
 
 
 def _means(clusters: Sequence[_Cluster]) -> NDArray[np.float32]:
+    """For each cluster the mean of its nodes' vectors."""
     import numpy as np
 
     means = [np.mean([node.vector for node in cluster.nodes], axis=0) for cluster in clusters]
@@ -246,7 +264,7 @@ def _means(clusters: Sequence[_Cluster]) -> NDArray[np.float32]:
 
 
 def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> TreeNode:
-    """The summary of a cluster; ``number`` counts those of its layer and tree."""
+    """The summary of a cluster as a node; ``number`` is its number, from 0, among the new summaries of its tree."""
     nodes, draft = cluster.nodes, cluster.draft
     children = tuple(node.id for node in nodes)
     covers = _united(chain.from_iterable(node.covers for node in nodes))
@@ -257,7 +275,10 @@ def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> Tre
 
 
 def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Sequence[TreeNode]) -> None:
-    """Add a layer to a tree. The next one is made of it and of the nodes that stayed alone, in the order of the text."""
+    """Add a layer to a tree. The next layer is made from its summaries and the nodes that were alone in their clusters.
+
+    They come in the order of the text.
+    """
     alone = [draft.top[group[0]] for group in groups if len(group) == 1]
     added = range(len(draft.nodes), len(draft.nodes) + len(summaries))
     draft.nodes.extend(summaries)
@@ -265,12 +286,13 @@ def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Seq
 
 
 def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
-    """Runs of leaves made one where they touch, and whole documents."""
-    every = list(covers)
-    whole = dict.fromkeys(each for each in every if isinstance(each, str))
-    return (*sorted(whole), *united(each for each in every if not isinstance(each, str) and each.document_id not in whole))
+    """The ids of whole documents, then runs of leaves of other documents, joined where they touch."""
+    parts = list(covers)
+    whole = dict.fromkeys(each for each in parts if isinstance(each, str))
+    return (*sorted(whole), *united(each for each in parts if not isinstance(each, str) and each.document_id not in whole))
 
 
 def _first(node: TreeNode) -> tuple[str, int]:
+    """The document and the ordinal of the first leaf that a node covers."""
     cover = node.covers[0]
     return (cover, 0) if isinstance(cover, str) else (cover.document_id, cover.first)

@@ -1,4 +1,4 @@
-"""Which documents have layers above their trees in common."""
+"""Dividing documents into groups that get layers above their trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import F, Where, implied
 from leafspan.store import Catalogue
 from leafspan.tree._growing import TreeDraft, TreeNode
-from leafspan.tree._stored_trees import LAYERS, layer_id
+from leafspan.tree._stored_trees import UPPER_LAYERS, upper_summary_id
 
 _ALL = "all documents"
 
@@ -18,21 +18,27 @@ _ALL = "all documents"
 def layers_to_grow(
     roots: Mapping[str, Sequence[TreeNode]], documents: Catalogue, partition_by: str | None
 ) -> list[TreeDraft]:
-    """What grows above the roots of trees, by shown ids: over all of them, or for each value of a metadata key.
+    """Drafts of the layers above the documents' trees: one over all documents, or one for each value of a metadata key.
 
-    A document is in none where it lacks the key; one with a list is in those of each of its values, beside other documents
-    with a list.
+    A document without the key is in no draft. A document whose value is a list is in a draft for each of its items,
+    together with other documents that have the item in a list.
+
+    Args:
+        roots: Nodes at the top of each document's tree, by shown id.
+        documents: The visible documents.
+        partition_by: The metadata key, None for one draft over all documents.
     """
-    parts: dict[str, list[TreeNode]] = {}
+    nodes_of: dict[str, list[TreeNode]] = {}
     for id_, nodes in sorted(roots.items()):
-        # A root that stands for its whole document says so in a word, so that what is above need not list every run.
-        whole = [replace(node, covers=(documents.stored_id(id_) or id_,)) for node in nodes] if len(nodes) == 1 else nodes
+        # A single root covers its whole document. The document's id says so, and summaries above need not list every run.
+        whole = [replace(nodes[0], covers=(documents.stored_id(id_) or id_,))] if len(nodes) == 1 else nodes
         for label in _labels(documents.rows[id_].metadata, partition_by):
-            parts.setdefault(label, []).extend(whole)
-    return [TreeDraft(label, LAYERS, nodes, layer_id) for label, nodes in sorted(parts.items())]
+            nodes_of.setdefault(label, []).extend(whole)
+    return [TreeDraft(label, UPPER_LAYERS, nodes, upper_summary_id) for label, nodes in sorted(nodes_of.items())]
 
 
 def _labels(metadata: Mapping[str, object], key: str | None) -> list[str]:
+    """The labels of the drafts that a document is in."""
     if key is None:
         return [_ALL]
     value = metadata.get(key)
@@ -42,10 +48,13 @@ def _labels(metadata: Mapping[str, object], key: str | None) -> list[str]:
 
 
 def label_of(where: Where) -> str | None:
-    """The label of the layers over just the documents that match, where the filter says that a key has a value, no more."""
+    """The label of the layers over exactly the documents that match, None if there cannot be such layers.
+
+    There can be if the filter says that a metadata key has a value, and nothing else.
+    """
     try:
         values = implied(where)
-    except InvalidArgument:  # none can match
+    except InvalidArgument:  # no document can match
         return None
     if len(values) != 1:
         return None

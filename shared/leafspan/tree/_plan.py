@@ -1,4 +1,4 @@
-"""How trees are built."""
+"""The options of a build of trees."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from leafspan.tree._summarizer import Summarizer
 class Plan:
     """How trees are built: see ``Index.build_tree``.
 
-    Attributes:
+    Args:
         clusterer: What groups leaves and summaries.
         summarizer: What summarises each group.
-        summarizer_was_given: Whether the user named the summarizer, rather than leaving it to the default.
-        max_layers: Most layers of a document's tree, and of those above.
-        across_documents: Whether there are to be layers over all documents.
-        partition_by: Metadata key, for layers over the documents with the same value of it.
+        summarizer_was_given: Whether the user named the summarizer. If not, it is the default one. Default: True.
+        max_layers: Most layers of a document's tree, and most layers above the documents' trees, >= 1. Default: 5.
+        across_documents: Whether to build layers over all documents. Default: False.
+        partition_by: Metadata key; builds layers over the documents with the same value of it. Default: None, no such
+            layers.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -45,11 +46,11 @@ class Plan:
 
     @property
     def has_upper_layers(self) -> bool:
-        """Whether there are to be layers above the documents' trees."""
+        """Whether to build layers above the documents' trees."""
         return self.across_documents or self.partition_by is not None
 
     @property
     def identity(self) -> str:
-        """What a tree depends on besides its document."""
+        """Text that changes when a tree of the same document would be built differently."""
         clusterer = identity_of(self.clusterer)
         return json.dumps([self.summarizer.identity, self.summarizer.max_input_words, clusterer, self.max_layers])

@@ -1,4 +1,4 @@
-"""The clusterer of the RAPTOR paper (Sarthi et al., ICLR 2024, section 3): Gaussian mixtures over UMAP."""
+"""The clusterer of the RAPTOR paper (Sarthi et al., ICLR 2024, section 3): Gaussian mixtures on vectors reduced by UMAP."""
 
 from __future__ import annotations
 
@@ -18,29 +18,36 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOCAL_NEIGHBOURS = 10
-_PROGRESS = 0.75  # clustered again is what has at most this share of the places that were clustered
+_LOCAL_NEIGHBOURS = 10  # of UMAP, when a part is divided once more
+_MAX_SHARE = 0.75  # a part with a larger share of the rows it was divided from is not clustered again, but bisected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaptorClusters:
-    """Clusters as the paper makes them, and its official code, whose faults are corrected; ``Bisecting`` is far faster.
+    """Clusters as in the RAPTOR paper and its official code, whose faults are corrected. ``Bisecting`` is far faster.
 
-    The vectors are brought to at most ``dimension`` dimensions by UMAP (cosine; the neighbours are the square root of the
-    places), then divided by the Gaussian mixture with the least Bayesian information criterion among those of fewer
-    than ``most_components``, and so is each of the parts once more (10 neighbours). A place is in every part that it
-    belongs to with a probability above ``threshold``, so it may be in several clusters.
+    UMAP reduces the vectors to at most ``dimension`` dimensions (cosine distance; the number of neighbours is the square
+    root of the number of texts). The reduced vectors are divided by a Gaussian mixture: the one with the lowest Bayesian
+    information criterion among those with fewer than ``most_components``. Each part is reduced (10 neighbours) and divided
+    once more. A text is in every part to which it belongs with a probability above ``threshold``, so it can be in several
+    clusters.
 
-    A cluster over the limit is clustered again; one that hardly gets smaller by that, or has at most ``dimension`` + 1
-    places, is divided by ``Bisecting``. So is everything, should there be no fewer clusters than places. Where there
-    are at most ``dimension`` + 1 places in all, they are one cluster, if they fit together.
+    A part that is longer than a cluster may be is clustered again. ``Bisecting`` divides it instead if it has at most
+    ``dimension`` + 1 texts, or more than three quarters of the texts that it was divided from. ``Bisecting`` also divides
+    all texts if there would be as many clusters as texts. ``dimension`` + 1 texts or fewer are one cluster if they fit
+    together.
 
-    Equal for equal rows and ``seed``, on one machine; clusters are as ``check_clusters`` leaves them. Needs the extra
-    ``umap``.
+    Args:
+        dimension: Most dimensions after UMAP, >= 2. Default: 10.
+        most_components: Number that the components of a mixture stay below, >= 2. Default: 50.
+        threshold: Probability, in [0, 1), above which a text belongs to a component. Default: 0.1.
+        seed: Seed of UMAP and of the mixtures, >= 0. Default: 224.
 
     Raises:
-        InvalidArgument: if ``dimension`` or ``most_components`` is below 2, ``seed`` below 0, or ``threshold`` not in
-            [0, 1).
+        InvalidArgument: if an option is out of its range.
+
+    The same vectors and ``seed`` give the same clusters on the same machine. Clusters come in the order of their places.
+    Needs the extra ``umap``. Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
 
     dimension: int = 10
@@ -53,8 +60,8 @@ class RaptorClusters:
             check_whole(name, getattr(self, name), least)
         check_number("threshold", self.threshold, at_least=0, below=1)
 
-    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_words: int) -> list[list[int]]:
-        """Clusters of rows, as a ``Clusterer`` gives them.
+    def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
+        """See Clusterer.
 
         Raises:
             MissingExtra: if umap-learn is not installed.
@@ -63,50 +70,53 @@ class RaptorClusters:
 
         if find_spec("umap") is None:
             raise MissingExtra('umap-learn is not installed: pip install "leafspan[umap]"')
-        done: list[list[int]] = []
+        clusters: list[list[int]] = []
         waiting = [np.arange(len(vectors))] if len(vectors) else []
         few = self.dimension + 1
         while waiting:
             rows = waiting.pop()
-            if _fits(rows, sizes, max_words) and (len(rows) < len(vectors) or len(rows) <= few):
-                done.append(rows.tolist())
+            if _fits(rows, sizes, max_cluster_words) and (len(rows) < len(vectors) or len(rows) <= few):
+                clusters.append(rows.tolist())
                 continue
             parts = self._parts(vectors[rows]) if len(rows) > few else []
             for part in (rows[part] for part in parts):
-                if _fits(part, sizes, max_words):
-                    done.append(part.tolist())
-                elif len(part) <= _PROGRESS * len(rows):
+                if _fits(part, sizes, max_cluster_words):
+                    clusters.append(part.tolist())
+                elif len(part) <= _MAX_SHARE * len(rows):
                     waiting.append(part)
                 else:
-                    done += self._bisected(vectors, part, sizes, max_words)
+                    clusters += self._bisect(vectors, part, sizes, max_cluster_words)
             if not parts:
-                done += self._bisected(vectors, rows, sizes, max_words)
-        clusters = check_clusters(done, sizes, max_words)
+                clusters += self._bisect(vectors, rows, sizes, max_cluster_words)
+        clusters = check_clusters(clusters, sizes, max_cluster_words)
         if len(clusters) < len(vectors):
             return clusters
-        return self._bisected(vectors, np.arange(len(vectors)), sizes, max_words)
+        return self._bisect(vectors, np.arange(len(vectors)), sizes, max_cluster_words)
 
-    def _bisected(
-        self, vectors: NDArray[np.float32], rows: NDArray[np.intp], sizes: Sequence[int], max_words: int
+    def _bisect(
+        self, vectors: NDArray[np.float32], rows: NDArray[np.intp], sizes: Sequence[int], max_cluster_words: int
     ) -> list[list[int]]:
+        """These rows, divided by ``Bisecting``."""
         divide = Bisecting(seed=self.seed)
-        return [rows[found].tolist() for found in divide(vectors[rows], [sizes[row] for row in rows], max_words)]
+        clusters = divide(vectors[rows], [sizes[row] for row in rows], max_cluster_words)
+        return [rows[cluster].tolist() for cluster in clusters]
 
     def _parts(self, vectors: NDArray[np.float32]) -> list[NDArray[np.intp]]:
-        """The rows divided, then each part divided."""
-        found = []
-        for part in self._mixture(self._reduced(vectors, isqrt(len(vectors) - 1))):
+        """All rows divided into parts, and each part divided once more."""
+        parts = []
+        for part in self._components(self._reduce(vectors, isqrt(len(vectors) - 1))):
             if len(part) <= self.dimension + 1:
-                found.append(part)
+                parts.append(part)
             else:
-                found += [part[rows] for rows in self._mixture(self._reduced(vectors[part], _LOCAL_NEIGHBOURS))]
-        return found
+                parts += [part[rows] for rows in self._components(self._reduce(vectors[part], _LOCAL_NEIGHBOURS))]
+        return parts
 
-    def _reduced(self, vectors: NDArray[np.float32], neighbours: int) -> NDArray[np.float64]:
+    def _reduce(self, vectors: NDArray[np.float32], neighbours: int) -> NDArray[np.float64]:
+        """The vectors with at most ``dimension`` dimensions."""
         import numpy as np
 
         with warnings.catch_warnings():
-            # That TensorFlow is not there, a graph is not connected, eigenvectors were not found: UMAP helps itself.
+            # UMAP warns where it helps itself: TensorFlow is missing, a graph is not connected, no eigenvectors are found.
             warnings.simplefilter("ignore")
             from umap import UMAP
 
@@ -115,32 +125,32 @@ class RaptorClusters:
                 n_components=min(self.dimension, len(vectors) - 2),
                 metric="cosine",
                 random_state=self.seed,
-                n_jobs=1,  # a seed rules out more
+                n_jobs=1,  # with a seed there can be no more
             ).fit_transform(vectors)
-        # What is near to nothing has no place on the map: it counts as standing at its origin.
+        # UMAP gives a vector that is near to no other one no coordinates: it counts as lying at the origin.
         return np.nan_to_num(np.asarray(mapped, dtype=np.float64))
 
-    def _mixture(self, points: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-        """The rows of each component of the mixture with the least criterion; of equal ones that of fewer components."""
+    def _components(self, points: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+        """The rows of each component of the best mixture. Of equal ones, the one with fewest components is best."""
         import numpy as np
         from sklearn.mixture import GaussianMixture
 
         best: Any = None
-        least = np.inf
+        lowest = np.inf
         distinct = len(np.unique(points, axis=0))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of mixtures that are still moving: they count as they are
+            warnings.simplefilter("ignore")  # about mixtures that have not converged: they are used as they are
             for components in range(1, min(self.most_components, len(points), distinct + 1)):
                 mixture = GaussianMixture(components, random_state=self.seed).fit(points)
                 criterion = mixture.bic(points)
-                if criterion < least:
-                    best, least = mixture, criterion
+                if criterion < lowest:
+                    best, lowest = mixture, criterion
         probabilities = best.predict_proba(points)
-        # The likeliest component counts even where there are so many that none is above the threshold.
-        chosen = probabilities > self.threshold
-        chosen[np.arange(len(points)), probabilities.argmax(axis=1)] = True
-        return [np.flatnonzero(column) for column in chosen.T if column.any()]
+        is_member = probabilities > self.threshold
+        # With many components it can happen that none is above the threshold: then the most probable one counts.
+        is_member[np.arange(len(points)), probabilities.argmax(axis=1)] = True
+        return [np.flatnonzero(column) for column in is_member.T if column.any()]
 
 
-def _fits(rows: NDArray[np.intp], sizes: Sequence[int], max_words: int) -> bool:
-    return len(rows) == 1 or sum(sizes[row] for row in rows) <= max_words
+def _fits(rows: NDArray[np.intp], sizes: Sequence[int], max_cluster_words: int) -> bool:
+    return len(rows) == 1 or sum(sizes[row] for row in rows) <= max_cluster_words

@@ -1,4 +1,4 @@
-"""What a build of trees did."""
+"""The result of a build of trees."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ class FailedSummary:
     """A summary that could not be made.
 
     Attributes:
-        tree: Id of the document whose tree it belongs to, or which documents the layers above are about.
-        layer: Its layer.
-        error: What went wrong.
+        tree: Id of the document whose tree it belongs to; for a layer above the documents' trees, a text that says which
+            documents it is about.
+        layer: Layer of the summary, >= 1. 0 if leaves of the document are missing.
+        error: The last error of the summarizer, or what is wrong with the document.
     """
 
     tree: str
@@ -30,11 +31,11 @@ class TreesBuilt:
         built: Ids of the documents whose trees are new.
         unchanged: Number of documents whose trees are up to date.
         summaries: Number of summaries written.
-        asked: Number of different summaries that were made.
-        reused: Number of different summaries that had been made before for the same texts.
-        words_sent: In a dry run, about how many words would go to a language model.
-        words_received: In a dry run, about how many words would come back.
-        failed: Summaries that failed. Their trees are not there; build again.
+        asked: Number of different summaries that the summarizer was asked for.
+        reused: Number of different summaries that had been made before, from the same texts.
+        words_sent: In a dry run, about how many words would be sent to a language model. Otherwise 0.
+        words_received: In a dry run, about how many words would come back. Otherwise 0.
+        failed: Summaries that failed. Their trees were not written; build again.
     """
 
     built: tuple[str, ...]
@@ -48,23 +49,32 @@ class TreesBuilt:
 
     @property
     def share_asked(self) -> float:
-        """The share of the summaries needed that had to be made, in [0, 1]; 0 if none was needed."""
+        """The share of the needed summaries that the summarizer was asked for, in [0, 1]; 0 if none was needed."""
         needed = self.asked + self.reused
         return self.asked / needed if needed else 0.0
 
 
 @dataclass(slots=True)
 class Report:
-    """What a build has done so far, by the ids that the view shows."""
+    """What a build has done so far. Ids are those that the view shows.
+
+    Attributes:
+        tally: Counts of the summaries.
+        built: Ids of the documents whose trees are new.
+        unchanged: Ids of the documents whose trees are up to date.
+        summaries: Number of summaries written.
+        failed: Summaries that failed.
+        failed_owners: Stored ids of the documents whose trees failed; ``UPPER_LAYERS`` if layers above them did.
+    """
 
     tally: Tally = field(default_factory=Tally)
     built: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     summaries: int = 0
     failed: list[FailedSummary] = field(default_factory=list)
-    failed_owners: set[str] = field(default_factory=set)  # stored ids
+    failed_owners: set[str] = field(default_factory=set)
 
     def add_failures(self, draft: TreeDraft) -> None:
-        """Note what went wrong with a tree."""
+        """Add the failures of a tree."""
         self.failed += [FailedSummary(draft.name, layer, error) for layer, error in draft.failures]
         self.failed_owners.add(draft.owner)

@@ -1,4 +1,4 @@
-"""The sentences of a text one by one, and starts of a text that end where a sentence or a word does."""
+"""Cutting a text into sentences, and to its first sentences or words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from bisect import bisect_right
 
 from leafspan.words import count_words
 
-# Possessive, so that time stays linear in long runs of dots.
+# The quantifiers are possessive, so that time stays linear in long runs of dots.
 _END = re.compile(
-    r"""(?<![.!?…])(?P<stop>[.!?…]++["'”’»)\]]*+)(?P<space>\s++)   # a full stop, and what closes behind it
+    r"""(?<![.!?…])(?P<stop>[.!?…]++["'”’»)\]]*+)(?P<space>\s++)   # a full stop, with closing quotes and brackets
     | [。！？]++["'”’»）」』]*+\s*+
     | (?P<line>\n\s*+)""",
     re.VERBOSE,
@@ -17,26 +17,29 @@ _END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Lt|Sgt|Rev|Hon|Sr|Jr|vs|cf|ca|Fig|figs?|Eq|No|vol|pp?|e\.g|i\.e|et\sal))\Z"
 )
-_LONG_LINE = 50
+_LONG_LINE = 50  # characters
+_WORD_CHARACTERS = 12  # characters of a run without spaces that count as one word, as in leaves
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences, without white space around them; joined, they lack nothing of the text but white space.
+    """The sentences of a text, without white space around them. Nothing but white space is lost.
 
-    One ends at a full stop that neither an abbreviation nor a small letter makes doubtful, and at a line end, unless the
-    line is at least 50 characters long and the next goes on with a letter or a digit, which is how wrapped text looks.
+    A sentence ends at a full stop, unless it belongs to an abbreviation or a small letter follows. It also ends at the end
+    of a line, unless the line has at least 50 characters and the next one begins with a letter or a digit, as in wrapped
+    text.
     """
-    found = []
+    pieces = []
     start = 0
     for match in _END.finditer(text):
-        if _ends(text, start, match):
-            found.append(text[start : match.end()].strip())
+        if _is_end(text, start, match):
+            pieces.append(text[start : match.end()].strip())
             start = match.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    pieces.append(text[start:].strip())
+    return [sentence for sentence in pieces if sentence]
 
 
-def _ends(text: str, start: int, match: re.Match[str]) -> bool:
+def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether the sentence that begins at ``start`` ends at this match."""
     following = text[match.end() : match.end() + 1]
     if match["line"] is not None:
         line = max(start, text.rfind("\n", 0, match.start()) + 1)
@@ -49,30 +52,36 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def size(text: str) -> int:
-    """The words of a text; a run without spaces counts a word for every twelve characters, as in leaves."""
-    return max(count_words(text), len(text) // 12)
+    """The length of a text in words. A run without spaces counts as a word for every twelve characters, as in leaves."""
+    return max(count_words(text), len(text) // _WORD_CHARACTERS)
 
 
 def first_words(text: str, limit: int) -> str:
-    """The longest start with a size of at most ``limit`` that does not end within a word; one endless word is cut."""
+    """The longest start of a text with a size of at most ``limit`` that ends where a word does.
+
+    A first word that is longer than that is cut.
+    """
     text = text.strip()
     if size(text) <= limit:
         return text
     end = bisect_right(range(len(text)), limit, key=lambda length: size(text[:length])) - 1
     start = text[:end]
-    # Where it was the words that ran out, a new one begins here.
-    within = count_words(text[: end + 1]) <= limit and not any(map(str.isspace, text[end - 1 : end + 1]))
-    return start.rsplit(maxsplit=1)[0] if within else start.strip()
+    # If the next character would be one word too many, a word begins there, and none is cut.
+    cuts_word = count_words(text[: end + 1]) <= limit and not any(map(str.isspace, text[end - 1 : end + 1]))
+    return start.rsplit(maxsplit=1)[0] if cuts_word else start.strip()
 
 
 def first_sentences(text: str, limit: int) -> str:
-    """The longest start of whole sentences with a size of at most ``limit``; of a longer first sentence its first words."""
+    """The longest start of whole sentences with a size of at most ``limit``.
+
+    If the first sentence alone is longer, the result is its first words.
+    """
     if size(text) <= limit:
         return text.strip()
     end = 0
     for sentence in sentences(text):
-        after = text.index(sentence, end) + len(sentence)
-        if size(text[:after].strip()) > limit:
+        next_end = text.index(sentence, end) + len(sentence)
+        if size(text[:next_end].strip()) > limit:
             break
-        end = after
+        end = next_end
     return text[:end].strip() or first_words(text, limit)

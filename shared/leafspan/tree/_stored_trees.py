@@ -1,4 +1,8 @@
-"""Trees as they are stored: a document's tree has many summaries; each summary above the documents is a tree of its own."""
+"""Trees as they are stored, in an index of their own.
+
+There a document's tree is a document, and each of its summaries a leaf. A summary of several documents is stored as a tree
+of its own, with one leaf.
+"""
 
 from __future__ import annotations
 
@@ -17,44 +21,53 @@ from leafspan.tree._summary_record import SummaryRecord
 from leafspan.tree._tree_record import TreeRecord
 from leafspan.values import SUMMARY_VERSION, Covered, Leaf, LeafId, leaf_ids
 
-LAYERS = f"{RESERVED_ID_PREFIX}layers"
+UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
 """The owner of the cached texts of summaries of several documents."""
 
 
 def leaf_nodes(reader: Reader, wanted: Mapping[str, Iterable[int]]) -> Flow[dict[str, list[TreeNode]]]:
-    """Leaves as nodes, by the shown ids of their documents; ``wanted`` has their ordinals.
+    """Leaves as nodes, by the shown ids of their documents.
+
+    Args:
+        reader: What reads the documents.
+        wanted: Ordinals of the leaves of each document, by shown id.
 
     Raises:
         StaleRead: if one of them is no longer there.
     """
     visible = yield from reader.catalogue()
-    ids_of = {id_: leaf_ids(id_, visible.rows[id_].version or "", ordinals) for id_, ordinals in wanted.items()}
-    ids = [each for every in ids_of.values() for each in every]
+    ids_of = {shown: leaf_ids(shown, visible.rows[shown].version or "", ordinals) for shown, ordinals in wanted.items()}
+    ids = [leaf_id for leaf_ids_ in ids_of.values() for leaf_id in leaf_ids_]
     leaves = yield from reader.fetch_leaves(ids)
     vectors = yield from reader.fetch_vectors(ids)
     if len(leaves) < len(ids):
         raise StaleRead
-    found = {}
-    for id_, every in ids_of.items():
-        stored = visible.stored_id(id_) or id_
-        found[id_] = [_leaf_node(stored, leaves[each].leaf, leaves[each].text, vectors[each]) for each in every]
-    return found
+    nodes = {}
+    for shown, leaf_ids_ in ids_of.items():
+        stored = visible.stored_id(shown) or shown
+        nodes[shown] = [_leaf_node(stored, leaves[id_].leaf, leaves[id_].text, vectors[id_]) for id_ in leaf_ids_]
+    return nodes
 
 
-def _leaf_node(stored: str, leaf: Leaf, text: str, vector: Any) -> TreeNode:
-    cover = Covered(stored, leaf.version, leaf.ordinal, leaf.ordinal, leaf.start, leaf.end)
-    return TreeNode(str(LeafId(stored, leaf.version, leaf.ordinal)), text, leaf.words, vector, 0, (cover,))
+def _leaf_node(stored_id: str, leaf: Leaf, text: str, vector: Any) -> TreeNode:
+    cover = Covered(stored_id, leaf.version, leaf.ordinal, leaf.ordinal, leaf.start, leaf.end)
+    return TreeNode(str(LeafId(stored_id, leaf.version, leaf.ordinal)), text, leaf.words, vector, 0, (cover,))
 
 
 def root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeNode]]]:
-    """The summaries at the top of trees as nodes, by tree. Trees that lack one are left out."""
+    """The summaries at the tops of trees as nodes, by the id of the tree. A tree that lacks one is left out.
+
+    Args:
+        reader: What reads the trees.
+        rows: Rows of the trees.
+    """
     tops = {row.document_id: leaf_ids(row.document_id, row.version or "", TreeRecord.of(row).tops) for row in rows}
-    records = yield from reader.fetch_records([each for every in tops.values() for each in every])
+    records = yield from reader.fetch_records([id_ for ids in tops.values() for id_ in ids])
     vectors = yield from reader.fetch_vectors(list(records))
     return {
-        id_: [_root_node(each, *records[each], vectors[each]) for each in every]
-        for id_, every in tops.items()
-        if all(each in records for each in every)
+        tree: [_root_node(id_, *records[id_], vectors[id_]) for id_ in ids]
+        for tree, ids in tops.items()
+        if all(id_ in records for id_ in ids)
     }
 
 
@@ -63,15 +76,21 @@ def _root_node(id_: str, text: str, metadata: Mapping[str, Any], vector: Any) ->
     return TreeNode(id_, text, record.words, vector, record.layer, record.covers, record)
 
 
-def numbered(stored: str, version: str, number: int, children: Sequence[str], key: str) -> str:
-    """The id of a summary in a document's tree."""
-    return str(LeafId(stored, version, number))
+def summary_id(tree_id: str, version: str, number: int, children: Sequence[str], key: str) -> str:
+    """The id of a summary in a document's tree: its number tells it apart, so that children and key are not needed."""
+    return str(LeafId(tree_id, version, number))
 
 
-def layer_id(number: int, children: Sequence[str], key: str) -> str:
-    """The id of a summary of several documents, which stays the same as long as its children and texts do.
+def upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
+    """The id of a summary of several documents.
 
-    Two views that have the same children in common each have a summary of their own.
+    It stays the same as long as its children and their texts do. If two views build a summary from the same children, each
+    has its own.
+
+    Args:
+        number: Number of the summary in its draft, which does not matter.
+        children: Ids of the leaves and summaries that it is made from.
+        key: Key under which its text is cached.
     """
     name = hashlib.sha256(json.dumps([view_of(key), children]).encode()).hexdigest()[:16]
     version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]
@@ -79,11 +98,11 @@ def layer_id(number: int, children: Sequence[str], key: str) -> str:
 
 
 def document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrite:
-    """A document's tree, ready to be written.
+    """The tree of a document, ready to be written.
 
     Args:
-        row: The row that the tree will have, without what depends on its summaries.
-        draft: The tree.
+        row: Row of the tree, as far as it does not depend on the summaries.
+        draft: The tree, fully grown.
         summarizer: Identity of the summarizer.
     """
     summaries = draft.summaries
@@ -104,7 +123,7 @@ def layer_tree(node: TreeNode, view: str, label: str, summarizer: str) -> Docume
 
     Args:
         node: The summary.
-        view: Name of the view that it was built in.
+        view: Name of the view that it was built in, "" for the whole index.
         label: Which documents it is about.
         summarizer: Identity of the summarizer.
     """

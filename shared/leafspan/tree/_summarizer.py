@@ -1,4 +1,4 @@
-"""What a summarizer is."""
+"""The protocol of summarizers."""
 
 from __future__ import annotations
 
@@ -9,46 +9,56 @@ from leafspan.embedding import Embed
 from leafspan.engine import Flow
 
 Keep = Callable[[int, str], Flow[None]]
-"""Told of each finished summary at once: the place of its group, its text.
+"""A flow that a summarizer runs for each summary as soon as it is finished, with the place of its group and its text.
 
-Several may run at the same time: they are called from worker threads where the flow is run blocking, from several tasks in
-an event loop. What one raises ends the work.
+Several may run at the same time: in worker threads, or in several tasks of an event loop. An error in one ends the work.
 """
 
 
 class Summarizer(Protocol):
-    """Makes one text of several, about as many words long as it is told."""
+    """Makes one text of several texts. See docs/trees.md for the summarizers that there are."""
 
     @property
     def identity(self) -> str:
-        """All that a summary depends on besides the texts and the index's embedder, the same in every process.
+        """Text that stands for everything that a summary depends on, except for its texts and the index's embedder.
 
-        Summaries are kept under it: another identity makes them anew.
+        It is the same in every process. Summaries are cached under it, so a summarizer with another identity makes them
+        anew.
         """
         ...
 
     @property
     def max_words(self) -> int:
-        """A summary has about so many words."""
+        """About how many words a summary has, >= 1."""
         ...
 
     @property
     def max_input_words(self) -> int:
-        """One summary is made of at most so many words of texts."""
+        """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more."""
         ...
 
     @property
     def asks(self) -> bool:
-        """Whether each summary is a call to a language model, or to a function that may ask one."""
+        """Whether each summary takes a call to a language model, or to a function that may ask one."""
         ...
 
     def prompt_words(self, words: int) -> int:
-        """How many words a call sends for texts of so many words; 0 where nothing is asked."""
+        """The number of words that a call sends to a language model; 0 if none is asked.
+
+        Args:
+            words: Number of words of the texts, >= 0.
+        """
         ...
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """Summarise each group of texts, and ``keep`` each summary as soon as it is done.
+        """Summarise each group of texts.
 
-        The result: the errors of the groups that failed, by place. ``embed`` and ``keep`` may fail too: that ends the work.
+        Args:
+            groups: Texts of each group, in the order of the document.
+            embed: What embeds texts. An error in it ends the work.
+            keep: Flow to run for each summary as soon as it is finished. An error in it ends the work.
+
+        Returns:
+            The errors of the groups that failed, by the place, from 0, of the group in ``groups``.
         """
         ...

@@ -1,4 +1,4 @@
-"""Summaries that were made before, and need not be made again."""
+"""Caches of summaries, so that none is made twice."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from leafspan.store import Reader, Row, Scope, Store, Texts, read_consistently
 from leafspan.tree._tree_record import TreeRecord
 from leafspan.values import LeafId
 
-_MARK = ":"  # ends the part of a key that says who may find it
+_SEPARATOR = ":"  # in a key, behind the name of the view that may find it
 
 
 class SummaryCache(Protocol):
-    """Summaries that were made before, by key."""
+    """Summaries that were made before, by key. A key stands for everything that a summary depends on."""
 
     def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
-        """The texts of those keys that are there."""
+        """The texts of the keys that are there."""
         ...
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Keep a text as long as its owner is there."""
+        """Keep a text.
+
+        Args:
+            key: Key of the summary.
+            text: Its text.
+            owner: Stored id of the document that the summary is of, or ``UPPER_LAYERS``. The text is deleted with the
+                document.
+        """
         ...
 
 
 class LanguageModelCache:
-    """Every answer of a language model, kept as soon as it is there.
+    """A cache of every answer of a language model, written as soon as the answer is there.
 
     Args:
-        texts: Where they are kept, None if there are no trees yet.
-        read_only: Whether nothing is to be written.
+        texts: Where the answers are stored, None if there are no trees yet.
+        read_only: Whether to write nothing.
     """
 
     def __init__(self, texts: Texts | None, *, read_only: bool) -> None:
@@ -48,36 +55,46 @@ class LanguageModelCache:
 
 
 class LayerCache:
-    """The summaries above the documents' trees, which every build makes again unless it finds them here."""
+    """The stored summaries of several documents as a cache, for summarizers whose answers are not cached otherwise.
+
+    Without it, every build would make all layers above the documents' trees again.
+
+    Args:
+        store: Where the trees are, None if there are none yet.
+        rows: The rows of the trees, by stored id.
+    """
 
     def __init__(self, store: Store | None, rows: Mapping[str, Row]) -> None:
         self._store = store
-        layers = [row for row in rows.values() if row.version is not None and not TreeRecord.of(row).is_of_document]
-        self._ids = {row.hash: str(LeafId(row.document_id, row.version or "", 0)) for row in layers}
+        upper = [row for row in rows.values() if row.version is not None and not TreeRecord.of(row).is_of_document]
+        self._ids = {row.hash: str(LeafId(row.document_id, row.version or "", 0)) for row in upper}
 
     def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
         """See SummaryCache."""
-        wanted = {self._ids[key]: key for key in keys if key in self._ids}
-        if not wanted or self._store is None:
+        key_of = {self._ids[key]: key for key in keys if key in self._ids}
+        if not key_of or self._store is None:
             return {}
-        records = yield from read_consistently(self._store, lambda reader: Reader.fetch_records(reader, list(wanted)))
-        return {wanted[id_]: text for id_, (text, _) in records.items()}
+        records = yield from read_consistently(self._store, lambda reader: Reader.fetch_records(reader, list(key_of)))
+        return {key_of[id_]: text for id_, (text, _) in records.items()}
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """See SummaryCache: the layers themselves are the cache."""
+        """Nothing to do: the stored summaries are the cache."""
         yield from ()
 
 
 def key_prefix(scope: Scope | None) -> str:
-    """How the keys of a view begin: what one tenant has asked for must not tell another of its texts."""
-    return view_name(scope) + _MARK
+    """The first part of a view's keys.
+
+    So no tenant finds a summary that was made for another one, which would reveal that both have the same texts.
+    """
+    return view_name(scope) + _SEPARATOR
 
 
 def view_name(scope: Scope | None) -> str:
-    """The name of a view, which is stored with what belongs to it alone; empty for the whole index."""
+    """The name of a view, which is stored with the trees that only it has; "" for the whole index."""
     return scope.suffix if scope else ""
 
 
 def view_of(key: str) -> str:
     """The name of the view that a key belongs to."""
-    return key.partition(_MARK)[0]
+    return key.partition(_SEPARATOR)[0]

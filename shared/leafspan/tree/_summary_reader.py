@@ -1,4 +1,4 @@
-"""Reading summaries beside the documents that they are of, as one retrieval sees them."""
+"""Reading summaries together with the documents that they are of, during one retrieval."""
 
 from __future__ import annotations
 
@@ -21,111 +21,137 @@ from leafspan.tree._trees import Trees
 from leafspan.tree._visible_trees import TreeVisibility, VisibleTrees
 from leafspan.values import Candidate, Covered, Hit, LeafId, Span, Summary
 
-_KEPT = 32  # filters whose roots are kept, of each view
+_CACHE_SIZE = 32  # filters whose roots are cached for each catalogue
 _ROOTS: WeakKeyDictionary[VisibleTrees, dict[tuple[Where | None, int | None], Sequence[TreeRoot]]] = WeakKeyDictionary()
 
 
 class SummaryReader:
-    """The summaries of what ``documents`` reads, entered when first wanted; whoever is done calls ``leave``.
+    """The visible summaries, for one attempt at a retrieval. There are none if no tree was ever built.
 
-    Where no tree was ever built there are none. ``stale``: as for a Reader, of trees.
+    The trees are opened when they are first needed. Call ``leave`` when done.
+
+    Args:
+        trees: The trees of the index.
+        documents: Reader of the documents. Summaries are visible if the documents that they cover are.
+        stale: Stored (document, version) pairs of trees that were not current when met before.
     """
 
     def __init__(self, trees: Trees, documents: Reader, stale: set[tuple[str, str]]) -> None:
         self._trees = trees
         self._documents = documents
         self._stale = stale
-        self._entered: tuple[SearchIndexes, Reader] | None = None
-        self._looked = False
+        self._opened: tuple[SearchIndexes, Reader] | None = None
+        self._has_looked = False
 
     def enter(self) -> Flow[tuple[SearchIndexes, Reader] | None]:
-        """Where they are, and a reader of those that can be seen."""
-        if not self._looked:
-            sources = yield from self._trees.existing()
-            if sources is not None:
-                view = yield from self._documents.catalogue()
-                scope = self._documents.scope
-                shares = scope is None or scope.shares_statistics
-                viewpoint = TreeVisibility(view, shares)
-                if isinstance(scope, Scope) and not shares:
-                    viewpoint = TreeVisibility(view, shares, view_name(scope), label_of(scope.where))
+        """The search indexes of the trees with a reader of the visible summaries; None if no tree was ever built."""
+        if not self._has_looked:
+            indexes = yield from self._trees.existing()
+            if indexes is not None:
+                visibility = yield from self._visibility()
                 again = bool(self._stale)
-                self._entered = sources, (yield from sources.store.reader(self._stale, scope=viewpoint, again=again))
-            self._looked = True
-        return self._entered
+                self._opened = indexes, (yield from indexes.store.reader(self._stale, scope=visibility, again=again))
+            self._has_looked = True
+        return self._opened
 
     def leave(self) -> None:
-        """Done."""
-        if self._entered is not None:
-            self._entered[1].leave()
-            self._entered = None
-            self._looked = False
+        """Close the reader of the summaries. It is opened again if it is needed again."""
+        if self._opened is not None:
+            self._opened[1].leave()
+            self._opened = None
+            self._has_looked = False
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
-        """The nearest to each vector."""
-        if (entered := (yield from self.enter())) is None:
+        """See VectorSearch: the summaries nearest to each vector, best first."""
+        if (opened := (yield from self.enter())) is None:
             return [[] for _ in request.vectors]
-        sources, reader = entered
-        return (yield from nearest_leaves(reader, sources.vectors, request.vectors, request.count, request.where))
+        indexes, reader = opened
+        return (yield from nearest_leaves(reader, indexes.vectors, request.vectors, request.count, request.where))
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """Those that match the words of each question best."""
-        if (entered := (yield from self.enter())) is None:
+        """See LexicalSearch: the summaries that match the words of each question best."""
+        if (opened := (yield from self.enter())) is None:
             return [LexicalMatches([], 0.0) for _ in request.texts]
-        sources, reader = entered
-        return (yield from sources.words.search(reader, request))
+        indexes, reader = opened
+        return (yield from indexes.words.search(reader, request))
 
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
-        """The cosines of these with each vector."""
-        if (entered := (yield from self.enter())) is None:
+        """The cosines of summaries with vectors: a row a vector, a column an id.
+
+        Args:
+            vectors: Matrix with a row for each vector.
+            ids: Shown ids of the summaries.
+
+        Raises:
+            StaleRead: if one of the summaries is no longer there.
+        """
+        if (opened := (yield from self.enter())) is None:
             raise StaleRead
-        sources, reader = entered
-        return (yield from similarities(reader, sources.vectors, vectors, ids))
+        indexes, reader = opened
+        return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
     def documents(self) -> Flow[Catalogue]:
-        """The documents that the summaries are of, as the view shows them."""
+        """The visible documents."""
         return self._documents.catalogue()
 
     def visible(self) -> Flow[VisibleTrees]:
-        """What can be seen of the trees."""
-        if (entered := (yield from self.enter())) is None:
+        """The visible trees."""
+        if (opened := (yield from self.enter())) is None:
             return VisibleTrees({}, (yield from self._documents.catalogue()))
-        seen = yield from entered[1].catalogue()
-        assert isinstance(seen, VisibleTrees)
-        return seen
+        visible = yield from opened[1].catalogue()
+        assert isinstance(visible, VisibleTrees)
+        return visible
 
     def roots(self, request: TreeRoots) -> Flow[Sequence[TreeRoot]]:
-        """See Roots."""
-        view = yield from self.visible()
-        known = _ROOTS.setdefault(view, {})
+        """See TreeRoots."""
+        visible = yield from self.visible()
+        cached = _ROOTS.setdefault(visible, {})
         key = request.where, request.layer
-        if (roots := known.get(key)) is None:
-            roots = view.roots(request.where)
+        if (roots := cached.get(key)) is None:
+            roots = visible.roots(request.where)
             if request.layer is not None and any(root.layer > request.layer for root in roots):
-                roots = yield from self._cut(view, roots, request.where, request.layer)
-            if len(known) >= _KEPT:
-                known.clear()
-            known[key] = roots
+                roots = yield from self._roots_up_to(request.layer, visible, roots, request.where)
+            if len(cached) >= _CACHE_SIZE:
+                cached.clear()
+            cached[key] = roots
         return roots
 
-    def _cut(self, view: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None, layer: int) -> Flow[list[TreeRoot]]:
-        """What is in a layer, and of what is lower the roots and what hangs from above it."""
+    def _visibility(self) -> Flow[TreeVisibility]:
+        """What the reader of the documents makes visible of the trees."""
+        documents = yield from self._documents.catalogue()
+        scope = self._documents.scope
+        shares_statistics = scope is None or scope.shares_statistics
+        if isinstance(scope, Scope) and not shares_statistics:
+            return TreeVisibility(documents, shares_statistics, view_name(scope), label_of(scope.where))
+        return TreeVisibility(documents, shares_statistics)
+
+    def _roots_up_to(
+        self, layer: int, visible: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None
+    ) -> Flow[list[TreeRoot]]:
+        """The roots of what is left of the trees without the layers above ``layer``.
+
+        They are the summaries of that layer, the roots of lower trees, and lower children of the summaries left out.
+        """
         top = max(root.layer for root in roots)
-        above = [id_ for each in range(layer + 1, top + 1) for id_ in view.nodes(where, each)]
-        summaries = {found.id: found.summary for found, _ in (yield from self.load(above))}
+        above = [id_ for each in range(layer + 1, top + 1) for id_ in visible.nodes(where, each)]
+        summaries = {candidate.id: candidate.summary for candidate, _ in (yield from self.load(above))}
         if len(summaries) < len(above):
             raise StaleRead
         children = dict.fromkeys(child for each in summaries.values() if each for child in each.children)
-        layers = {child: view.layer(leaf) if (leaf := LeafId.parse(child)).is_summary else 0 for child in children}
-        hanging = [TreeRoot(child, its) for child, its in layers.items() if its <= layer]
+        layers = {child: visible.layer(leaf) if (leaf := LeafId.parse(child)).is_summary else 0 for child in children}
+        cut_off = [TreeRoot(child, its_layer) for child, its_layer in layers.items() if its_layer <= layer]
         lower = [root for root in roots if root.layer <= layer]
-        return list(dict.fromkeys([*(TreeRoot(id_, layer) for id_ in view.nodes(where, layer)), *lower, *hanging]))
+        return list(dict.fromkeys([*(TreeRoot(id_, layer) for id_ in visible.nodes(where, layer)), *lower, *cut_off]))
 
     def load(self, ids: Sequence[str]) -> Flow[list[tuple[Candidate, str]]]:
-        """What is stored of those that are there, each with its text."""
-        if (entered := (yield from self.enter())) is None:
+        """Summaries as candidates with score 0, each with its text. A summary that is no longer there is left out.
+
+        Args:
+            ids: Shown ids of the summaries.
+        """
+        if (opened := (yield from self.enter())) is None:
             return []
-        _, reader = entered
+        _, reader = opened
         records = yield from reader.fetch_records(ids)
         documents = yield from self.documents()
         return [
@@ -135,23 +161,24 @@ class SummaryReader:
 
 
 def _candidate(id_: str, record: SummaryRecord, documents: Catalogue) -> Candidate:
-    """The summary as the view shows it."""
+    """A summary as a candidate, with shown ids."""
     leaf = LeafId.parse(id_)
-    children = tuple(_shown(child, documents) for child in record.children)
-    summary = Summary(record.layer, children, united(_run(cover, documents) for cover in record.covers))
+    children = tuple(_shown_id(child, documents) for child in record.children)
+    summary = Summary(record.layer, children, united(_shown_run(cover, documents) for cover in record.covers))
     covered = {run.document_id for run in summary.covers}
     metadata = copy_metadata(dict(sorted(documents.rows[min(covered)].metadata.items()))) if len(covered) == 1 else {}
     span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, 0))
     return Candidate(span, 0.0, Trace(), metadata, words=record.words, summary=summary)
 
 
-def _shown(id_: str, documents: Catalogue) -> str:
+def _shown_id(id_: str, documents: Catalogue) -> str:
+    """The shown id of a leaf or a summary."""
     leaf = LeafId.parse(id_)
     return str(leaf._replace(document_id=documents.shown_id(leaf.document_id) or leaf.document_id))
 
 
-def _run(cover: Covered | str, documents: Catalogue) -> Covered:
-    """What is covered, by shown ids."""
+def _shown_run(cover: Covered | str, documents: Catalogue) -> Covered:
+    """The run of leaves that is covered, with the shown id of its document; all leaves for the id of a document."""
     if isinstance(cover, Covered):
         return cover._replace(document_id=documents.shown_id(cover.document_id) or cover.document_id)
     row = documents.rows[documents.shown_id(cover) or cover]

@@ -1,4 +1,4 @@
-"""A summary's place in its tree, as it is stored with it."""
+"""The record that is stored with a summary: its place in the tree, and what lies below it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from leafspan.errors import IndexMismatch
 from leafspan.values import Covered
 
 FORMAT = 1
+"""The version of the stored format."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRecord:
-    """A summary as it is stored. All ids are those of the store.
+    """The record of a summary. All ids are those of the store.
 
     Attributes:
         layer: Number of layers above the leaves, >= 1.
         words: Length of its text in words.
-        children: Ids of the leaves and summaries that it was made of.
-        covers: What lies below it: runs of leaves, or the id of a document for all of its leaves.
+        children: Ids of the leaves and summaries that it was made from.
+        covers: Leaves below it: runs of leaves, or the id of a document for all of its leaves.
         key: Key under which its text is cached.
     """
 
@@ -43,18 +44,18 @@ class SummaryRecord:
         """The record from its string.
 
         Raises:
-            IndexMismatch: if it is of another format.
+            IndexMismatch: if it has another format.
         """
-        form, *values = json.loads(packed)
-        if form != FORMAT:
-            raise IndexMismatch(f"a summary is stored in format {form!r}, this version of leafspan reads {FORMAT!r}")
+        format_, *values = json.loads(packed)
+        if format_ != FORMAT:
+            raise IndexMismatch(f"a summary is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
         layer, words, children, covers, key = values
         runs = tuple(each if isinstance(each, str) else Covered(*each) for each in covers)
         return cls(layer, words, tuple(children), runs, key)
 
 
 def united(covers: Iterable[Covered]) -> tuple[Covered, ...]:
-    """What several cover together: runs in the order of documents and leaves, no two of which overlap or touch."""
+    """The leaves of all these runs together, as runs by document and position, no two of which overlap or touch."""
     runs: list[Covered] = []
     for run in sorted(covers):
         last = runs[-1] if runs else None

@@ -1,4 +1,4 @@
-"""Summarizers of whatever a user names."""
+"""Turning what a user gives as a summarizer into a Summarizer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from leafspan.tree._summarizer import Summarizer
 
 
 def to_summarizer(thing: object) -> Summarizer:
-    """A summarizer: ``Extractive()`` for None, one as it is, and an ``Abstractive`` for a language model or a function.
+    """A summarizer made of what a user gives.
 
-    See ``Abstractive.of`` for those.
+    Args:
+        thing: None for ``Extractive()``, a Summarizer, which is returned as it is, or a language model or a function, for
+            which the result is ``Abstractive.of(thing)``.
 
     Raises:
         InvalidArgument: if it is none of them.

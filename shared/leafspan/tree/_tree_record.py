@@ -1,4 +1,4 @@
-"""What is stored with the row of a tree: which summaries it has, and what they were made of."""
+"""The record that is stored with a tree: which summaries it has, and what they were made from."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from leafspan.store import Row
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """What is stored with a tree, beside its summaries. A summary of several documents is a tree of its own.
+    """The record of a tree, stored beside its summaries. Each summary of several documents is stored as a tree of its own.
 
     Attributes:
-        layers: Layer of each summary.
-        tops: Numbers of the summaries that no other summary of the tree was made of.
-        bare: Ordinals of the leaves that no summary was made of.
+        layers: Layer of each summary, by its number.
+        tops: Numbers of the summaries that no other summary of the tree was made from.
+        bare: Ordinals of the leaves that no summary was made from.
         keys: Keys under which the texts of the summaries are cached.
         summarizer: Identity of the summarizer.
-        document_version: Version of the document that the tree is of. None for a summary of several documents.
+        document_version: Version of the document that the tree was built from. None for a summary of several documents.
         view: Name of the view that a summary of several documents was built in, "" for the whole index. None for the tree
             of a document.
         label: Which documents a summary of several documents is about.
-        children: Ids of what a summary of several documents was made of.
+        children: Ids of the leaves and summaries that a summary of several documents was made from. None for the tree of a
+            document.
     """
 
     layers: list[int]
@@ -38,20 +39,20 @@ class TreeRecord:
 
     @property
     def is_of_document(self) -> bool:
-        """Whether it is the tree of one document, and not a summary of several."""
+        """Whether this is the tree of one document, and not a summary of several."""
         return self.children is None
 
     def pack(self) -> dict[str, Any]:
-        """The record as JSON has it."""
-        own: dict[str, Any] = {"of": self.document_version}
+        """The record as a dictionary that JSON can hold."""
+        specific: dict[str, Any] = {"of": self.document_version}
         if self.children is not None:
-            own = {"view": self.view, "label": self.label, "children": self.children}
+            specific = {"view": self.view, "label": self.label, "children": self.children}
         shared = {name: getattr(self, name) for name in ("layers", "tops", "bare", "keys", "summarizer")}
-        return {**own, **shared}
+        return {**specific, **shared}
 
     @classmethod
     def of(cls, row: Row) -> TreeRecord:
-        """The record of a row; one without summaries for a tree that is first being written."""
+        """The record of a row. It has no summaries while the first version of its tree is being written."""
         stored: Mapping[str, Any] = row.extra
         return cls(
             stored.get("layers", []),

@@ -1,4 +1,4 @@
-"""The trees of an index as they are stored, and what a build writes there."""
+"""The rows of trees during a build, and writing and deleting trees."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from leafspan.store import DocumentToWrite, Row, Store
 
 @dataclass(slots=True)
 class TreeRows:
-    """The rows of the trees during a build, kept up to date with what it writes.
+    """The rows of the trees during a build. What the build writes is entered in them.
 
     Attributes:
-        store: Where the trees are. None if no tree was ever built, in a dry run.
-        rows: The rows by stored ids.
+        store: Where the trees are. None in a dry run of an index that has no trees.
+        rows: The rows by stored id.
         timeout: Seconds to wait for another writer.
-        read_only: Whether nothing is to be written.
+        read_only: Whether to write nothing.
     """
 
     store: Store | None
@@ -26,12 +26,12 @@ class TreeRows:
     read_only: bool
 
     def has(self, id_: str, hash_: str) -> bool:
-        """Whether the tree of this stored id is there, whole, and made of content with this hash."""
+        """Whether the tree with this stored id is completely written, and built from content with this hash."""
         row = self.rows.get(id_)
         return row is not None and not row.is_half_done and row.hash == hash_
 
     def write(self, trees: Sequence[DocumentToWrite]) -> Flow[None]:
-        """Write trees in place of what was there of them."""
+        """Write trees, in place of their former versions."""
         if self.store is None or self.read_only or not trees:
             return
         writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
@@ -43,22 +43,28 @@ class TreeRows:
         self.rows.update((each.row.document_id, each.row) for each in trees)
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
-        """Delete trees, as far as they are still the same."""
+        """Delete the trees of these rows, unless another build has replaced them meanwhile."""
         if self.store is not None and not self.read_only:
             yield from delete_trees(self.store, rows, self.timeout)
 
 
 def delete_trees(store: Store, rows: Sequence[Row], timeout: float) -> Flow[None]:
-    """Delete the trees of these rows, as far as they are still the same."""
+    """Delete the trees of these rows, unless another build has replaced them meanwhile.
+
+    Args:
+        store: Where the trees are.
+        rows: Rows of the trees.
+        timeout: Seconds to wait for another writer.
+    """
     if not rows:
         return
     writer = yield from store.start_writing(timeout, [row.document_id for row in rows])
     try:
         yield from writer.recover()
-        now = writer.rows
-        judged = [(row.document_id, row.version) for row in rows]
-        same = [now[id_] for id_, version in judged if id_ in now and now[id_].version == version]
-        if same:
-            yield from writer.delete(same)
+        current = writer.rows
+        expected = [(row.document_id, row.version) for row in rows]
+        unchanged = [current[id_] for id_, version in expected if id_ in current and current[id_].version == version]
+        if unchanged:
+            yield from writer.delete(unchanged)
     finally:
         writer.stop()

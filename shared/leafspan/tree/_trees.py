@@ -1,4 +1,4 @@
-"""Where the trees of an index are: in an index of their own beside it, a document a tree, a leaf a summary."""
+"""The trees of an index, which are stored in an index of their own beside it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from leafspan.store import Store
 class Trees:
     """The trees of an index, opened when they are first needed.
 
+    They are stored in an index of their own, in which each tree is a document and each summary a leaf.
+
     Args:
-        open_store: Flow that opens their store. It is told whether to make the store if there is none.
-        settings: Settings of the index.
+        open_store: Flow that opens the store of the trees. Its argument says whether to create the store if there is none;
+            otherwise it raises IndexNotFound.
+        settings: Settings of the index that the trees belong to.
     """
 
     def __init__(self, open_store: Callable[[bool], Flow[Store]], settings: IndexSettings) -> None:
@@ -25,7 +28,11 @@ class Trees:
         self._opened: SearchIndexes | None = None
 
     def existing(self) -> Flow[SearchIndexes | None]:
-        """Where they are, None if no tree was ever built."""
+        """The search indexes of the trees, None if no tree was ever built.
+
+        Raises:
+            IndexMismatch: if another index is stored in the place of the trees.
+        """
         if self._opened is not None:
             return self._opened
         try:
@@ -33,12 +40,16 @@ class Trees:
         except IndexNotFound:
             return None
 
-    def made(self) -> Flow[SearchIndexes]:
-        """Where they are, made if no tree was ever built."""
+    def created(self) -> Flow[SearchIndexes]:
+        """The search indexes of the trees, created if no tree was ever built.
+
+        Raises:
+            IndexMismatch: if another index is stored in the place of the trees.
+        """
         return self._opened or (yield from self._open(True))
 
     def close(self) -> None:
-        """Close their store, if it is open."""
+        """Close the store of the trees, if it is open."""
         if self._opened is not None:
             self._opened.store.close()
 

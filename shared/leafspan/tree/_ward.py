@@ -1,4 +1,4 @@
-"""Ward's method within limits: what is most alike is merged first, as long as it fits together."""
+"""Ward's method within limits: the most similar clusters are merged first, as long as they fit together."""
 
 from __future__ import annotations
 
@@ -8,19 +8,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LAST_RESORT = 1e9  # above any distance: added for clusters that would have too many members
+_PENALTY = 1e9  # above any distance: added where a merged cluster would have too many members
 
 
 def ward_clusters(
-    vectors: NDArray[np.float32], words: NDArray[np.int64], *, mean: int, most: int, max_words: int
+    vectors: NDArray[np.float32], words: NDArray[np.int64], *, mean: int, most: int, max_cluster_words: int
 ) -> list[list[int]]:
-    """Clusters of rows, each row in one, of about ``mean`` members, at most ``most``, and of at most ``max_words``.
+    """Clusters of rows that are alike. Each row is in exactly one.
 
-    Two clusters are merged that fit together and whose merging adds least to the sum of squared distances from centroids
-    (Ward 1963; distances are kept up to date as by Lance and Williams 1967), until there are few enough. A row that is then
-    still alone, but would fit in somewhere by its words, is merged even where that makes too many members.
+    Of all pairs of clusters that fit together, the pair is merged that adds least to the sum of squared distances from
+    centroids, until there are few enough clusters. A row that is then still alone is merged as well if it fits in somewhere
+    by its words, even if that makes too many members.
 
-    Time and memory grow with the square of the rows. Of equal distances, the smaller rows come first.
+    Time and memory grow with the square of the number of rows.
+
+    Args:
+        vectors: Matrix with a row for each text.
+        words: Length of each text in words.
+        mean: Average number of members of a cluster.
+        most: Most members of a cluster.
+        max_cluster_words: Most words of a cluster.
+
+    Of equal distances, smaller row numbers come first. Sources: Ward, Hierarchical Grouping to Optimize an Objective
+    Function, 1963; Lance and Williams, A General Theory of Classificatory Sorting Strategies, 1967, by which distances are
+    kept up to date.
     """
     import numpy as np
 
@@ -28,45 +39,68 @@ def ward_clusters(
     if not rows:
         return []
     members = {row: [row] for row in range(rows)}
-    enough = _enough(words, mean, most, max_words)
+    enough = _enough(words, mean, most, max_cluster_words)
     count, size = np.ones(rows), words.astype(np.float64)
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    distances = np.maximum(squares[:, None] + squares - 2 * (vectors @ vectors.T), 0).astype(np.float64)
-    distances[size[:, None] + size > max_words] = np.inf
-    np.fill_diagonal(distances, np.inf)
-    # How near the nearest is, at least: merging the nearest makes no distance smaller, so an old figure is a lower bound.
-    # (It may make some smaller where limits kept the nearest apart; then these two are merged a little later.)
+    distances = _squared_distances(vectors)
+    distances[size[:, None] + size > max_cluster_words] = np.inf
+    # A lower bound of each cluster's distance to the nearest other one. An old bound stays one, since merging the nearest
+    # pair makes no distance smaller. (If limits kept the nearest pair apart, it may do so; then a pair is merged a little
+    # later than it should be.)
     nearest = distances.min(axis=1)
     while True:
-        left = nearest if len(members) > enough else np.where(count == 1, nearest, np.inf)
-        first = int(left.argmin())
-        if left[first] == np.inf:
+        # Once there are few enough clusters, only rows that are alone are merged.
+        bounds = nearest if len(members) > enough else np.where(count == 1, nearest, np.inf)
+        first = int(bounds.argmin())
+        if bounds[first] == np.inf:
             break
-        if left[first] >= _LAST_RESORT and len(members) > enough:
-            enough = len(members)  # only rows alone are merged from here on
+        if bounds[first] >= _PENALTY and len(members) > enough:
+            enough = len(members)
             continue
-        now = distances[first] + np.where(count + count[first] > most, _LAST_RESORT, 0)
-        second = int(now.argmin())
-        if now[second] > nearest[first]:
-            nearest[first] = now[second]
+        to_others = distances[first] + np.where(count + count[first] > most, _PENALTY, 0)
+        second = int(to_others.argmin())
+        if to_others[second] > nearest[first]:
+            nearest[first] = to_others[second]
             continue
-        joined = (count[first] + count) * distances[first] + (count[second] + count) * distances[second]
-        # Where one of the two is too long to be merged with, so are both: infinite less something stays infinite.
-        joined -= count * distances[first, second]
-        joined /= count[first] + count[second] + count
+        merged = _merged_distances(distances, count, first, second)
         count[first] += count[second]
         size[first] += size[second]
-        joined[size + size[first] > max_words] = np.inf
-        joined[[first, second]] = np.inf
-        distances[first] = distances[:, first] = joined
+        merged[size + size[first] > max_cluster_words] = np.inf
+        merged[[first, second]] = np.inf
+        distances[first] = distances[:, first] = merged
         distances[second] = distances[:, second] = np.inf
         nearest[second] = np.inf
         members[first] += members.pop(second)
     return sorted(sorted(rows) for rows in members.values())
 
 
-def _enough(words: NDArray[np.int64], mean: int, most: int, max_words: int) -> int:
-    """So many clusters that they are of ``mean`` members, and as far below the most words as that is below ``most``."""
+def _squared_distances(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The squared distance of each row from every other one; infinite from itself."""
+    import numpy as np
+
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    products = vectors @ vectors.T
+    distances: NDArray[np.float64] = np.maximum(squares[:, None] + squares - 2 * products, 0).astype(np.float64)
+    np.fill_diagonal(distances, np.inf)
+    return distances
+
+
+def _merged_distances(
+    distances: NDArray[np.float64], count: NDArray[np.float64], first: int, second: int
+) -> NDArray[np.float64]:
+    """The distances of all clusters from the one that two clusters will be merged into."""
+    merged: NDArray[np.float64] = (count[first] + count) * distances[first] + (count[second] + count) * distances[second]
+    # A cluster that is too long for one of the two is too long for both: infinity less something stays infinite.
+    merged -= count * distances[first, second]
+    merged /= count[first] + count[second] + count
+    return merged
+
+
+def _enough(words: NDArray[np.int64], mean: int, most: int, max_cluster_words: int) -> int:
+    """The number of clusters to aim for.
+
+    Clusters then have ``mean`` members on average, and their average length is as far below ``max_cluster_words`` as
+    ``mean`` is below ``most``.
+    """
     by_members = len(words) / mean
-    by_words = float(words.clip(max=max_words).sum()) / max_words * most / mean
+    by_words = float(words.clip(max=max_cluster_words).sum()) / max_cluster_words * most / mean
     return max(1, round(max(by_members, by_words)))

@@ -1,0 +1,428 @@
+"""Builds the question sets of the benchmarks from public releases, which you download yourself: nothing is downloaded here.
+
+    python benchmarks/build_data.py squad    --data FOLDER --squad dev-v2.0.json [--articles test-v2.0.json] [--xquad xquad.en.json]
+    python benchmarks/build_data.py covidqa  --data FOLDER --covidqa 200423_covidQA.json
+    python benchmarks/build_data.py scifact  --data FOLDER --beir scifact [--original data]
+    python benchmarks/build_data.py cranfield --data FOLDER --cranfield FOLDER
+    python benchmarks/build_data.py hotpotqa --data FOLDER --hotpotqa hotpot_dev_distractor_v1.json [--questions 100]
+
+Each command makes the folder ``FOLDER/<set>`` and prints its counts. Where the originals come from, and their licences:
+
+- squad: SQuAD 2.0 (Rajpurkar et al., 2018), development set in its JSON format, CC BY-SA 4.0. docs/measurements.md used the
+  split of Stanford's course CS224N, in the GitHub repository chrischute/squad: its dev-v2.0.json for questions, and its
+  test-v2.0.json, whose questions have no answers, for more articles. XQuAD (Artetxe et al., 2020), the GitHub repository
+  google-deepmind/xquad, CC BY-SA 4.0, adds questions about these.
+- covidqa: COVID-QA (Möller et al., 2020), the GitHub repository deepset-ai/COVID-QA, in SQuAD's JSON format. Annotations:
+  Apache-2.0. Articles: mostly CC BY, as their texts say.
+- scifact: SciFact (Wadden et al., 2020) in BEIR's format (corpus.jsonl, queries.jsonl, qrels/train.tsv and test.tsv), from
+  the BEIR project. The folder ``data`` of the original release, the GitHub repository allenai/scifact, adds the sentences
+  that support or contradict a claim. Claims: CC BY 4.0. Abstracts: ODC-By 1.0.
+- cranfield: the Cranfield collection (Cleverdon, 1967) as the University of Glasgow distributes it: cran.all.1400, cran.qry
+  and cranqrel. It has no licence. It may be used for research; do not distribute it.
+- hotpotqa: HotpotQA (Yang et al., 2018), development set with distractors, CC BY-SA 4.0. docs/measurements.md does not use it.
+
+The files of a set have a JSON object a line:
+
+- ``corpus.jsonl``: ``id``, ``title`` and ``text`` of each document; in covidqa also its ``licence``.
+- ``queries.jsonl``: ``id`` and ``text`` of each question. Where answers are known, ``answers`` is a list of ``doc_id``,
+  ``start``, ``end`` and ``text``, which is ``document[start:end]`` in Python characters; ``answer_mode`` says whether
+  ``"any"`` of them is enough or ``"all"`` are needed. Where documents are judged, ``relevant`` has the grade of each, by id.
+- ``unanswerable.jsonl`` (squad only): questions without an answer; ``near_doc`` is the article they seem to be about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+INVENTED_ARTICLE = "Miscellaneous"
+"""An article of CS224N's split that is not in SQuAD."""
+
+GRADES = {-1: 4, 1: 4, 2: 3, 3: 2, 4: 1}
+"""From Cleverdon's codes to grades. A complete answer has the code 1, or -1 where it is the source of the question, and a
+document of minimum interest the code 4. Documents with the code 5 are of no interest, and are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """A set as it is written.
+
+    Attributes:
+        documents: The lines of ``corpus.jsonl``.
+        questions: The lines of ``queries.jsonl``.
+        unanswerable: The lines of ``unanswerable.jsonl``, which is not written if there are none.
+    """
+
+    documents: list[Record]
+    questions: list[Record]
+    unanswerable: list[Record] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder, which is made if it is absent."""
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_lines(folder / "corpus.jsonl", self.documents)
+        _write_lines(folder / "queries.jsonl", self.questions)
+        if self.unanswerable:
+            _write_lines(folder / "unanswerable.jsonl", self.unanswerable)
+
+    def counts(self) -> str:
+        """What is in it, in numbers."""
+        spans = [len(question.get("answers", [])) for question in self.questions]
+        parts = [
+            f"{len(self.documents):,} documents",
+            f"{sum(len(document['text']) for document in self.documents):,} characters",
+            f"{len(self.questions):,} questions ({sum(map(bool, spans)):,} with spans, {sum(spans):,} spans)",
+            f"{sum(len(question.get('relevant', {})) for question in self.questions):,} judged documents",
+        ]
+        if self.unanswerable:
+            parts.append(f"{len(self.unanswerable):,} unanswerable questions")
+        return ", ".join(parts)
+
+
+def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = None) -> QuestionSet:
+    """SQuAD's articles, their paragraphs joined by a blank line, with the questions about them.
+
+    Args:
+        squad: SQuAD 2.0 file with questions and answers.
+        articles: SQuAD file of which only the articles are taken. Default: none.
+        xquad: XQuAD file whose questions are added if their paragraph is in one of the articles, word for word.
+            Default: none.
+
+    Returns:
+        The set. The answers of a question are the different spans that annotators gave, in the order of the text. Of equal
+        questions about an article, only the first is taken.
+    """
+    files = [squad] if articles is None else [squad, articles]
+    documents: list[Record] = []
+    places: dict[str, tuple[str, int]] = {}  # article and start of each paragraph
+    for file in files:
+        for article in _read_squad(file):
+            contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
+            start = 0
+            for context in contexts:
+                places.setdefault(context, (article["title"], start))
+                start += len(context) + 2
+            title = article["title"].replace("_", " ")
+            documents.append({"id": article["title"], "title": title, "text": "\n\n".join(contexts)})
+    asked: set[tuple[str, str]] = set()
+    questions: list[Record] = []
+    unanswerable: list[Record] = []
+    sources = [("squad2", squad)] if xquad is None else [("squad2", squad), ("xquad", xquad)]
+    for prefix, file in sources:
+        for article in _read_squad(file):
+            for paragraph in article["paragraphs"]:
+                if paragraph["context"] not in places:
+                    continue
+                document_id, start = places[paragraph["context"]]
+                for each in paragraph["qas"]:
+                    text = each["question"].strip()
+                    if (document_id, text) in asked:
+                        continue
+                    asked.add((document_id, text))
+                    question = {"id": f"{prefix}-{each['id']}", "text": text}
+                    if each.get("is_impossible"):
+                        unanswerable.append({**question, "answers": [], "near_doc": document_id})
+                    elif each["answers"]:
+                        answers = _distinct(
+                            _answer(document_id, paragraph["context"], one["answer_start"], one["text"], shift=start)
+                            for one in each["answers"]
+                        )
+                        questions.append({**question, "answer_mode": "any", "answers": answers})
+    return QuestionSet(documents, questions, unanswerable)
+
+
+def build_covidqa(covidqa: Path) -> QuestionSet:
+    """The articles of COVID-QA, titled by their first line, with the questions about them.
+
+    Args:
+        covidqa: The file, in SQuAD's format; each paragraph is an article and has a ``document_id``.
+
+    Returns:
+        The set. White space at the ends of an answer is left out. An answer that does not stand at its place is moved to
+        the nearest place where it does.
+
+    Raises:
+        ValueError: if an answer is nowhere in its article.
+    """
+    documents: list[Record] = []
+    questions: list[Record] = []
+    for article in _read_squad(covidqa):
+        for paragraph in article["paragraphs"]:
+            text = paragraph["context"]
+            document_id = f"covid-{paragraph['document_id']}"
+            licence = re.search(r"^License:[ \t]*(\S.*)$", text, re.MULTILINE)
+            documents.append(
+                {
+                    "id": document_id,
+                    "title": text.partition("\n")[0].strip(),
+                    "text": text,
+                    "licence": licence[1].strip() if licence else "not stated in the text",
+                }
+            )
+            for each in paragraph["qas"]:
+                answers = _distinct(_answer(document_id, text, one["answer_start"], one["text"]) for one in each["answers"])
+                question = {"id": f"covidqa-{each['id']}", "text": each["question"].strip()}
+                questions.append({**question, "answer_mode": "any", "answers": answers})
+    return QuestionSet(documents, questions)
+
+
+def build_scifact(beir: Path, original: Path | None = None) -> QuestionSet:
+    """SciFact's abstracts, with the claims in the order of their numbers.
+
+    Args:
+        beir: Folder in BEIR's format. ``qrels/train.tsv`` and ``qrels/test.tsv`` say which claims are asked.
+        original: Folder of the original release, with ``corpus.jsonl``, ``claims_train.jsonl`` and ``claims_dev.jsonl``.
+            Default: none; then no claim has answers.
+
+    Returns:
+        The set. The answers of a claim are the sentences of its rationales, one by one.
+
+    Raises:
+        ValueError: if a rationale's sentence is not in the text of its abstract.
+    """
+    documents = [
+        {"id": str(each["_id"]), "title": each["title"], "text": each["text"]}
+        for each in _read_lines(beir / "corpus.jsonl")
+    ]
+    texts = {document["id"]: document["text"] for document in documents}
+    claims = {str(each["_id"]): each["text"].strip() for each in _read_lines(beir / "queries.jsonl")}
+    evidence = {} if original is None else _scifact_evidence(original, texts)
+    questions: list[Record] = []
+    for split in ("train", "test"):
+        relevant: dict[str, dict[str, int]] = {}
+        with (beir / "qrels" / f"{split}.tsv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                relevant.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
+        questions += [
+            {"id": id_, "text": claims[id_], "split": split, "relevant": grades, **evidence.get(id_, {})}
+            for id_, grades in relevant.items()
+        ]
+    return QuestionSet(documents, sorted(questions, key=lambda question: int(question["id"])))
+
+
+def _scifact_evidence(original: Path, texts: Mapping[str, str]) -> dict[str, Record]:
+    """Answers, mode and label of each claim that has a rationale, by its id."""
+    sentences = {str(each["doc_id"]): each["abstract"] for each in _read_lines(original / "corpus.jsonl")}
+    found: dict[str, Record] = {}
+    for name in ("claims_train.jsonl", "claims_dev.jsonl"):
+        for claim in _read_lines(original / name):
+            rationales = [(id_, rationale) for id_, every in claim["evidence"].items() for rationale in every]
+            if not rationales:
+                continue
+            answers = [
+                _sentence(str(id_), texts[str(id_)], sentences[str(id_)], number, separator=" ")
+                for id_, rationale in rationales
+                for number in rationale["sentences"]
+            ]
+            label = rationales[0][1]["label"]
+            found[str(claim["id"])] = {"answer_mode": "any", "label": label, "answers": _distinct(answers)}
+    return found
+
+
+def build_cranfield(cranfield: Path) -> QuestionSet:
+    """The abstracts and questions of the Cranfield collection.
+
+    Args:
+        cranfield: Folder of ``cran.all.1400``, ``cran.qry`` and ``cranqrel``.
+
+    Returns:
+        The set. The id of a question is its position, from 1, which the judgements use; the number that it has in
+        ``cran.qry`` is another one. Grades reach from 1 (minimum interest) to 4 (complete answer).
+
+    Raises:
+        ValueError: if a judgement has an unknown code.
+    """
+    documents = [
+        {"id": number, "title": _one_line(fields.get("T", "")), "text": fields.get("W", "").strip()}
+        for number, fields in _read_smart(cranfield / "cran.all.1400")
+    ]
+    relevant: dict[str, dict[str, int]] = {}
+    for line in (cranfield / "cranqrel").read_text(encoding="utf-8").splitlines():
+        if not line.strip():
+            continue
+        question_id, document_id, code = line.split()
+        if int(code) == 5:
+            continue
+        if int(code) not in GRADES:
+            raise ValueError(f"a judgement must have a code from 1 to 5, or -1, got {line!r}")
+        relevant.setdefault(question_id, {})[document_id] = GRADES[int(code)]
+    questions = [
+        {"id": str(position), "text": _one_line(fields.get("W", "")), "relevant": relevant.get(str(position), {})}
+        for position, (_, fields) in enumerate(_read_smart(cranfield / "cran.qry"), start=1)
+    ]
+    return QuestionSet(documents, questions)
+
+
+def build_hotpotqa(hotpotqa: Path, count: int = 100) -> QuestionSet:
+    """Questions of HotpotQA, and the paragraphs that come with them, each of which is a document.
+
+    Args:
+        hotpotqa: The file ``hotpot_dev_distractor_v1.json``.
+        count: Number of questions, evenly spaced over the file, >= 1. Default: 100.
+
+    Returns:
+        The set. The answers of a question are its supporting sentences, all of which are needed; ``gold_answer`` is the
+        short answer. Questions whose supporting sentences are not all in their paragraphs are left out.
+
+    Raises:
+        ValueError: if two paragraphs of the same title have different texts.
+    """
+    every = json.loads(hotpotqa.read_text(encoding="utf-8"))
+    asked = [each for each in every if _is_supported(each)]
+    if len(asked) > count:
+        asked = [asked[number * len(asked) // count] for number in range(count)]
+    texts: dict[str, str] = {}
+    questions: list[Record] = []
+    for each in asked:
+        paragraphs = dict(each["context"])
+        for title, sentences in paragraphs.items():
+            text = "".join(sentences)
+            if texts.setdefault(title, text) != text:
+                raise ValueError(f"two paragraphs with the title {title!r} have different texts")
+        answers = [
+            _sentence(title, texts[title], paragraphs[title], number, separator="")
+            for title, number in each["supporting_facts"]
+        ]
+        question = {
+            "id": each["_id"],
+            "text": each["question"].strip(),
+            "answer_mode": "all",
+            "gold_answer": each["answer"],
+        }
+        questions.append({**question, "answers": list({str(answer): answer for answer in answers}.values())})
+    return QuestionSet([{"id": title, "title": title, "text": text} for title, text in texts.items()], questions)
+
+
+def _is_supported(question: Mapping[str, Any]) -> bool:
+    """Whether each supporting sentence is in its paragraph, and is not blank: some numbers point behind the last one."""
+    paragraphs = dict(question["context"])
+    return all(
+        number < len(paragraphs.get(title, [])) and paragraphs[title][number].strip()
+        for title, number in question["supporting_facts"]
+    )
+
+
+def _answer(document_id: str, text: str, start: int, answer: str, *, shift: int = 0) -> Record:
+    """The answer, without white space at its ends, at the place in the text that is nearest to ``start``."""
+    start += len(answer) - len(answer.lstrip())
+    answer = answer.strip()
+    if text[start : start + len(answer)] != answer:
+        places = [match.start() for match in re.finditer(f"(?={re.escape(answer)})", text)]
+        if not places:
+            raise ValueError(f"the answer {answer!r} is not in {document_id}")
+        start = min(places, key=lambda place: abs(place - start))
+    return {"doc_id": document_id, "start": start + shift, "end": start + shift + len(answer), "text": answer}
+
+
+def _sentence(document_id: str, text: str, sentences: Sequence[str], number: int, *, separator: str) -> Record:
+    """A sentence as an answer: the place of the one with this number, in a text that joins them all."""
+    start = sum(len(sentence) + len(separator) for sentence in sentences[:number])
+    return _answer(document_id, text, start, sentences[number])
+
+
+def _distinct(answers: Iterable[Record]) -> list[Record]:
+    """The different answers, by document and place."""
+    by_place = {(answer["doc_id"], answer["start"], answer["end"]): answer for answer in answers}
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def _read_squad(path: Path) -> list[dict[str, Any]]:
+    """The articles of a file in SQuAD's format."""
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    return [article for article in articles if article.get("title") != INVENTED_ARTICLE]
+
+
+def _read_smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Number and fields, by their letters, of each record of a file in the format of the SMART system."""
+    number, letter = "", ""
+    fields: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"\.I\s+(\d+)\s*", line):
+            if number:
+                yield number, {name: "\n".join(lines) for name, lines in fields.items()}
+            number, letter, fields = str(int(match[1])), "", {}
+        elif match := re.fullmatch(r"\.([A-Z])\s*", line):
+            letter = match[1]
+            fields.setdefault(letter, [])
+        elif letter:
+            fields[letter].append(line.rstrip())
+    if number:
+        yield number, {name: "\n".join(lines) for name, lines in fields.items()}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build one set, as the command line says; the exit status is 2 if an original is absent."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sets = parser.add_subparsers(dest="set", required=True, metavar="SET")
+
+    def add(name: str, **originals: str) -> argparse.ArgumentParser:
+        one = sets.add_parser(name, help=f"build {name}")
+        one.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="folder of the question sets")
+        for option, text in originals.items():
+            one.add_argument(f"--{option}", type=Path, required="optional" not in text, metavar="PATH", help=text)
+        return one
+
+    add(
+        "squad",
+        squad="SQuAD 2.0 file with questions and answers, dev-v2.0.json",
+        articles="SQuAD file of which only the articles are taken (optional)",
+        xquad="XQuAD file with questions about these articles, xquad.en.json (optional)",
+    )
+    add("covidqa", covidqa="COVID-QA file, 200423_covidQA.json")
+    add(
+        "scifact",
+        beir="folder of corpus.jsonl, queries.jsonl and qrels",
+        original="folder of the original corpus.jsonl and claims (optional: without it, no claim has answers)",
+    )
+    add("cranfield", cranfield="folder of cran.all.1400, cran.qry and cranqrel")
+    hotpotqa = add("hotpotqa", hotpotqa="hotpot_dev_distractor_v1.json")
+    hotpotqa.add_argument("--questions", type=int, default=100, help="number of questions, evenly spaced (default: 100)")
+
+    chosen = parser.parse_args(arguments)
+    try:
+        match chosen.set:
+            case "squad":
+                built = build_squad(chosen.squad, chosen.articles, chosen.xquad)
+            case "covidqa":
+                built = build_covidqa(chosen.covidqa)
+            case "scifact":
+                built = build_scifact(chosen.beir, chosen.original)
+            case "cranfield":
+                built = build_cranfield(chosen.cranfield)
+            case _:
+                built = build_hotpotqa(chosen.hotpotqa, chosen.questions)
+    except FileNotFoundError as error:
+        print(f"there is no file {error.filename}: download it first (see --help)", file=sys.stderr)
+        return 2
+    built.write(chosen.data / chosen.set)
+    print(f"{chosen.set}: {built.counts()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

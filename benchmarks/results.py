@@ -1,0 +1,129 @@
+"""What a benchmark measured, in one form for all of them: figures, which are printed, judged by their bounds, and written.
+
+The JSON file of a benchmark has its name, whether it passed, the versions it ran with, its options, and its figures. The
+name of the machine and paths are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+Sign = Literal["<=", ">=", ">"]
+
+_EXACT = 1e-9  # decimal fractions such as 0.69 are not exact in binary
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number that was measured, with the bound that it must keep to, if it has one.
+
+    Attributes:
+        name: What was measured.
+        value: The number.
+        sign: How it must compare with the bound: ``"<="``, ``">="`` or ``">"``. None for a figure without a bound.
+        bound: The bound. None for a figure without one.
+        part: What it belongs to within the benchmark, such as a question set. Empty if there are no parts.
+    """
+
+    name: str
+    value: float
+    sign: Sign | None = None
+    bound: float | None = None
+    part: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """By how much the bound is kept, below 0 if it is missed; None without a bound."""
+        if self.bound is None:
+            return None
+        return self.bound - self.value if self.sign == "<=" else self.value - self.bound
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the bound is kept; None without a bound."""
+        if self.gap is None:
+            return None
+        return self.gap > 0 if self.sign == ">" else self.gap >= -_EXACT
+
+    def record(self) -> dict[str, Any]:
+        """The figure as it is written: six significant digits, without what is not set."""
+        record: dict[str, Any] = {"part": self.part, "name": self.name, "value": _rounded(self.value)}
+        if self.bound is not None:
+            record |= {"sign": self.sign, "bound": _rounded(self.bound), "passed": self.passed}
+        return record if self.part else {key: value for key, value in record.items() if key != "part"}
+
+
+def all_passed(figures: Iterable[Figure]) -> bool:
+    """Whether no figure misses its bound."""
+    return all(figure.passed is not False for figure in figures)
+
+
+def print_figures(figures: Iterable[Figure], *, decimals: int = 2) -> list[Figure]:
+    """Print a line for each figure with a bound as soon as it is there, and return all figures.
+
+    Args:
+        figures: The figures. Those without a bound are not printed: their benchmark prints them in its own way.
+        decimals: Decimal places of the values. Default: 2.
+    """
+    printed = []
+    for figure in figures:
+        printed.append(figure)
+        if figure.bound is None:
+            continue
+        verdict = "PASS" if figure.passed else "FAIL"
+        print(f"  {verdict}  {figure.value:7.{decimals}f} {figure.sign} {figure.bound:<5g} {figure.name}", flush=True)
+    return printed
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json FILE``."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file as JSON, too")
+
+
+def write_results(benchmark: str, arguments: argparse.Namespace, figures: Sequence[Figure]) -> None:
+    """Write the figures to the file that ``--json`` names. Without that option, nothing is written.
+
+    Args:
+        benchmark: Name of the benchmark.
+        arguments: Parsed command line. Of an option that is a path, only whether it was given is written.
+        figures: The figures, in the order in which they were measured.
+    """
+    if arguments.json is None:
+        return
+    options = {name: _shown(value) for name, value in vars(arguments).items() if name != "json"}
+    head = {
+        "benchmark": benchmark,
+        "passed": all_passed(figures),
+        "versions": versions(),
+        "options": options,
+    }
+    # A line for each figure, so that a change of one is a change of one line.
+    lines = ",\n".join(f"  {json.dumps(figure.record(), ensure_ascii=False, allow_nan=False)}" for figure in figures)
+    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}") + f',\n "figures": [\n{lines}\n ]\n}}\n'
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(text, encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """The versions of leafspan, Python and Chroma, and the platform: operating system and processor architecture."""
+    return {
+        "leafspan": version("leafspan"),
+        "python": platform.python_version(),
+        "chromadb": version("chromadb"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _shown(value: Any) -> Any:
+    return True if isinstance(value, Path) else value
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")

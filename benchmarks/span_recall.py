@@ -1,0 +1,97 @@
+"""Span recall: the share of questions whose answer is among the first words retrieved.
+
+Passages are read in rank order until the budget of words is used up. The passage in which that happens is cut there. A word
+is a run of characters without white space. Where passages overlap, a word counts each time that it is read.
+
+A question is answered if the passages that were read hold its answer. An answer is a span of characters of a document, and
+may lie across several passages. Of several answers, one is enough, or all are needed: the question says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+Place = tuple[str, int, int]
+"""The id of a document, and the first character (inclusive) and the last (exclusive) of a passage of it."""
+
+BUDGETS = (150, 300, 600, 1_200)
+"""The budgets in words that the benchmarks use."""
+
+TOLERANCE = 1
+"""Number of characters that may be missing at either end of an answer, such as a quotation mark that a splitter cuts off.
+
+So of an answer of one or two characters nothing needs to be read: it always counts as held.
+"""
+
+_WORD = re.compile(r"\S+")
+
+
+def span_recall(
+    results: Sequence[Sequence[Place]],
+    questions: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, str],
+    budget: int,
+) -> float:
+    """The share of questions, in [0, 1], that are answered within a budget. Questions without an answer do not count.
+
+    Args:
+        results: Passages of each question, best first.
+        questions: The questions. Each has ``answers``, a list of mappings with ``doc_id``, ``start`` and ``end``, and may
+            have ``answer_mode``: ``"any"`` (the default) or ``"all"``.
+        texts: Text of each document, by its id.
+        budget: Number of words that are read, >= 0.
+
+    Returns:
+        The share; 0 if no question has an answer.
+
+    Raises:
+        ValueError: if there are not as many results as questions, or ``budget`` is negative.
+    """
+    if budget < 0:
+        raise ValueError(f"budget must be >= 0, got {budget}")
+    answered = [
+        is_answered(question, first_words(passages, texts, budget))
+        for passages, question in zip(results, questions, strict=True)
+        if question.get("answers")
+    ]
+    return sum(answered) / len(answered) if answered else 0.0
+
+
+def first_words(passages: Iterable[Place], texts: Mapping[str, str], budget: int) -> list[Place]:
+    """What is read of the passages: the first ones, with ``budget`` words in all, the last of them cut.
+
+    Args:
+        passages: Places of passages, best first.
+        texts: Text of each document, by its id.
+        budget: Number of words, >= 0.
+    """
+    read: list[Place] = []
+    left = budget
+    for document_id, start, end in passages:
+        words = list(islice(_WORD.finditer(texts[document_id], start, end), left + 1))
+        if len(words) > left:
+            if left:
+                read.append((document_id, start, words[left - 1].end()))
+            break
+        read.append((document_id, start, end))
+        left -= len(words)
+    return read
+
+
+def is_answered(question: Mapping[str, Any], read: Sequence[Place]) -> bool:
+    """Whether the passages that were read hold one of the question's answers, or all of them if it needs all."""
+    enough = all if question.get("answer_mode") == "all" else any
+    return enough(is_held(answer, read) for answer in question["answers"])
+
+
+def is_held(answer: Mapping[str, Any], read: Iterable[Place]) -> bool:
+    """Whether the passages together hold every character of an answer, give or take one at either end."""
+    reached, end = answer["start"] + TOLERANCE, answer["end"] - TOLERANCE
+    for first, last in sorted((first, last) for document_id, first, last in read if document_id == answer["doc_id"]):
+        if first > reached:  # a gap: what follows begins later still
+            break
+        reached = max(reached, last)
+    return bool(reached >= end)

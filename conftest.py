@@ -1,0 +1,34 @@
+"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from typing import Any
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+
+
+def enter_empty_folder(namespace: dict[str, Any]) -> None:
+    """Before a page: what it writes goes into a folder that nobody keeps."""
+    leaving = namespace["_leaving"] = contextlib.ExitStack()
+    leaving.callback(os.chdir, os.getcwd())
+    os.chdir(leaving.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+
+
+def leave_folder(namespace: dict[str, Any]) -> None:
+    """After a page: its indexes are closed, and the folder goes."""
+    for value in list(namespace.values()):
+        if hasattr(value, "close") and type(value).__module__.startswith("leafspan"):
+            value.close()
+    namespace["_leaving"].close()
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md"],
+    setup=enter_empty_folder,
+    teardown=leave_folder,
+).pytest()

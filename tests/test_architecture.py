@@ -1,0 +1,98 @@
+"""The house keeps its shape: rooms with interfaces, few files at the root. The arrows are import-linter's, `make check`."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CORE = ROOT / "shared" / "leafspan"
+ROOMS = sorted(folder for folder in CORE.iterdir() if (folder / "__init__.py").exists())
+SOURCES = sorted(
+    path for folder in (CORE, ROOT / "langchain_ext", ROOT / "llamaindex_ext") for path in folder.rglob("*.py")
+)
+
+
+def module_of(path: Path) -> str:
+    base = CORE.parent if path.is_relative_to(CORE) else ROOT
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The dotted names that a module imports, also within functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_at_most_ten_modules_stand_at_the_root():
+    assert len(list(CORE.glob("*.py"))) <= 10
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_the_modules_of_a_room_are_marked_as_internal(room: Path):
+    assert [path.name for path in room.rglob("*.py") if not path.name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_a_room_lists_what_it_offers(room: Path):
+    offered = importlib.import_module(f"leafspan.{room.name}")
+    assert offered.__doc__
+    assert len(offered.__all__) == len(set(offered.__all__))
+    assert [name for name in offered.__all__ if not hasattr(offered, name)] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_other_rooms_are_entered_by_their_interface(path: Path):
+    room = module_of(path).split(".")[:2]
+    inner = [
+        name
+        for name in imported(path)
+        if name.startswith("leafspan.") and any(part.startswith("_") for part in name.split(".")[2:-1])
+    ]
+    assert [name for name in inner if name.split(".")[:2] != room] == []
+
+
+def test_no_module_imports_itself_in_a_circle():
+    """Not even for type annotations. A room's ``__init__`` stands for what it offers, so circles through it count too."""
+    modules = {module_of(path): path for path in SOURCES}
+    arrows = {
+        name: {target for each in imported(path) if (target := owner(each, modules)) is not None and target != name}
+        for name, path in modules.items()
+    }
+    assert circle(arrows) == []
+
+
+def owner(name: str, modules: dict[str, Path]) -> str | None:
+    """The module that a dotted name is, or is of."""
+    parent = name.rpartition(".")[0]
+    return name if name in modules else parent if parent in modules else None
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other, in their order; none where all arrows run one way."""
+    done: set[str] = set()
+
+    def walk(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for target in sorted(arrows[module]):
+            if found := walk(target, [*path, module]):
+                return found
+        done.add(module)
+        return []
+
+    return next((found for module in sorted(arrows) if (found := walk(module, []))), [])
+
+
+def test_a_circle_would_be_noticed():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []

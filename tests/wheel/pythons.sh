@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The tests of what users touch, on each Python that the classifiers name and this machine has. Says which ran.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+find_python() {  # version: an interpreter that starts, by name or among those of pyenv
+    local candidate
+    for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1."*"/bin/python$1"; do
+        if "$candidate" -c "" 2> /dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+ran=() absent=()
+for version in $(sed -nE 's/.*"Programming Language :: Python :: (3\.[0-9]+)".*/\1/p' "$root/pyproject.toml"); do
+    python=$(find_python "$version")
+    if [ -z "$python" ]; then
+        absent+=("$version")
+        continue
+    fi
+    "$python" -m venv "$work/$version"
+    "$work/$version/bin/pip" install --quiet --upgrade pip
+    "$work/$version/bin/pip" install --quiet "$root[all]" hypothesis pytest pytest-asyncio
+    (cd "$root" && "$work/$version/bin/python" -m pytest -q -p no:cacheprovider -m "not slow" \
+        tests/test_index.py tests/store/test_formats.py tests/hosts/test_contract.py)
+    ran+=("$version")
+    rm -rf "${work:?}/$version"
+done
+echo "ran on Python: ${ran[*]:-none}; not on this machine: ${absent[*]:-none}"
