@@ -1,33 +1,31 @@
 """Builds the question sets of the benchmarks from public releases, which you download yourself: nothing is downloaded here.
 
-    python benchmarks/build_data.py squad    --data FOLDER --squad dev-v2.0.json [--articles test-v2.0.json] [--xquad xquad.en.json]
-    python benchmarks/build_data.py covidqa  --data FOLDER --covidqa 200423_covidQA.json
-    python benchmarks/build_data.py scifact  --data FOLDER --beir scifact [--original data]
-    python benchmarks/build_data.py cranfield --data FOLDER --cranfield FOLDER
-    python benchmarks/build_data.py hotpotqa --data FOLDER --hotpotqa hotpot_dev_distractor_v1.json [--questions 100]
+    python benchmarks/build_data.py SET --data FOLDER ORIGINALS    (options of a set: build_data.py SET --help)
 
-Each command makes the folder ``FOLDER/<set>`` and prints its counts. Where the originals come from, and their licences:
+SET is squad, covidqa, scifact, cranfield or hotpotqa. Each command makes the folder ``FOLDER/SET``, and prints what is in it.
+Where the originals come from, and their licences:
 
-- squad: SQuAD 2.0 (Rajpurkar et al., 2018), development set in its JSON format, CC BY-SA 4.0. docs/measurements.md used the
-  split of Stanford's course CS224N, in the GitHub repository chrischute/squad: its dev-v2.0.json for questions, and its
-  test-v2.0.json, whose questions have no answers, for more articles. XQuAD (Artetxe et al., 2020), the GitHub repository
-  google-deepmind/xquad, CC BY-SA 4.0, adds questions about these.
-- covidqa: COVID-QA (Möller et al., 2020), the GitHub repository deepset-ai/COVID-QA, in SQuAD's JSON format. Annotations:
+- squad: the development set of SQuAD 2.0 (Rajpurkar et al., 2018), CC BY-SA 4.0, as ``--squad``. The figures of
+  docs/measurements.md are about another split of it, made for Stanford's course CS224N: in the GitHub repository
+  chrischute/squad, dev-v2.0.json has questions (``--squad``), and test-v2.0.json more articles (``--articles``), whose
+  questions have no answers. XQuAD (Artetxe et al., 2020), xquad.en.json in the GitHub repository google-deepmind/xquad,
+  CC BY-SA 4.0, has questions about these articles (``--xquad``).
+- covidqa: COVID-QA (Möller et al., 2020), 200423_covidQA.json in the GitHub repository deepset-ai/COVID-QA. Annotations:
   Apache-2.0. Articles: mostly CC BY, as their texts say.
-- scifact: SciFact (Wadden et al., 2020) in BEIR's format (corpus.jsonl, queries.jsonl, qrels/train.tsv and test.tsv), from
-  the BEIR project. The folder ``data`` of the original release, the GitHub repository allenai/scifact, adds the sentences
-  that support or contradict a claim. Claims: CC BY 4.0. Abstracts: ODC-By 1.0.
+- scifact: SciFact (Wadden et al., 2020) as the BEIR project distributes it (``--beir``). The folder ``data`` of the original
+  release, of the GitHub repository allenai/scifact, adds the sentences that support or contradict a claim
+  (``--original``). Claims: CC BY 4.0. Abstracts: ODC-By 1.0.
 - cranfield: the Cranfield collection (Cleverdon, 1967) as the University of Glasgow distributes it: cran.all.1400, cran.qry
-  and cranqrel. It has no licence. It may be used for research; do not distribute it.
-- hotpotqa: HotpotQA (Yang et al., 2018), development set with distractors, CC BY-SA 4.0. docs/measurements.md does not use it.
+  and cranqrel. It has no licence: use it for research, and do not distribute it.
+- hotpotqa: the development set of HotpotQA (Yang et al., 2018) with distractors, CC BY-SA 4.0.
 
 The files of a set have a JSON object a line:
 
 - ``corpus.jsonl``: ``id``, ``title`` and ``text`` of each document; in covidqa also its ``licence``.
-- ``queries.jsonl``: ``id`` and ``text`` of each question. Where answers are known, ``answers`` is a list of ``doc_id``,
-  ``start``, ``end`` and ``text``, which is ``document[start:end]`` in Python characters; ``answer_mode`` says whether
-  ``"any"`` of them is enough or ``"all"`` are needed. Where documents are judged, ``relevant`` has the grade of each, by id.
-- ``unanswerable.jsonl`` (squad only): questions without an answer; ``near_doc`` is the article they seem to be about.
+- ``queries.jsonl``: ``id`` and ``text`` of each question. If answers are known, ``answers`` is a list of ``doc_id``,
+  ``start``, ``end`` and ``text``, which is ``document[start:end]`` in Python characters, and ``answer_mode`` says whether
+  ``"any"`` of them is enough or ``"all"`` are needed. If documents are judged, ``relevant`` has their grades by id.
+- ``unanswerable.jsonl`` (squad only): questions without an answer; ``near_doc`` is the article that they seem to be about.
 """
 
 from __future__ import annotations
@@ -37,19 +35,24 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
 
+_BLANK_LINE = "\n\n"
+
 INVENTED_ARTICLE = "Miscellaneous"
 """An article of CS224N's split that is not in SQuAD."""
 
 GRADES = {-1: 4, 1: 4, 2: 3, 3: 2, 4: 1}
-"""From Cleverdon's codes to grades. A complete answer has the code 1, or -1 where it is the source of the question, and a
-document of minimum interest the code 4. Documents with the code 5 are of no interest, and are left out."""
+"""From Cleverdon's codes to grades.
+
+A complete answer has the code 1, or -1 if it is the paper that the question came from; a document of minimum interest has the
+code 4. The code 5, of no interest, is not here.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,43 +104,34 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
         The set. The answers of a question are the different spans that annotators gave, in the order of the text. Of equal
         questions about an article, only the first is taken.
     """
-    files = [squad] if articles is None else [squad, articles]
     documents: list[Record] = []
     places: dict[str, tuple[str, int]] = {}  # article and start of each paragraph
-    for file in files:
-        for article in _read_squad(file):
+    for file in (squad, articles):
+        for article in _read_squad(file) if file else ():
             contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
             start = 0
             for context in contexts:
                 places.setdefault(context, (article["title"], start))
-                start += len(context) + 2
+                start += len(context) + len(_BLANK_LINE)
             title = article["title"].replace("_", " ")
-            documents.append({"id": article["title"], "title": title, "text": "\n\n".join(contexts)})
-    asked: set[tuple[str, str]] = set()
-    questions: list[Record] = []
-    unanswerable: list[Record] = []
-    sources = [("squad2", squad)] if xquad is None else [("squad2", squad), ("xquad", xquad)]
-    for prefix, file in sources:
-        for article in _read_squad(file):
-            for paragraph in article["paragraphs"]:
-                if paragraph["context"] not in places:
-                    continue
-                document_id, start = places[paragraph["context"]]
-                for each in paragraph["qas"]:
-                    text = each["question"].strip()
-                    if (document_id, text) in asked:
-                        continue
-                    asked.add((document_id, text))
-                    question = {"id": f"{prefix}-{each['id']}", "text": text}
-                    if each.get("is_impossible"):
-                        unanswerable.append({**question, "answers": [], "near_doc": document_id})
-                    elif each["answers"]:
-                        answers = _distinct(
-                            _answer(document_id, paragraph["context"], one["answer_start"], one["text"], shift=start)
-                            for one in each["answers"]
-                        )
-                        questions.append({**question, "answer_mode": "any", "answers": answers})
-    return QuestionSet(documents, questions, unanswerable)
+            documents.append({"id": article["title"], "title": title, "text": _BLANK_LINE.join(contexts)})
+    asked: dict[tuple[str, str], Record] = {}  # by article and text
+    for prefix, file in (("squad2", squad), ("xquad", xquad)):
+        for context, each in _squad_questions(file) if file else ():
+            if context not in places:
+                continue
+            document_id, start = places[context]
+            question = {"id": f"{prefix}-{each['id']}", "text": each["question"].strip()}
+            if each.get("is_impossible"):
+                question |= {"answers": [], "near_doc": document_id}
+            elif each["answers"]:
+                found = [_answer(document_id, context, one["answer_start"], one["text"], start) for one in each["answers"]]
+                question |= {"answer_mode": "any", "answers": _distinct(found)}
+            else:
+                continue
+            asked.setdefault((document_id, question["text"]), question)
+    answerable = [question for question in asked.values() if question["answers"]]
+    return QuestionSet(documents, answerable, [question for question in asked.values() if not question["answers"]])
 
 
 def build_covidqa(covidqa: Path) -> QuestionSet:
@@ -153,25 +147,30 @@ def build_covidqa(covidqa: Path) -> QuestionSet:
     Raises:
         ValueError: if an answer is nowhere in its article.
     """
+    ids: dict[str, str] = {}  # by text
     documents: list[Record] = []
-    questions: list[Record] = []
     for article in _read_squad(covidqa):
         for paragraph in article["paragraphs"]:
             text = paragraph["context"]
-            document_id = f"covid-{paragraph['document_id']}"
             licence = re.search(r"^License:[ \t]*(\S.*)$", text, re.MULTILINE)
+            ids[text] = f"covid-{paragraph['document_id']}"
             documents.append(
                 {
-                    "id": document_id,
+                    "id": ids[text],
                     "title": text.partition("\n")[0].strip(),
                     "text": text,
                     "licence": licence[1].strip() if licence else "not stated in the text",
                 }
             )
-            for each in paragraph["qas"]:
-                answers = _distinct(_answer(document_id, text, one["answer_start"], one["text"]) for one in each["answers"])
-                question = {"id": f"covidqa-{each['id']}", "text": each["question"].strip()}
-                questions.append({**question, "answer_mode": "any", "answers": answers})
+    questions = [
+        {
+            "id": f"covidqa-{each['id']}",
+            "text": each["question"].strip(),
+            "answer_mode": "any",
+            "answers": _distinct(_answer(ids[text], text, one["answer_start"], one["text"]) for one in each["answers"]),
+        }
+        for text, each in _squad_questions(covidqa)
+    ]
     return QuestionSet(documents, questions)
 
 
@@ -189,10 +188,8 @@ def build_scifact(beir: Path, original: Path | None = None) -> QuestionSet:
     Raises:
         ValueError: if a rationale's sentence is not in the text of its abstract.
     """
-    documents = [
-        {"id": str(each["_id"]), "title": each["title"], "text": each["text"]}
-        for each in _read_lines(beir / "corpus.jsonl")
-    ]
+    corpus = _read_lines(beir / "corpus.jsonl")
+    documents = [{"id": str(each["_id"]), "title": each["title"], "text": each["text"]} for each in corpus]
     texts = {document["id"]: document["text"] for document in documents}
     claims = {str(each["_id"]): each["text"].strip() for each in _read_lines(beir / "queries.jsonl")}
     evidence = {} if original is None else _scifact_evidence(original, texts)
@@ -292,13 +289,15 @@ def build_hotpotqa(hotpotqa: Path, count: int = 100) -> QuestionSet:
             _sentence(title, texts[title], paragraphs[title], number, separator="")
             for title, number in each["supporting_facts"]
         ]
-        question = {
-            "id": each["_id"],
-            "text": each["question"].strip(),
-            "answer_mode": "all",
-            "gold_answer": each["answer"],
-        }
-        questions.append({**question, "answers": list({str(answer): answer for answer in answers}.values())})
+        questions.append(
+            {
+                "id": each["_id"],
+                "text": each["question"].strip(),
+                "answer_mode": "all",
+                "gold_answer": each["answer"],
+                "answers": list({(answer["doc_id"], answer["start"]): answer for answer in answers}.values()),
+            }
+        )
     return QuestionSet([{"id": title, "title": title, "text": text} for title, text in texts.items()], questions)
 
 
@@ -311,8 +310,11 @@ def _is_supported(question: Mapping[str, Any]) -> bool:
     )
 
 
-def _answer(document_id: str, text: str, start: int, answer: str, *, shift: int = 0) -> Record:
-    """The answer, without white space at its ends, at the place in the text that is nearest to ``start``."""
+def _answer(document_id: str, text: str, start: int, answer: str, shift: int = 0) -> Record:
+    """The answer, without white space at its ends, at its place in the text that is nearest to ``start``.
+
+    ``shift`` is the start of the text within its document.
+    """
     start += len(answer) - len(answer.lstrip())
     answer = answer.strip()
     if text[start : start + len(answer)] != answer:
@@ -339,6 +341,14 @@ def _read_squad(path: Path) -> list[dict[str, Any]]:
     """The articles of a file in SQuAD's format."""
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     return [article for article in articles if article.get("title") != INVENTED_ARTICLE]
+
+
+def _squad_questions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each question of a file in SQuAD's format, with the paragraph that it is about."""
+    for article in _read_squad(path):
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield paragraph["context"], question
 
 
 def _read_smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -376,48 +386,40 @@ def _write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build one set, as the command line says; the exit status is 2 if an original is absent."""
+    """Build the set that the command line names.
+
+    Returns:
+        The exit status: 2 if an original is absent.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sets = parser.add_subparsers(dest="set", required=True, metavar="SET")
 
-    def add(name: str, **originals: str) -> argparse.ArgumentParser:
+    def add(name: str, build: Callable[[argparse.Namespace], QuestionSet]) -> argparse.ArgumentParser:
         one = sets.add_parser(name, help=f"build {name}")
         one.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="folder of the question sets")
-        for option, text in originals.items():
-            one.add_argument(f"--{option}", type=Path, required="optional" not in text, metavar="PATH", help=text)
+        one.set_defaults(build=build)
         return one
 
-    add(
-        "squad",
-        squad="SQuAD 2.0 file with questions and answers, dev-v2.0.json",
-        articles="SQuAD file of which only the articles are taken (optional)",
-        xquad="XQuAD file with questions about these articles, xquad.en.json (optional)",
-    )
-    add("covidqa", covidqa="COVID-QA file, 200423_covidQA.json")
-    add(
-        "scifact",
-        beir="folder of corpus.jsonl, queries.jsonl and qrels",
-        original="folder of the original corpus.jsonl and claims (optional: without it, no claim has answers)",
-    )
-    add("cranfield", cranfield="folder of cran.all.1400, cran.qry and cranqrel")
-    hotpotqa = add("hotpotqa", hotpotqa="hotpot_dev_distractor_v1.json")
-    hotpotqa.add_argument("--questions", type=int, default=100, help="number of questions, evenly spaced (default: 100)")
+    one = add("squad", lambda each: build_squad(each.squad, each.articles, each.xquad))
+    one.add_argument("--squad", type=Path, required=True, help="SQuAD 2.0 file with questions and answers, dev-v2.0.json")
+    one.add_argument("--articles", type=Path, help="SQuAD file of which only the articles are taken")
+    one.add_argument("--xquad", type=Path, help="XQuAD file with questions about these articles, xquad.en.json")
+    one = add("covidqa", lambda each: build_covidqa(each.covidqa))
+    one.add_argument("--covidqa", type=Path, required=True, help="COVID-QA file, 200423_covidQA.json")
+    one = add("scifact", lambda each: build_scifact(each.beir, each.original))
+    one.add_argument("--beir", type=Path, required=True, help="folder of corpus.jsonl, queries.jsonl and qrels")
+    one.add_argument("--original", type=Path, help="folder of the original release; without it, no claim has answers")
+    one = add("cranfield", lambda each: build_cranfield(each.cranfield))
+    one.add_argument("--cranfield", type=Path, required=True, help="folder of cran.all.1400, cran.qry and cranqrel")
+    one = add("hotpotqa", lambda each: build_hotpotqa(each.hotpotqa, each.questions))
+    one.add_argument("--hotpotqa", type=Path, required=True, help="hotpot_dev_distractor_v1.json")
+    one.add_argument("--questions", type=int, default=100, help="number of questions, evenly spaced (default: 100)")
 
     chosen = parser.parse_args(arguments)
     try:
-        match chosen.set:
-            case "squad":
-                built = build_squad(chosen.squad, chosen.articles, chosen.xquad)
-            case "covidqa":
-                built = build_covidqa(chosen.covidqa)
-            case "scifact":
-                built = build_scifact(chosen.beir, chosen.original)
-            case "cranfield":
-                built = build_cranfield(chosen.cranfield)
-            case _:
-                built = build_hotpotqa(chosen.hotpotqa, chosen.questions)
+        built = chosen.build(chosen)
     except FileNotFoundError as error:
-        print(f"there is no file {error.filename}: download it first (see --help)", file=sys.stderr)
+        print(f"there is no file {error.filename}: download it first (see build_data.py --help)", file=sys.stderr)
         return 2
     built.write(chosen.data / chosen.set)
     print(f"{chosen.set}: {built.counts()}")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import BasedRetriever
-from leafspan import MultiQuery, Strategy
+from leafspan import MultiQuery, Query, Strategy
 from leafspan.hosting import DEFAULT_PROMPT
 
 
@@ -20,7 +20,7 @@ class MultiQueryRetriever(BasedRetriever):
     kind: ClassVar[type[Strategy]] = MultiQuery
 
     llm: Any = None
-    phrasings: Sequence[Any] = ()
+    phrasings: Sequence[str | Sequence[float] | Query] = ()
     count: int = 3
     prompt: str = DEFAULT_PROMPT
     fusion: Literal["rrf", "maximum"] = "rrf"

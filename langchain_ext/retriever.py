@@ -122,7 +122,7 @@ class NamedRetriever(SpanRetriever):
         return {}
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        return plain_options(self.kind, strategy, self._converted(None))
+        return plain_options(self.kind, self, strategy, self._converted(None))
 
 
 class BasedRetriever(NamedRetriever):

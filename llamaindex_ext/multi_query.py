@@ -10,7 +10,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
-from leafspan import MultiQuery, Strategy
+from leafspan import MultiQuery, Query, Strategy
 from leafspan.hosting import DEFAULT_PROMPT, check_prompt
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import BasedRetriever
@@ -27,7 +27,7 @@ class MultiQueryRetriever(BasedRetriever):
     kind: ClassVar[type[Strategy]] = MultiQuery
 
     llm: Any = None
-    phrasings: Sequence[Any] = ()
+    phrasings: Sequence[str | Sequence[float] | Query] = ()
     count: int = 3
     prompt: str = DEFAULT_PROMPT
     fusion: Literal["rrf", "maximum"] = "rrf"

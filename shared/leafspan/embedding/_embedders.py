@@ -54,7 +54,7 @@ class Embedder:
 
 
 def to_embedder(thing: object) -> Embedder:
-    """An embedder from one of any library, which is recognised by its methods.
+    """An ``Embedder`` from an embedder of any library, which is recognised by its methods.
 
     Args:
         thing: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``, Chroma's ``EmbeddingFunction``, or a function

@@ -6,6 +6,8 @@ from importlib.resources import files
 
 from leafspan.values import Document
 
+__all__ = ["EXAMPLE_QUESTIONS", "example_documents"]
+
 EXAMPLE_QUESTIONS = (
     "How do phagocytes destroy pathogens?",
     "Who discovered oxygen first, Scheele or Priestley?",

@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Strategy)
 CALL_OPTIONS = ("k", "candidates", "budget", "where")
 """The options of a call of ``View.retrieve``. A strategy's option of one of these names is not one of its retriever."""
 
-_SAME = (("k", "similarity_top_k", "top_k"), ("where", "filter", "filters"))
+_SAME = (("k", "similarity_top_k", "top_k"), ("where", "filter", "filters"), ("llm", "generate", "agenerate"))
 """Names that hosts have for the same option."""
 
 
@@ -34,32 +34,32 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    names = _plain_names(kind, converted)
-    options = {name: getattr(retriever, name) for name in names if hasattr(retriever, name)}
+    options = {name: getattr(retriever, name) for name in _plain_names(kind, retriever, converted)}
     required = {each.name for each in fields(kind) if each.default is each.default_factory is MISSING}  # type: ignore[arg-type]
     given = {name: value for name, value in converted.items() if value is not None or name in required}
     return kind(**options, **given)
 
 
-def plain_options(kind: type[Strategy], strategy: Strategy, converted: Collection[str]) -> dict[str, object]:
+def plain_options(
+    kind: type[Strategy], retriever: object, strategy: Strategy, converted: Collection[str]
+) -> dict[str, object]:
     """The options of a retriever as its strategy has them, which understands other names and types for some.
 
     Args:
-        kind: Class of the strategy that the retriever is made for.
-        strategy: The strategy that it has made. A subclass of the retriever may make one of another class.
+        kind: Class of the strategy that the retriever stands for.
+        retriever: The retriever.
+        strategy: The strategy that it has made. There are no such options if a subclass has made one of another class.
         converted: Names of the options that the two have in different forms.
     """
     if not isinstance(strategy, kind):
         return {}
-    return {name: getattr(strategy, name) for name in _plain_names(kind, converted)}
+    return {name: getattr(strategy, name) for name in _plain_names(kind, retriever, converted)}
 
 
-def _plain_names(kind: type[Strategy], converted: Collection[str]) -> list[str]:
-    return [
-        each.name
-        for each in fields(kind)  # type: ignore[arg-type]
-        if each.name not in CALL_OPTIONS and each.name not in converted
-    ]
+def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[str]) -> list[str]:
+    """The options that the retriever has in the same form as the strategy."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return [name for name in names if name not in (*CALL_OPTIONS, *converted) and hasattr(retriever, name)]
 
 
 def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:

@@ -44,7 +44,7 @@ class LanguageModel:
 
 
 def find_language_model(thing: object) -> LanguageModel | None:
-    """A language model from LangChain's or LlamaIndex's, None if it is neither.
+    """A ``LanguageModel`` from a model of LangChain or LlamaIndex, None if it is neither.
 
     Args:
         thing: A ``LanguageModel``, a LangChain chat model, LLM or other Runnable, or a LlamaIndex ``LLM``. It is recognised
@@ -62,7 +62,7 @@ def find_language_model(thing: object) -> LanguageModel | None:
 
 
 def from_langchain(model: Any, config: Any = None) -> LanguageModel:
-    """A language model from LangChain's.
+    """A ``LanguageModel`` from a LangChain model.
 
     Args:
         model: A chat model, an LLM or another Runnable.
@@ -80,7 +80,7 @@ def from_langchain(model: Any, config: Any = None) -> LanguageModel:
 
 
 def from_llamaindex(model: Any) -> LanguageModel:
-    """A language model from a LlamaIndex ``LLM``."""
+    """A ``LanguageModel`` from a LlamaIndex ``LLM``."""
 
     def generate(prompt: str) -> str:
         return text_of(model.complete(prompt))

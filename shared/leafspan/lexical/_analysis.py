@@ -13,7 +13,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical._tokens import find_words, normalize_word
 
 _CACHED_WORDS = 1 << 16
-# Cut into pairs of characters, so there is nothing to stem, and no stop words.
+# Text in these languages is cut into pairs of characters, which have no stems and are no stop words.
 _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
 
 

@@ -49,7 +49,7 @@ class Scores:
 
 
 class Corpus:
-    """Scores the leaves of several inverted indexes together. Leaves are numbered through, part after part.
+    """Scores the leaves of several inverted indexes together. Leaves are numbered from 0, part after part.
 
     Document frequencies, the number of leaves and their average length are taken, for each query, from the leaves that
     count. So scores are the same, to the digit, as those of an index built anew from these leaves, whatever was added and
@@ -163,7 +163,7 @@ class Corpus:
         for part, numbers, mask in zip(self._parts, self._term_numbers, counted.masks, strict=True):
             frequency_of_term[numbers] += part.postings.frequencies(mask)
         frequencies = np.bincount(frequency_of_term, minlength=1)
-        frequencies[0] = 0  # terms that only leaves have that do not count
+        frequencies[0] = 0  # terms that no leaf has that counts
         return frequencies
 
     def _counted_leaves(self, counting: Mask | None) -> _CountedLeaves:

@@ -22,7 +22,7 @@ def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
     """
     if not text:
         return []
-    first = min(starts[0], default=0)
+    first = min(starts[0], default=0) if starts else 0
     level_at = {len(text): len(starts) - 1}
     for level, places in enumerate(starts):
         for place in places:
