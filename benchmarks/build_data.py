@@ -2,7 +2,7 @@
 
     python benchmarks/build_data.py SET --data FOLDER ORIGINALS    (options of a set: build_data.py SET --help)
 
-SET is squad, covidqa, scifact, cranfield or hotpotqa. Each command makes the folder ``FOLDER/SET``, and prints what is in it.
+SET is squad, covidqa, scifact, cranfield or hotpotqa. The command makes the folder ``FOLDER/SET``, and prints its counts.
 Where the originals come from, and their licences:
 
 - squad: the development set of SQuAD 2.0 (Rajpurkar et al., 2018), CC BY-SA 4.0, as ``--squad``. The figures of
@@ -12,8 +12,8 @@ Where the originals come from, and their licences:
   CC BY-SA 4.0, has questions about these articles (``--xquad``).
 - covidqa: COVID-QA (Möller et al., 2020), 200423_covidQA.json in the GitHub repository deepset-ai/COVID-QA. Annotations:
   Apache-2.0. Articles: mostly CC BY, as their texts say.
-- scifact: SciFact (Wadden et al., 2020) as the BEIR project distributes it (``--beir``). The folder ``data`` of the original
-  release, of the GitHub repository allenai/scifact, adds the sentences that support or contradict a claim
+- scifact: SciFact (Wadden et al., 2020) as the BEIR project distributes it (``--beir``). The original release, the folder
+  ``data`` that the GitHub repository allenai/scifact describes, adds the sentences that support or contradict a claim
   (``--original``). Claims: CC BY 4.0. Abstracts: ODC-By 1.0.
 - cranfield: the Cranfield collection (Cleverdon, 1967) as the University of Glasgow distributes it: cran.all.1400, cran.qry
   and cranqrel. It has no licence: use it for research, and do not distribute it.
@@ -48,10 +48,9 @@ INVENTED_ARTICLE = "Miscellaneous"
 """An article of CS224N's split that is not in SQuAD."""
 
 GRADES = {-1: 4, 1: 4, 2: 3, 3: 2, 4: 1}
-"""From Cleverdon's codes to grades.
+"""From Cleverdon's codes to grades, which are 5 less the code: 1 is a complete answer, and 4 of minimum interest.
 
-A complete answer has the code 1, or -1 if it is the paper that the question came from; a document of minimum interest has the
-code 4. The code 5, of no interest, is not here.
+In some copies of the collection, -1 stands for 1. The code 5, of no interest, is not here.
 """
 
 
@@ -115,7 +114,7 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
                 start += len(context) + len(_BLANK_LINE)
             title = article["title"].replace("_", " ")
             documents.append({"id": article["title"], "title": title, "text": _BLANK_LINE.join(contexts)})
-    asked: dict[tuple[str, str], Record] = {}  # by article and text
+    asked: dict[tuple[str, str, bool], Record] = {}  # by article, text and whether there is an answer
     for prefix, file in (("squad2", squad), ("xquad", xquad)):
         for context, each in _squad_questions(file) if file else ():
             if context not in places:
@@ -129,7 +128,7 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
                 question |= {"answer_mode": "any", "answers": _distinct(found)}
             else:
                 continue
-            asked.setdefault((document_id, question["text"]), question)
+            asked.setdefault((document_id, question["text"], bool(question["answers"])), question)
     answerable = [question for question in asked.values() if question["answers"]]
     return QuestionSet(documents, answerable, [question for question in asked.values() if not question["answers"]])
 
@@ -360,7 +359,7 @@ def _read_smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
             if number:
                 yield number, {name: "\n".join(lines) for name, lines in fields.items()}
             number, letter, fields = str(int(match[1])), "", {}
-        elif match := re.fullmatch(r"\.([A-Z])\s*", line):
+        elif match := re.fullmatch(r"\.([TABW])\s*", line):
             letter = match[1]
             fields.setdefault(letter, [])
         elif letter:

@@ -149,7 +149,7 @@ class Trace:
         merges: The nodes that took the place of their children.
         window: Number of neighbours that were added before and after. None if none were.
         parent_level: Level of the parent that it was widened to, >= 1. None if it was not widened.
-        notes: Remarks on what did not go as planned.
+        notes: Remarks, such as what a strategy of your own did, or what did not go as planned.
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
     """

@@ -50,7 +50,11 @@ def index(
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:
-    """The default splitter with leaves of up to this many words, which must be fewer than those of a parent."""
+    """The default splitter, for leaves of up to this many words.
+
+    Raises:
+        InvalidArgument: if a leaf could have as many words as its parent.
+    """
     parent_words = HierarchicalSplitter().parent_words[0]
     if not 0 < leaf_words < parent_words:
         rule = f"--leaf-words must be from 1 to {parent_words - 1}, as parents have {parent_words}"

@@ -43,7 +43,7 @@ class Answers:
 
     def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]]) -> None:
         self.texts: dict[str, str] = {}
-        self.summaries = SummaryReader(sources.trees, reader, stale)
+        self._summaries = SummaryReader(sources.trees, reader, stale)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
         self._embedder = sources.embedder
@@ -55,7 +55,7 @@ class Answers:
             ListLeaves: self._leaves.page,
             Load: self._load,
             Similarities: self._compare,
-            TreeRoots: self.summaries.roots,
+            TreeRoots: self._summaries.roots,
             AskHost: self._ask_host,
             Generate: generate_texts,
             RunStrategies: self._run_strategies,
@@ -75,15 +75,19 @@ class Answers:
             else:
                 answer = yield from self._by_type[type(request)](request)
 
+    def leave(self) -> None:
+        """Let go of what was opened for the summaries."""
+        self._summaries.leave()
+
     def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
-        return self.summaries if request.summaries else self._leaves
+        return self._summaries if request.summaries else self._leaves
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         if any(isinstance(request, AskHost) for request in requests):
             return (yield from self._ask_hosts_first(requests))
         # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
-            yield from self.summaries.enter()  # once, before several do
+            yield from self._summaries.enter()  # once, before several do
         answers: list[Any] = yield run_together([self._by_type[type(request)](request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
@@ -113,7 +117,7 @@ class Answers:
             (summaries if LeafId.parse(id_).is_summary else leaves)[id_] = None
         loaded = (yield from self._leaves.load(list(leaves))) if leaves else {}
         if summaries:
-            for found, text in (yield from self.summaries.load(list(summaries))):
+            for found, text in (yield from self._summaries.load(list(summaries))):
                 self.texts[found.id] = text
                 loaded[found.id] = found
         if any(id_ not in loaded for id_ in request.ids):
@@ -126,7 +130,7 @@ class Answers:
 
         are_summaries = np.fromiter((LeafId.parse(id_).is_summary for id_ in request.ids), bool, len(request.ids))
         cosines = np.empty((len(request.vectors), len(request.ids)))
-        for reader, columns in ((self._leaves, ~are_summaries), (self.summaries, are_summaries)):
+        for reader, columns in ((self._leaves, ~are_summaries), (self._summaries, are_summaries)):
             if columns.any():
                 ids = tuple(itertools.compress(request.ids, columns))
                 cosines[:, columns] = yield from reader.similarities(request.vectors, ids)

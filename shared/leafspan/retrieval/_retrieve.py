@@ -48,7 +48,7 @@ def retrieve(
         try:
             return (yield from _attempt(sources, answers, reader, strategy, queries, limits))
         finally:
-            answers.summaries.leave()
+            answers.leave()
 
     results = yield from read_consistently(sources.store, attempt, scope)
     return results[0] if single else results

@@ -130,11 +130,11 @@ class Reader:
                 for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
             ]
 
-        return (yield from self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read))
+        return self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read)
 
     def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
         """Like ``search``, but only ids and scores are read."""
-        return (yield from self._query_until_enough(vectors, count, ["distances"], _hits))
+        return self._query_until_enough(vectors, count, ["distances"], _hits)
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.

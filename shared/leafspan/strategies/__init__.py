@@ -3,6 +3,7 @@
 What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
 """
 
+from leafspan.spans import unite
 from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._bm25 import BM25
 from leafspan.strategies._context import RetrievalContext
@@ -42,8 +43,8 @@ from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import Strategy, check_base, check_strategy
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
-from leafspan.trace import Trace
-from leafspan.values import Candidate, Hit, LeafId, Query, scored
+from leafspan.trace import Contribution, Fused, Trace, TracedHit
+from leafspan.values import Ancestor, Candidate, Hit, Leaf, LeafId, Query, Span, scored
 
 __all__ = [
     # the strategies
@@ -91,8 +92,15 @@ __all__ = [
     "Hit",
     "LeafId",
     "Candidate",
+    "Span",
+    "Leaf",
+    "Ancestor",
     "Trace",
+    "TracedHit",
+    "Fused",
+    "Contribution",
     "scored",
+    "unite",
     # the types of options, and helpers
     "Fusion",
     "Mode",

@@ -128,7 +128,7 @@ def _with_near_rows(
     most: int,
     max_cluster_words: int,
 ) -> list[list[int]]:
-    """The clusters, to which rows of other clusters are added that lie within the margin, the nearest first."""
+    """The clusters with more members: rows of other clusters that lie within the margin, the nearest first."""
     import numpy as np
 
     grown = [list(cluster) for cluster in clusters]

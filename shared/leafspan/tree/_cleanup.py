@@ -28,11 +28,11 @@ def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow
     if opened is None:
         return
     rows = yield from read_consistently(opened.store, Reader.rows)
-    doomed = _trees_made_from(ids, rows)
-    yield from delete_trees(opened.store, [rows[id_] for id_ in doomed], timeout)
+    affected = _trees_made_from(ids, rows)
+    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)
     texts = opened.store.texts(timeout)
-    dropped = _cache_keys(rows[id_] for id_ in doomed)
-    used = _cache_keys(row for id_, row in rows.items() if id_ not in doomed)
+    dropped = _cache_keys(rows[id_] for id_ in affected)
+    used = _cache_keys(row for id_, row in rows.items() if id_ not in affected)
     # A build that was killed has cached texts for which there is no tree yet.
     unfinished = yield from texts.of([*ids, UPPER_LAYERS])
     yield from texts.delete((dropped | unfinished) - used)

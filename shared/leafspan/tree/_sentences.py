@@ -39,7 +39,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether the sentence that begins at ``start`` ends at this match."""
+    """Whether the sentence that begins at ``start`` ends where ``_END`` matches."""
     following = text[match.end() : match.end() + 1]
     if match["line"] is not None:
         line = max(start, text.rfind("\n", 0, match.start()) + 1)
