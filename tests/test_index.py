@@ -217,7 +217,7 @@ def test_an_id_that_occurs_twice_is_refused(index: Index):
         ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
         ({"where": "topic"}, "where must be a filter made with F, a mapping .*, got 'topic'"),
         ({"where": {"topic": {"$like": "x"}}}, "unknown operator .\\$like. in "),
-        ({"strategy": "vector"}, r"strategy must be a strategy such as AutoMerging\(\), got 'vector'"),
+        ({"strategy": "vector"}, r"strategy must be a strategy such as Vector\(\), got 'vector'"),
         ({"strategy": MultiQuery(phrasings=[[1.0]])}, "a query's vector must have 256 dimensions, got 1"),
         ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
     ],
@@ -501,8 +501,8 @@ def test_a_filter_may_be_longer_than_chroma_takes(index: Index):
         (BM25, {"min_score": True}, "min_score must be a number, got True"),
         (BM25, {"scale": "x"}, "scale must be True or False, got 'x'"),
         (BM25, {"engine": "lucene"}, "engine must be one of 'postings', 'rank-bm25', got 'lucene'"),
-        (Vector, {"min_score": float("nan")}, r"min_score must be in \[-1, 1\], got nan"),
-        (Vector, {"min_score": 1.5}, r"min_score must be in \[-1, 1\], got 1.5"),
+        (Vector, {"min_score": float("nan")}, r"min_score must be a number in \[-1, 1\], got nan"),
+        (Vector, {"min_score": 1.5}, r"min_score must be a number in \[-1, 1\], got 1.5"),
     ],
 )
 def test_bad_options_of_a_search_are_refused(kind, options, message):
@@ -517,7 +517,7 @@ def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
         SentenceWindow(base=AutoMerging())
     with pytest.raises(InvalidArgument, match=r"base must be a strategy such as Vector\(\), got 0.7"):
         AutoMerging(base=0.7)
-    with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as AutoMerging\(\)"):
+    with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as Vector\(\), got <class"):
         index.retrieve("question", AutoMerging)
 
 

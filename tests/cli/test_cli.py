@@ -197,7 +197,7 @@ def test_summaries_that_failed_are_told_and_end_with_code_1(forest, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--clusterer", "magic"], "clusterer must be one of bisecting, raptor, got 'magic'"),
+        (["--clusterer", "magic"], "clusterer must be one of 'bisecting', 'raptor', got 'magic'"),
         (["--max-layers", "0"], "max_layers must be a whole number >= 1, got 0"),
         (["--max-words", "0"], "max_words must be a whole number >= 1, got 0"),
         (["--partition-by", ""], "partition_by must be a metadata key, got ''"),
@@ -351,7 +351,7 @@ def test_json_holds_what_the_index_returns(kb, strategy):
             [
                 r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)",
                 r"vector found leaf 0 \(rank 1, score 0\.\d+\)",
-                r"leaf 0: relative score gave 1\.000 = 0\.700 from bm25 \(rank 1\) \+ 0\.300 from vector \(rank 1\)",
+                r"leaf 0: relative_score gave 1\.000 = 0\.700 from bm25 \(rank 1\) \+ 0\.300 from vector \(rank 1\)",
                 r"the score of leaf 0 stands for a probability of 0\.\d+",
             ],
         ),
@@ -396,7 +396,7 @@ def test_nothing_found_is_no_error(kb):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--strategy", "magic"], "strategy must be one of vector, .*, got 'magic'"),
+        (["--strategy", "magic"], "strategy must be one of 'vector', .*, got 'magic'"),
         (["-k", "0"], "k must be a whole number >= 1, got 0"),
         (["--candidates", "0"], "candidates must be a whole number >= 1, got 0"),
         (["--where", "{year"], "where must be JSON, got '{year'"),

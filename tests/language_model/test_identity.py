@@ -53,11 +53,11 @@ def test_what_holds_something_else_is_known_by_another_name(one, other):
 def test_what_is_made_again_of_the_same_is_known_by_the_same():
     assert identity_of(make("one")) == identity_of(make("one"))
     assert identity_of(Model("one")) == identity_of(Model("one"))
-    assert identity_of(summarize).startswith("tests.test_identity.summarize#")
+    assert identity_of(summarize).startswith("tests.language_model.test_identity.summarize#")
 
 
 def test_another_process_knows_it_by_the_same():
-    program = "from tests.test_identity import *; print(identity_of(make('one')), identity_of(summarize))"
+    program = "from tests.language_model.test_identity import *; print(identity_of(make('one')), identity_of(summarize))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [identity_of(make("one")), identity_of(summarize)]
 

@@ -81,7 +81,7 @@ def test_other_languages():
 
 
 def test_an_unknown_language_is_an_error_that_lists_those_there_are():
-    with pytest.raises(InvalidArgument, match=r"language must be one of arabic, .*english, .*yiddish, got 'klingon'"):
+    with pytest.raises(InvalidArgument, match=r"language must be one of 'arabic', .*'english', .*'yiddish', got 'klingon'"):
         Analyzer("klingon")
     with pytest.raises(InvalidArgument, match="stem must be True or False, got 'no'"):
         Analyzer(stem="no")
@@ -95,7 +95,7 @@ def test_options_make_an_equal_analyzer():
 
 def test_a_function_of_ones_own():
     assert to_terms(split_on_commas, ["a,b", "c"]) == [["a", "b"], ["c"]]
-    assert describe_analyzer(split_on_commas) == "tests.test_analysis:split_on_commas"
+    assert describe_analyzer(split_on_commas) == "tests.lexical.test_analysis:split_on_commas"
     assert to_terms(Analyzer(), ["Engines"]) == [["engin"]]
 
 

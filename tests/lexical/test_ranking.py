@@ -239,7 +239,7 @@ def test_the_best_of_many_leaves_are_the_same(distinct):
         ({"b": 1.1}, r"b must be a number in \[0, 1\], got 1.1"),
         ({"b": "0.5"}, "b must be a number"),
         ({"epsilon": float("nan")}, "epsilon must be a number >= 0, got nan"),
-        ({"variant": "bm25"}, r"variant must be one of lucene, okapi, bm25l, bm25\+, got 'bm25'"),
+        ({"variant": "bm25"}, r"variant must be one of 'lucene', 'okapi', 'bm25l', 'bm25\+', got 'bm25'; did you mean 'bm25l'\?"),
         ({"variant": "bm25l", "delta": -0.5}, "delta must be a number >= 0, got -0.5"),
         ({"delta": 1}, r"delta is for the variants bm25l, bm25\+, got 1 for lucene"),
     ],

@@ -61,7 +61,7 @@ COSTS = [
     (ParentDocument(level=None), 1, 2),
     (AutoMerging(threshold=0.2), 1, 2),
     (AutoMerging(threshold=0, max_words=None), 1, 2),
-    # Each leg has its own.
+    # Each retriever makes its own.
     (Ensemble(retrievers=[BM25(), Vector()]), 1, 1),
     (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 2, 3),
 ]

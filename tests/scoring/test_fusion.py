@@ -217,13 +217,13 @@ def test_nothing_is_lost_or_added_and_the_best_come_first(drawn, fuse):
 @settings(max_examples=100, deadline=None)
 @given(rankings_with_weights(), st.sampled_from(FUSIONS), st.randoms())
 def test_the_order_of_the_rankings_changes_no_score(drawn, fuse, random):
-    legs = list(zip(*drawn, strict=True))
-    shuffled = random.sample(legs, len(legs))
+    weighted = list(zip(*drawn, strict=True))
+    shuffled = random.sample(weighted, len(weighted))
 
-    def fused(legs):
-        return dict(fuse([ranking for ranking, _ in legs], weights=[weight for _, weight in legs]))
+    def fused(weighted):
+        return dict(fuse([ranking for ranking, _ in weighted], weights=[weight for _, weight in weighted]))
 
-    assert fused(shuffled) == fused(legs)
+    assert fused(shuffled) == fused(weighted)
 
 
 @settings(max_examples=100, deadline=None)
@@ -305,5 +305,5 @@ def test_the_constant_is_a_number_of_0_or_more(rank_constant):
 @pytest.mark.parametrize("scale", [min_max, three_sigma])
 @pytest.mark.parametrize("wrong", ["zero", nan, None])
 def test_equal_scores_become_a_number_or_one_of_two_names(scale, wrong):
-    with pytest.raises(InvalidArgument, match=f"equal_scores must be a number, 'by sign' or 'as is', got {wrong!r}"):
+    with pytest.raises(InvalidArgument, match=f"equal_scores must be a number, 'by_sign' or 'as_is', got {wrong!r}"):
         scale(ONE, equal_scores=wrong)

@@ -161,8 +161,8 @@ def test_a_threshold_of_one_merges_nothing(tree_and_hits):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"threshold": 1.5}, r"threshold must be in \[0, 1\], got 1.5"),
-        ({"threshold": "half"}, r"threshold must be in \[0, 1\], got 'half'"),
+        ({"threshold": 1.5}, r"threshold must be a number in \[0, 1\], got 1.5"),
+        ({"threshold": "half"}, r"threshold must be a number in \[0, 1\], got 'half'"),
         ({"fill_gaps": -1}, "fill_gaps must be a whole number >= 0, got -1"),
         ({"max_level": 0}, "max_level must be a whole number >= 1, got 0"),
         ({"max_words": 0.5}, "max_words must be a whole number >= 1, got 0.5"),

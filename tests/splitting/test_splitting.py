@@ -11,6 +11,7 @@ from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, Invalid
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, find_headings
 from leafspan.splitting._grouping import group
+from leafspan.values import LeafId
 from leafspan.words import count_words
 
 PIECES = [

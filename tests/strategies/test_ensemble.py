@@ -34,7 +34,7 @@ def by(source, scores):
 
 
 def answered(ensemble, *answers, queries=(QUERY,), context=REACH):
-    """The results for each query, where the legs answer so."""
+    """The results for each query, where the retrievers answer so."""
     asking = ensemble.retrieve(queries, context)
     request = next(asking)
     assert isinstance(request, RunStrategies)
@@ -48,19 +48,19 @@ TWO = (Vector(), outside())
 ONE, OTHER = by("vector", {0: 0.9, 1: 0.8, 2: 0.5}), by("theirs", {2: 5.0, 3: 2.0})
 
 
-def test_all_legs_are_asked_at_once_for_the_same():
+def test_all_retrievers_are_asked_at_once_for_the_same():
     queries = [QUERY, Query("Why?")]
     request = next(Ensemble(retrievers=TWO).retrieve(queries, REACH))
     assert request == RunStrategies((StrategyRun(TWO[0], queries, REACH), StrategyRun(TWO[1], queries, REACH)))
 
 
-def test_each_leg_is_asked_for_at_least_so_many_and_has_its_timeout():
+def test_each_retriever_is_asked_for_at_least_min_candidates_and_has_its_timeout():
     asked = next(Ensemble(retrievers=TWO, min_candidates=50, timeout=2).retrieve([QUERY], RetrievalContext(10, words=7)))
-    assert [leg.context for leg in asked.legs] == [RetrievalContext(50, words=7)] * 2
-    assert [leg.timeout for leg in asked.legs] == [2, 2]
+    assert [run.context for run in asked.runs] == [RetrievalContext(50, words=7)] * 2
+    assert [run.timeout for run in asked.runs] == [2, 2]
     asked = next(Ensemble(retrievers=TWO, min_candidates=50, timeout=(None, 0.5)).retrieve([QUERY], RetrievalContext(60)))
-    assert [leg.context.candidates for leg in asked.legs] == [60, 60]
-    assert [leg.timeout for leg in asked.legs] == [None, 0.5]
+    assert [run.context.candidates for run in asked.runs] == [60, 60]
+    assert [run.timeout for run in asked.runs] == [None, 0.5]
 
 
 def test_leaves_are_fused_by_their_places():
@@ -87,7 +87,7 @@ def test_leaves_are_fused_by_their_relative_scores():
     ]
 
 
-def test_the_maximum_is_the_best_of_the_legs_own_scores():
+def test_the_maximum_is_the_best_of_the_retrievers_own_scores():
     assert spans(answered(Ensemble(retrievers=TWO, fusion="maximum"), [ONE], [OTHER])[0]) == [
         (2, 2, 5.0),
         (3, 3, 2.0),
@@ -123,7 +123,7 @@ def test_a_leaf_is_still_a_leaf_so_that_it_can_be_merged_or_widened():
 
 
 @pytest.mark.parametrize("spanning", [SentenceWindow(), AutoMerging(), Ensemble(retrievers=(Vector(), ParentDocument()))])
-def test_an_ensemble_with_a_leg_that_finds_spans_finds_spans(spanning):
+def test_an_ensemble_with_a_retriever_that_finds_spans_finds_spans(spanning):
     assert Ensemble(retrievers=(Vector(), spanning)).finds_spans
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
         SentenceWindow(base=Ensemble(retrievers=(spanning, Vector())))
@@ -148,67 +148,67 @@ def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
     assert found[0].words == 4
 
 
-def test_the_trace_tells_leg_rank_and_share():
+def test_the_trace_names_retriever_rank_and_share():
     found = answered(Ensemble(retrievers=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
     both = found[0].trace
     assert both.hits == (TracedHit(2, 0.5, "vector"), TracedHit(2, 5.0, "theirs"))
-    parts = (Contribution("meaning", 3, 0.5, 0.5 / 63), Contribution("words", 1, 5.0, 0.5 / 61))
-    assert both.fused == (Fused(2, 2, "rrf", parts, 0.5 / 63 + 0.5 / 61),)
+    contributions = (Contribution("meaning", 3, 0.5, 0.5 / 63), Contribution("words", 1, 5.0, 0.5 / 61))
+    assert both.fused == (Fused(2, 2, "rrf", contributions, 0.5 / 63 + 0.5 / 61),)
     assert both.explain() == [
         "vector found leaf 2 (score 0.500)",
         "theirs found leaf 2 (score 5.000)",
-        "leaf 2: reciprocal rank gave 0.016 = 0.008 from meaning (rank 3) + 0.008 from words (rank 1)",
+        "leaf 2: rrf gave 0.016 = 0.008 from meaning (rank 3) + 0.008 from words (rank 1)",
     ]
-    assert found[1].trace.fused[0].parts == (Contribution("meaning", 1, 0.9, 0.5 / 61),)
+    assert found[1].trace.fused[0].contributions == (Contribution("meaning", 1, 0.9, 0.5 / 61),)
 
 
-def test_of_a_maximum_all_is_the_share_of_the_best():
+def test_the_best_contributes_all_of_a_maximum():
     found = answered(Ensemble(retrievers=TWO, fusion="maximum"), [ONE], [OTHER])[0]
-    assert found[0].trace.fused[0].parts == (Contribution("vector", 3, 0.5, 0.0), Contribution("theirs", 1, 5.0, 5.0))
+    assert found[0].trace.fused[0].contributions == (Contribution("vector", 3, 0.5, 0.0), Contribution("theirs", 1, 5.0, 5.0))
 
 
 @pytest.mark.parametrize(
-    ("legs", "names"),
+    ("retrievers", "names"),
     [
         ((Vector(), outside()), ["vector", "theirs"]),
         ((Vector(), SentenceWindow(), Vector(k=3)), ["vector 1", "sentence window", "vector 2"]),
         ((AutoMerging(), type("BM25", (Vector,), {})()), ["auto merging", "BM25"]),
     ],
 )
-def test_legs_are_named_after_their_classes(legs, names):
-    found = answered(Ensemble(retrievers=legs), *([by("vector", {0: 1.0})] for _ in legs))[0]
-    assert [part.source for part in found[0].trace.fused[0].parts] == names
+def test_retrievers_are_named_after_their_classes(retrievers, names):
+    found = answered(Ensemble(retrievers=retrievers), *([by("vector", {0: 1.0})] for _ in retrievers))[0]
+    assert [each.source for each in found[0].trace.fused[0].contributions] == names
 
 
-# Legs that fail
+# Retrievers that fail
 
 
-def test_a_leg_that_fails_is_named_by_the_error_that_is_raised():
+def test_a_retriever_that_fails_is_named_by_the_error_that_is_raised():
     error = RuntimeError("broken")
-    with pytest.raises(RuntimeError, match=r"broken\nleg 2 \(theirs\) of the ensemble failed") as raised:
+    with pytest.raises(RuntimeError, match=r"broken\nretriever 2 \(theirs\) of the ensemble failed") as raised:
         answered(Ensemble(retrievers=TWO), [ONE], error)
     assert raised.value is error
 
 
-def test_a_leg_that_fails_is_left_out_where_that_is_wanted_and_the_trace_says_so():
+def test_a_retriever_that_fails_is_left_out_on_request_and_the_trace_says_so():
     ensemble = Ensemble(retrievers=(*TWO, Vector()), weights=(3, 8, 1), on_failure="leave out")
     found = answered(ensemble, [ONE], TimeoutError("not done after 2 seconds"), [OTHER])[0]
     assert spans(found)[:2] == [(2, 2, 0.75 / 63 + 0.25 / 61), (0, 0, 0.75 / 61)]
     for each in found:
-        assert each.trace.explain()[-1] == "leg 2 (theirs) was left out: TimeoutError: not done after 2 seconds"
+        assert each.trace.explain()[-1] == "retriever 2 (theirs) was left out: TimeoutError: not done after 2 seconds"
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
     ensemble = Ensemble(retrievers=(*TWO, Vector()), on_failure="leave out")
     mistake = InvalidArgument("theirs needs the query as text")
     with pytest.raises(
-        InvalidArgument, match=r"as text\nleg 1 .* failed too: ValueError: odd\nleg 2 \(theirs\) of the ensemble failed"
+        InvalidArgument, match=r"as text\nretriever 1 .* failed too: ValueError: odd\nretriever 2 \(theirs\) of the ensemble failed"
     ):
         answered(ensemble, ValueError("odd"), mistake, [ONE])
 
 
 def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
-    with pytest.raises(RuntimeError, match=r"a\nleg 1 \(vector\).* failed\nleg 2 \(theirs\) .* failed too: ValueError: b"):
+    with pytest.raises(RuntimeError, match=r"a\nretriever 1 \(vector\).* failed\nretriever 2 \(theirs\) .* failed too: ValueError: b"):
         answered(Ensemble(retrievers=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
 
 
@@ -224,20 +224,20 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
         ({"retrievers": Vector()}, "retrievers must be two or more strategies"),
         ({"retrievers": (Vector(), Vector)}, r"retriever 2 must be a strategy such as Vector\(\), got <class"),
         ({"retrievers": ("vector", Vector())}, "retriever 1 must be a strategy .* got 'vector'"),
-        ({"weights": (1,)}, r"weights must be a list of numbers, one for each of the 2 legs, got \(1,\)"),
-        ({"weights": 5}, "weights must be a list of numbers, one for each of the 2 legs, got 5"),
+        ({"weights": (1,)}, r"weights must be a list of numbers, one for each of the 2 retrievers, got \(1,\)"),
+        ({"weights": 5}, "weights must be a list of numbers, one for each of the 2 retrievers, got 5"),
         ({"weights": (1, 0)}, "weights must be numbers > 0, got 0"),
         ({"weights": (1, float("nan"))}, "weights must be numbers > 0, got nan"),
-        ({"fusion": "rrf"}, "fusion must be one of 'reciprocal rank', 'relative score', .* got 'rrf'"),
+        ({"fusion": "best"}, "fusion must be one of 'rrf', 'relative_score', 'distribution_based', 'maximum', got 'best'"),
         ({"rank_constant": -1}, "constant must be a number >= 0, got -1"),
         ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
         ({"timeout": "1"}, "timeout must be"),
-        ({"timeout": (1, None, 1)}, "timeout must be a number of seconds, or a list of such, one for each of the 2 legs"),
+        ({"timeout": (1, None, 1)}, "timeout must be a number of seconds, or a list of such, one for each of the 2 retrievers"),
         ({"timeout": (1, float("inf"))}, "timeout must be a number of seconds > 0, got inf"),
         ({"timeout": (1, True)}, "timeout must be a number of seconds > 0, got True"),
         ({"min_candidates": 0}, "min_candidates must be a whole number >= 1, got 0"),
-        ({"on_failure": "ignore"}, "on_failure must be 'raise' or 'leave out', got 'ignore'"),
-        ({"names": ("a",)}, "names must be a list of texts, one for each of the 2 legs"),
+        ({"on_failure": "ignore"}, "on_failure must be one of 'raise', 'leave out', got 'ignore'"),
+        ({"names": ("a",)}, "names must be a list of texts, one for each of the 2 retrievers"),
         ({"names": ("a", " ")}, "names must be texts that are not blank"),
         ({"names": ("a", "a")}, "names must differ from each other"),
     ],
@@ -282,13 +282,13 @@ def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, 
     assert {each.span.id: each.score for each in fused} == pytest.approx(expected, abs=1e-12)
     for each in fused:
         [step] = each.trace.fused
-        assert step.score == each.score == pytest.approx(sum(part.share for part in step.parts), abs=1e-12)
+        assert step.score == each.score == pytest.approx(sum(each.share for each in step.contributions), abs=1e-12)
     assert fused == sorted(fused, key=lambda each: each.order)
 
 
 @settings(max_examples=100, deadline=None)
 @given(rankings(), st.sampled_from(FUSIONS), st.data())
-def test_the_order_of_the_legs_changes_no_score_and_no_place(lists, fusion, data):
+def test_the_order_of_the_retrievers_changes_no_score_and_no_place(lists, fusion, data):
     other = fuse(data.draw(st.permutations(lists)), fusion=fusion)
     assert spans(other) == spans(fuse(lists, fusion=fusion))
 

@@ -27,8 +27,8 @@ def test_the_filter_of_the_call_holds_beside_its_own(shared_index: Index):
 
 
 def test_each_leg_has_its_own(shared_index: Index):
-    legs = [Filtered(BM25(), FOOD), Filtered(Vector(), F("topic") == "animals")]
-    found = shared_index.retrieve(QUESTIONS[2], Ensemble(retrievers=legs), k=50)
+    retrievers = [Filtered(BM25(), FOOD), Filtered(Vector(), F("topic") == "animals")]
+    found = shared_index.retrieve(QUESTIONS[2], Ensemble(retrievers=retrievers), k=50)
     sources = {(passage.document_id, hit.source) for passage in found for hit in passage.trace.hits}
     assert sources == {("tea", "bm25"), ("bees", "vector")}
     assert "from BM25 (rank 1)" in " ".join(line for passage in found for line in passage.trace.explain())

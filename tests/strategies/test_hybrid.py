@@ -11,7 +11,7 @@ from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
 from leafspan.scoring import neighbour_bonuses
 from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Hit, Span
+from leafspan.values import Candidate, Hit, LeafId, Span
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
 V = "00000000"
@@ -19,11 +19,11 @@ V = "00000000"
 
 def hits(scores: dict[str, float]) -> list[Hit]:
     """``{"a0": 3.0}`` is the leaf 0 of document a."""
-    return [Hit(name[0], V, int(name[1:]), score) for name, score in scores.items()]
+    return [Hit(LeafId(name[0], V, int(name[1:])), score) for name, score in scores.items()]
 
 
 def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *, last: int = 9, count: int = 24):
-    """The results of one query whose legs find these leaves; documents have the leaves 0 to ``last``."""
+    """The results of one query whose two searches find these leaves; documents have the leaves 0 to ``last``."""
     asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
     search, match = asking.send([[1.0, 0.0]])
@@ -33,7 +33,7 @@ def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *,
     load = asking.send(([hits(near)], [LexicalMatches(hits(words), 10.0)]))
     assert isinstance(load, Load)
     stored = {}
-    for id_ in (*load.ids, *load.perhaps):
+    for id_ in (*load.ids, *load.optional):
         document, _, ordinal = id_.split("#")
         if int(ordinal) <= last:
             span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
@@ -63,12 +63,12 @@ def test_relative_scores_are_added_by_weight():
 
 
 def test_only_the_ratio_of_the_weights_counts():
-    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6}
+    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6}
     by_ten = Hybrid(calibrate=False, neighbour_bonus=0, weights=(7, 3))
-    assert scores(found_by(by_ten, *legs)) == scores(found_by(PLAIN, *legs))
+    assert scores(found_by(by_ten, *searches)) == scores(found_by(PLAIN, *searches))
 
 
-def test_reciprocal_ranks():
+def test_reciprocal_ranks_are_averaged():
     fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="rrf", weights=(1, 1))
     found = found_by(fused, {"a0": 9.0, "b0": 6.0}, {"b0": 0.8, "d0": 0.6})
     assert scores(found) == {"b0": (1 / 62 + 1 / 61) / 2, "a0": 1 / 61 / 2, "d0": 1 / 62 / 2}
@@ -80,7 +80,7 @@ def test_a_neighbour_adds_a_share_of_its_score():
     assert scores(found) == {
         "a4": 1.0 + 0.5 * 0.7 * (7 - 5) / (9 - 5),
         "a5": 0.7 * 0.5 + 0.5 * 1.0,
-        "a3": 0.5 * 1.0,  # found by neither leg
+        "a3": 0.5 * 1.0,  # found by neither search
         "a6": 0.5 * 0.35,
         "b0": 0.0,
     }
@@ -105,20 +105,20 @@ def test_ties_go_by_document_then_position():
 
 
 def test_calibrated_scores_are_probabilities_in_the_same_order():
-    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
-    plain, calibrated = found_by(Hybrid(calibrate=False), *legs), found_by(Hybrid(), *legs)
+    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
+    plain, calibrated = found_by(Hybrid(calibrate=False), *searches), found_by(Hybrid(), *searches)
     assert list(plain) == list(calibrated)
     assert all(0 <= each.score <= 1 for each in calibrated.values())
     assert "not calibrated for this embedder" in calibrated["a0"].trace.explain()[-1]
 
 
-def test_a_least_score_leaves_the_rest_out():
-    legs = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
+def test_results_below_the_lowest_score_are_left_out():
+    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
     hybrid = Hybrid(calibrate=False, neighbour_bonus=0, min_score=0.4)
-    assert list(found_by(hybrid, *legs)) == ["a0", "b0"]
+    assert list(found_by(hybrid, *searches)) == ["a0", "b0"]
 
 
-def test_bonuses():
+def test_a_leaf_gets_a_share_of_its_better_neighbours_score():
     assert neighbour_bonuses({("a", V, 0): 1.0, ("a", V, 1): 0.4}, 0.5) == {
         ("a", V, 0): 0.5 * 0.4,
         ("a", V, 1): 0.5 * 1.0,
@@ -129,14 +129,14 @@ def test_bonuses():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": (1, 0)}, r"weights must be two numbers > 0, of words and of vectors, got \(1, 0\)"),
-        ({"weights": (1, 2, 3)}, "weights must be two numbers > 0"),
-        ({"fusion": "best"}, "fusion must be one of 'reciprocal rank', .*, got 'best'"),
+        ({"weights": (1, 0)}, r"weights must be a number > 0, got 0"),
+        ({"weights": (1, 2, 3)}, r"weights must be two numbers > 0, of BM25 and of vectors, got \(1, 2, 3\)"),
+        ({"fusion": "best"}, "fusion must be one of 'rrf', .*, got 'best'"),
         ({"depth": 0}, "depth must be a whole number >= 1, got 0"),
         ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
-        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be in .0, 1., got -0.1"),
+        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number in .0, 1., got -0.1"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
-        ({"bm25": {"k1": 1}}, "settings must be BM25Settings, got {'k1': 1}"),
+        ({"bm25": {"k1": 1}}, "bm25 must be BM25Settings, got {'k1': 1}"),
     ],
 )
 def test_bad_options_are_refused(options, message):
@@ -150,19 +150,19 @@ def test_a_vector_alone_is_searched_by_vectors_alone(index: Index):
     assert {hit.source for passage in found for hit in passage.trace.hits} == {"vector"}
 
 
-def test_the_trace_tells_which_leg_found_a_leaf_and_at_what_rank(index: Index):
+def test_the_trace_names_each_search_that_found_a_leaf_and_its_rank(index: Index):
     best = index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0]
     assert [(hit.source, hit.rank) for hit in best.trace.hits] == [("bm25", 1), ("vector", 3)]
     assert best.trace.calibrated[0].trusted
     assert best.score == best.trace.calibrated[0].probability
 
 
-def test_a_filter_holds_in_both_legs(index: Index):
+def test_a_filter_holds_in_both_searches(index: Index):
     found = index.retrieve("dance of the bees in the harbour", Hybrid(), where=F("topic") == "food", k=50)
     assert {passage.document_id for passage in found} == {"tea"}
 
 
-def test_settings_of_a_call_stand_before_those_of_the_index(index: Index):
+def test_bm25_settings_of_a_strategy_take_precedence_over_those_of_the_index(index: Index):
     flat = index.retrieve(QUESTIONS[0], Hybrid(bm25=BM25Settings(k1=0)), k=1)[0]
     assert flat.trace.hits[0].score != index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0].trace.hits[0].score
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Vector
+from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Strategy, Vector
 from leafspan.strategies import Embed, Generate, MultiQuery, RetrievalContext
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
@@ -16,13 +16,17 @@ LEAVES = tree(4, 4, 4)
 REACH = RetrievalContext(10)
 
 
-class Scripted:
+class Scripted(Strategy):
     """A base that answers each question from a table, and remembers what it was asked."""
 
-    def __init__(self, table, finds_spans=False):
+    def __init__(self, table, *, finds_spans=False):
         self.table = table
-        self.finds_spans = finds_spans
         self.asked = []
+        self._finds_spans = finds_spans
+
+    @property
+    def finds_spans(self):
+        return self._finds_spans
 
     def retrieve(self, queries, context):
         self.asked.append((list(queries), context))
@@ -70,7 +74,7 @@ def test_the_query_and_its_phrasings_are_searched_at_once_and_fused_by_rank():
     ]
 
 
-def test_the_maximum_is_the_base_s_own_best_score():
+def test_the_maximum_is_the_bases_own_best_score():
     results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", "burnt?"], fusion="maximum"))
     assert spans(results[0]) == [(1, 1, 0.95), (0, 0, 0.9), (2, 2, 0.6)]
 
@@ -98,25 +102,25 @@ def test_a_phrasing_that_is_the_query_counts_once():
     assert spans(results[0]) == [(0, 0, 1 / 61), (1, 1, 1 / 62)]
 
 
-def test_the_trace_tells_which_phrasing_found_it_and_where():
+def test_the_trace_names_each_phrasing_that_found_a_leaf_and_its_rank():
     strategy = MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", (1.0, 0.0)])
     results, _ = found(["fire?"], strategy)
     trace = results[0][0].trace
     assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
-    parts = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
-    assert trace.fused == (Fused(1, 1, "rrf", parts, 1 / 3 / 62 + 1 / 3 / 61),)
+    contributions = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
+    assert trace.fused == (Fused(1, 1, "rrf", contributions, 1 / 3 / 62 + 1 / 3 / 61),)
     assert trace.explain()[-1] == (
-        'leaf 1: reciprocal rank gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
+        'leaf 1: rrf gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
     )
     assert trace.explain()[:2] == [
         "vector found leaf 1 for the query (score 0.800)",
         'vector found leaf 1 for "blaze?" (score 0.700)',
     ]
-    assert results[0][2].trace.fused[0].parts[0].source == "phrasing 2"
+    assert results[0][2].trace.fused[0].contributions[0].source == "phrasing 2"
     assert results[0][2].trace.hits[0].query == "phrasing 2"
 
 
-def test_each_step_of_the_base_tells_its_phrasing(index: Index):
+def test_each_step_of_the_base_names_its_phrasing(index: Index):
     merging = AutoMerging(base=Hybrid(neighbour_bonus=0), threshold=0.2, fill_gaps=2)
     strategy = MultiQuery(base=merging, phrasings=["goods trains"])
     traces = [passage.trace for passage in index.retrieve("old pier", strategy, k=50, candidates=7)]
@@ -129,7 +133,7 @@ def test_each_step_of_the_base_tells_its_phrasing(index: Index):
         assert any(start in line and ' for "goods trains"' in line for line in lines)
 
 
-def test_what_a_multi_query_within_another_told_stays():
+def test_the_phrasings_of_a_multi_query_within_another_stay_in_the_trace():
     inner = MultiQuery(base=Scripted(TABLE), phrasings=["blaze?"])
     results, _ = found(["fire?"], MultiQuery(base=inner, phrasings=["burnt?"]))
     assert {hit.query for hit in results[0][0].trace.hits} == {"the query", '"blaze?"'}
@@ -210,7 +214,7 @@ def test_no_queries_have_no_results():
         ({"agenerate": never}, "agenerate must have generate beside it"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),
         ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),
-        ({"fusion": "relative_score"}, "fusion must be one of 'reciprocal rank', 'maximum', got 'relative score'"),
+        ({"fusion": "relative_score"}, "fusion must be one of 'rrf', 'maximum', got 'relative_score'"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):

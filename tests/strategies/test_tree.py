@@ -506,7 +506,7 @@ def test_without_any_tree_every_document_is_its_leaves(tmp_path, strategy):
         assert names(index.retrieve("?", strategy)) == ["a90", "c50", "d40", "b10"]
 
 
-def test_it_is_a_leg_but_no_base_of_what_merges_leaves(four):
+def test_it_can_be_a_retriever_of_an_ensemble_but_no_base_of_what_merges_leaves(four):
     found = four.retrieve("?", Ensemble(retrievers=[Vector(), COLLAPSED]), k=9)
     assert "cd70" in names(found)
     with pytest.raises(InvalidArgument, match=r"base must be a strategy that finds single leaves, such as .*, got Tree\("):

@@ -311,8 +311,8 @@ def test_without_umap_the_error_names_the_command(monkeypatch):
         ({"dimension": 1}, "dimension must be a whole number >= 2, got 1"),
         ({"most_components": 1}, "most_components must be a whole number >= 2, got 1"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"threshold": 1}, "threshold must be a number >= 0 and below 1, got 1"),
-        ({"threshold": nan}, "threshold must be a number >= 0 and below 1, got nan"),
+        ({"threshold": 1}, "threshold must be a number in \\[0, 1\\), got 1"),
+        ({"threshold": nan}, "threshold must be a number in \\[0, 1\\), got nan"),
     ],
 )
 def test_options_of_raptor_clusters_are_in_their_ranges(options, message):

@@ -695,7 +695,7 @@ def test_the_identity_says_all_that_a_summary_depends_on():
     made = to_summarizer(Named(responses=["a"]))
     assert made.identity.startswith("Abstractive(name='Named(small-1)', prompt='Summarise the passages below")
     assert made.identity == to_summarizer(Named(responses=["b"])).identity
-    assert to_summarizer(functools.partial(counting)).name.startswith("tests.test_summarizers.counting#")
+    assert to_summarizer(functools.partial(counting)).name.startswith("tests.tree.test_summarizers.counting#")
     assert to_summarizer(Failing()).name.startswith("Failing#")
     assert to_summarizer(Completing()).name == "Completing"
     changes = [{"name": "x"}, {"prompt": "{texts}{max_words}"}, {"max_words": 9}, {"max_input_words": 9}]
