@@ -75,7 +75,7 @@ class Filter:
 
 
 def make_vectors(documents: int) -> NDArray[np.float32]:
-    """Unit vectors. Two of one document have a cosine of about 0.33, two of one topic 0.17, like WordLlama's of real text."""
+    """Unit vectors. Two of one document have a cosine of about 0.33, two of one topic 0.17, as WordLlama gives real texts."""
     generator = np.random.default_rng(3)
     topics = generator.standard_normal((300, DIMENSIONS))
     centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))
@@ -85,7 +85,7 @@ def make_vectors(documents: int) -> NDArray[np.float32]:
 
 
 def make_documents(documents: int) -> Iterator[Document]:
-    """Documents in which each leaf is a sentence that begins with its number. Words are as frequent as in real text (Zipf)."""
+    """Documents whose leaves are sentences that begin with their number. Words are as frequent as in real text (Zipf)."""
     generator = np.random.default_rng(5)
     for number in range(documents):
         words = generator.zipf(1.3, (LEAVES, 16)) % 50_000

@@ -52,6 +52,8 @@ def span_recall(
     """
     if budget < 0:
         raise ValueError(f"budget must be >= 0, got {budget}")
+    if len(results) != len(questions):
+        raise ValueError(f"there must be a list of passages for each question, got {len(results)} for {len(questions)}")
     answered = [
         is_answered(question, first_words(passages, texts, budget))
         for passages, question in zip(results, questions, strict=True)

@@ -56,6 +56,15 @@ class LeafId(NamedTuple):
         document_id, version, ordinal = text.rsplit("#", 2)
         return cls(document_id, version, int(ordinal))
 
+    @classmethod
+    def of_result(cls, text: str | None) -> LeafId | None:
+        """The leaf that a result is, by its own id or by that of a passage of one leaf (``...#4-4``); None if it is none."""
+        document_and_version, _, place = (text or "").rpartition("#")
+        first, dash, last = place.partition("-")
+        if "#" not in document_and_version or not first.isdecimal() or (dash and last != first):
+            return None
+        return cls.parse(f"{document_and_version}#{first}")
+
     @property
     def is_summary(self) -> bool:
         """Whether this is the id of a summary, and not of a leaf."""

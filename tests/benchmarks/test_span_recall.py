@@ -86,7 +86,7 @@ def test_without_a_question_that_has_an_answer_the_share_is_0():
 
 
 def test_each_question_needs_its_results():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="a list of passages for each question, got 1 for 2"):
         span_recall([[]], [question(ANSWER), question(BETA)], TEXTS, 10)
 
 

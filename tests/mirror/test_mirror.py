@@ -434,17 +434,17 @@ def test_threads_see_whole_documents_while_another_index_writes(tmp_path, monkey
     assert broken(found, {name: {8: document(name, 8).text} for name in names}) == []
 
 
-def test_a_reader_that_is_behind_does_not_undo_what_was_made_since(tmp_path, monkeypatch):
+def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
     with open_at(tmp_path / "kb") as index:
         index.add(some_documents(1, 2))
         answers(index)
-        behind = run(index._store.reader(set()))
+        stale = run(index._store.reader(set()))
         index.add(some_documents(3, 4))
         answers(index)
         there = segments(tmp_path / "kb")
-        mirrored = run(index._sources.words._mirror.current(behind))
-        behind.leave()
-        assert mirrored.live[0] > 0 == mirrored.live[1]
+        snapshot = run(index._sources.indexes.words._mirror.current(stale))
+        stale.leave()
+        assert snapshot.live[0] > 0 == snapshot.live[1]
         assert segments(tmp_path / "kb") == there
         calls = made(monkeypatch)
         index.retrieve("oxygen", BM25())
@@ -456,7 +456,8 @@ def test_old_segments_leave_memory(tmp_path, monkeypatch):
     with open_at(tmp_path / "kb") as index:
         index.add(some_documents(1, 2))
         answers(index)
-        held = [weakref.ref(mirror._held[0]) for mirror in (index._sources.words._mirror, index._sources.copy)]
+        indexes = index._sources.indexes
+        held = [weakref.ref(mirror._segments[0]) for mirror in (indexes.words._mirror, indexes.vectors)]
         index.add(some_documents(3, 4))
         answers(index)
         gc.collect()

@@ -42,7 +42,7 @@ def test_a_mapped_segment_can_be_searched_and_outlives_its_file(tmp_path):
     write_segment(tmp_path / "one", small())
     corpus = Corpus([(read_segment(tmp_path / "one").arrays, None)])
     (tmp_path / "one").unlink()
-    assert corpus.score(["gas"], bm25=BM25Settings()).present.tolist() == [True, True, False]
+    assert corpus.score(["gas"], settings=BM25Settings()).present.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("segment", [Segment((), {}), Segment((), build_postings([]))])

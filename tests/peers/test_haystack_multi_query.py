@@ -10,7 +10,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspan import Vector
+from leafspan import Strategy, Vector
 from leafspan.strategies import LoadedVectorSearch, MultiQuery, RetrievalContext
 from leafspan.values import Query
 from tests.trees import hit, tree
@@ -81,7 +81,7 @@ def test_the_maximum_over_vectors_gives_the_order_and_scores_of_haystack(seed, q
     assert [found.score for found in ours] == pytest.approx([document.score for document in theirs], abs=1e-6)
 
 
-class OfHaystack:
+class OfHaystack(Strategy):
     """A text retriever of Haystack as a base."""
 
     def __init__(self, retriever):

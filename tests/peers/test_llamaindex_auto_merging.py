@@ -173,7 +173,7 @@ def test_a_threshold_that_makes_no_sense_is_refused_where_llamaindex_takes_it(th
     retriever = retriever_over(leaves, hits, threshold)
 
     assert len(retriever.retrieve("question")) == 1
-    with pytest.raises(InvalidArgument, match=rf"threshold must be in \[0, 1\], got {threshold}"):
+    with pytest.raises(InvalidArgument, match=rf"threshold must be a number in \[0, 1\], got {threshold}"):
         AutoMerging(threshold=threshold)
 
 

@@ -161,7 +161,7 @@ def test_traversal_gives_what_the_peer_gives(client, seed):
         strategy = Tree(mode="traversal", start_layer=start, end_layer=end, top_k=top_k, keep_covered_summaries=True)
         same(index.retrieve(query, strategy), peer.traversal(query, start, start - end + 1, top_k=top_k), peer, query)
         strategy = Tree(
-            mode="traversal", start_layer=start, end_layer=end, threshold=threshold, keep_covered_summaries=True
+            mode="traversal", start_layer=start, end_layer=end, min_score=threshold, keep_covered_summaries=True
         )
         expected = peer.traversal(query, start, start - end + 1, threshold=threshold)
         same(index.retrieve(query, strategy), expected, peer, query)

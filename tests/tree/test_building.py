@@ -607,7 +607,7 @@ def test_what_an_error_interrupts_is_gone_on_with(index):
 def test_a_document_that_has_lost_leaves_is_reported_and_the_others_have_their_trees(index):
     index.add([document("a", 8), document("b", 8)])
     index.client.get_collection(f"{name_of(index)}.leaves").delete(ids=[index.leaves("a")[3].id])
-    with pytest.raises(ConcurrentUpdate, match=r"leaves are missing, which doctor\(\) tells"):
+    with pytest.raises(ConcurrentUpdate, match=r"leaves are missing, and doctor\(\) says of which document"):
         index.build_tree()
     assert [each.document_id for each in index.doctor()] == ["a"]
     built = index.build_tree()
@@ -867,7 +867,7 @@ def test_a_lost_layer_that_is_not_built_again_is_cleared_away(index):
     assert check_laws(index) == 1
 
 
-def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
+def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index):
     asked = Asked()
     index.add([document("a", 16), document("b", 16)])
     building(index, asked)
@@ -882,7 +882,7 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_swept(index):
         embeddings=[some[2]] * 3,
     )
     row = next(iter(rows_of(index).values()))
-    half = type(row)("half", "", None, 0, leftovers=(("t1111111", 1),), more=row.extra)
+    half = type(row)("half", "", None, 0, leftovers=(("t1111111", 1),), extra=row.extra)
     manifest.upsert(ids=["half"], **columns([half]))
     check_laws(index)
     # Nobody is writing it, since it was so before; the orphans are the doctor's.

@@ -324,7 +324,7 @@ def test_options_of_raptor_clusters_are_in_their_ranges(options, message):
 
 
 def test_clusterers_import_nothing_heavy():
-    modules = "leafspan.tree.clusters, leafspan.tree.bisecting, leafspan.tree.raptor_clusters"
+    modules = "leafspan.tree._clusters, leafspan.tree._bisecting, leafspan.tree._raptor_clusters"
     code = f"import sys, {modules}; print([m for m in ('numpy', 'umap', 'sklearn', 'scipy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -12,7 +12,7 @@ from leafspan.filters import Where
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.store import Reader, StoredLeaf
 from leafspan.strategies import AskHost, HostResult
-from leafspan.values import Candidate, scored
+from leafspan.values import Candidate, LeafId, scored
 
 
 def recognise(request: AskHost, results: Sequence[HostResult], reader: Reader, leaves: LeafReader) -> Flow[list[Candidate]]:
@@ -50,11 +50,10 @@ _HOW = "from leaf_documents(index) of langchain_ext or leaf_nodes(index) of llam
 
 
 def _leaf_id(request: AskHost, rank: int, result: HostResult, *, quote: bool) -> str:
-    """The id of a result as a leaf's: as it is, or from the id of a passage of one leaf (``...#4-4``)."""
-    head, _, place = (result.id or "").rpartition("#")
-    first, dash, last = place.partition("-")
-    if "#" in head and first.isdecimal() and not (dash and last != first):
-        return f"{head}#{first}"
+    """The id of a result, which must be a leaf."""
+    leaf = LeafId.of_result(result.id)
+    if leaf is not None:
+        return str(leaf)
     text = f", text {result.text[:60]!r}" if quote else ""
     raise NotALeaf(
         f"the results of {request.name} must be leaves of this index, but number {rank} is not: id {result.id!r}{text}; "

@@ -45,7 +45,7 @@ def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCou
         layers = [layer for record in records for layer in record.layers]
         return TreeCounts(sum(record.is_of_document for record in records), len(layers), max(layers, default=0))
 
-    return (yield from _read_summaries(store, trees, scope, read))
+    return _read_summaries(store, trees, scope, read)
 
 
 def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: Scope | None) -> Flow[list[Passage]]:
@@ -69,7 +69,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
         passages = {each.id: summary_passage(each, text) for each, text in (yield from summaries.load(ids))}
         return [passages[id_] for id_ in ids if id_ in passages]
 
-    return (yield from _read_summaries(store, trees, scope, read))
+    return _read_summaries(store, trees, scope, read)
 
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
@@ -83,4 +83,4 @@ def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Calla
         finally:
             summaries.leave()
 
-    return (yield from read_consistently(store, read_with_documents, scope))
+    return read_consistently(store, read_with_documents, scope)
