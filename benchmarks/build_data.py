@@ -259,15 +259,15 @@ def build_cranfield(cranfield: Path) -> QuestionSet:
 
 
 def build_hotpotqa(hotpotqa: Path, count: int = 100) -> QuestionSet:
-    """Questions of HotpotQA, and the paragraphs that come with them, each of which is a document.
+    """Questions of HotpotQA, with their paragraphs as documents.
 
     Args:
         hotpotqa: The file ``hotpot_dev_distractor_v1.json``.
         count: Number of questions, evenly spaced over the file, >= 1. Default: 100.
 
     Returns:
-        The set. The answers of a question are its supporting sentences, all of which are needed; ``gold_answer`` is the
-        short answer. Questions whose supporting sentences are not all in their paragraphs are left out.
+        The set. The answers of a question are its supporting sentences, and all are needed; ``gold_answer`` is the short
+        answer. Questions whose supporting sentences are not all in their paragraphs are left out.
 
     Raises:
         ValueError: if two paragraphs of the same title have different texts.
@@ -325,7 +325,7 @@ def _answer(document_id: str, text: str, start: int, answer: str, shift: int = 0
 
 
 def _sentence(document_id: str, text: str, sentences: Sequence[str], number: int, *, separator: str) -> Record:
-    """A sentence as an answer: the place of the one with this number, in a text that joins them all."""
+    """The sentence with this number as an answer, in a text that joins all sentences."""
     start = sum(len(sentence) + len(separator) for sentence in sentences[:number])
     return _answer(document_id, text, start, sentences[number])
 

@@ -113,7 +113,7 @@ class Judged:
 
 
 class EveryLeaf(Strategy):
-    """All leaves that Hybrid weighs, without calibration: those that its searches find at their depths, and neighbours."""
+    """All leaves that Hybrid weighs, without calibration: what its searches find at their depths, with neighbours."""
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: Hybrid is asked for everything, but its searches find no more than by default."""
@@ -252,7 +252,7 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
             print(f"| {part} | {' | '.join(columns)} |")
             figures += [Figure("questions", len(chosen), part=part), Figure("log loss of leaves", loss, part=part)]
             figures += [Figure("log loss of a constant", constant, part=part)]
-            if part == name:  # those of own and foreign questions follow with their bounds
+            if part == name:  # the figures of own and foreign questions follow with their bounds
                 figures += [Figure(row, value, part=part) for row, value in measured[name].items()]
 
     title = "leaves: predicted, observed (number)"
@@ -327,7 +327,7 @@ def print_bins(title: str, parts: Mapping[str, tuple[Floats, Flags]], edges: Seq
 
 
 def keeping(rows: Sequence[Judged], option: str, least: float) -> tuple[float, float, float]:
-    """Three shares: of foreign questions without a result, of own ones that keep a right leaf, of own ones with any result.
+    """The share of foreign questions without a result, of own ones that keep a right leaf, and of own ones with any result.
 
     The second counts only questions with a right leaf among those that were found.
     """

@@ -40,6 +40,10 @@ SHARES = {"100 %": 1.0, "10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001}
 BOUNDS = {"100 %": 5.0, "10 %": 5.0, "1 %": 2.0, "0.1 %": 10.0}  # times as fast as Chroma
 
 
+Where = Callable[[int], Any]
+"""The filter for the query of a number."""
+
+
 @dataclass
 class Bench:
     """An index to measure.
@@ -75,7 +79,7 @@ class Filter:
 
 
 def make_vectors(documents: int) -> NDArray[np.float32]:
-    """Unit vectors. Two of one document have a cosine of about 0.33, two of one topic 0.17, as WordLlama gives real texts."""
+    """Unit vectors. Cosines are about 0.33 within a document and 0.17 within a topic, as of real texts with WordLlama."""
     generator = np.random.default_rng(3)
     topics = generator.standard_normal((300, DIMENSIONS))
     centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))
@@ -144,6 +148,15 @@ def seconds(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
     return [statistics.median(each[2:]) for each in times]
 
 
+def ways_to_ask(filters: Sequence[Filter], share: float) -> dict[str, tuple[Where, Where]]:
+    """A filter that is new for each query, and one that stays the same: in our language and in Chroma's."""
+    key, value = KEYS[share]
+    return {
+        "fresh": (lambda i: filters[i].ours, lambda i: filters[i].theirs),
+        "again": (lambda _: F(key) == value, lambda _: {key: value}),
+    }
+
+
 def measure(bench: Bench, queries: int) -> list[Figure]:
     """Print a line for each share and way of asking, and return what was measured."""
     generator = np.random.default_rng(7)
@@ -170,12 +183,7 @@ def measure(bench: Bench, queries: int) -> list[Figure]:
 
     for name, share in SHARES.items():
         filters = fresh_filters(bench, share, queries)
-        key, value = KEYS[share]
-        ways = {
-            "fresh": (lambda i, f=filters: f[i].ours, lambda i, f=filters: f[i].theirs),
-            "again": (lambda i, k=key, v=value: F(k) == v, lambda i, k=key, v=value: {k: v}),
-        }
-        for way, (our_where, their_where) in ways.items():
+        for way, (our_where, their_where) in ways_to_ask(filters, share).items():
             asks = [theirs(their_where), ours(Vector(), our_where, False), ours(Hybrid(), our_where, True)]
             times = seconds(asks, queries)
             figures.append(Figure(f"Chroma, {name}, {way}: ms", times[0] * 1000))

@@ -68,7 +68,7 @@ class Bench:
 
 
 class Vectors:
-    """An embedder whose vectors for the leaves of some documents are ready-made, so that adding does not measure it."""
+    """An embedder whose vectors for the leaves of some documents are ready-made, so that embedding does not count."""
 
     def __init__(self, documents: Sequence[Document], folder: Path) -> None:
         with Index.open(folder, embedder=lambda texts: np.zeros((len(texts), 2)) + 1) as index:
@@ -83,7 +83,7 @@ class Vectors:
         self._rows = {text: row for row, text in enumerate(texts)}
 
     def __call__(self, texts: list[str]) -> Any:
-        """The vectors of leaves. Another text, such as the one that an index knows its embedder by, is embedded."""
+        """The vectors of leaves. Another text, such as the probe by which an index recognises its embedder, is embedded."""
         if texts[0] not in self._rows:
             return WORDLLAMA.documents(texts)
         return self.matrix[[self._rows[text] for text in texts]]
@@ -106,7 +106,7 @@ def make_documents(leaves: int, keys: dict[str, Any]) -> list[Document]:
 
 
 def build(folder: Path, leaves: int, keys: dict[str, Any]) -> Bench:
-    """Add the same leaves to both, in turns."""
+    """The same leaves, added to an index and to a plain collection in turns."""
     documents = make_documents(leaves, keys)
     vectors = Vectors(documents, folder / "texts")
     index = Index.open(folder / "ours", embedder=vectors)
@@ -195,7 +195,9 @@ def llamaindex_auto_merging(bench: Bench) -> Callable[[str], Any]:
         for id_ in ids:
             nodes[id_].embedding = vectors[id_]
         store.add([nodes[id_] for id_ in ids])
-    base = VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex()).as_retriever(similarity_top_k=CANDIDATES)
+    base: Any = VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex()).as_retriever(
+        similarity_top_k=CANDIDATES
+    )
     retriever = LlamaIndexAutoMerging(base, StorageContext.from_defaults(docstore=docstore))
     return retriever.retrieve
 

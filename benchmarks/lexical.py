@@ -85,7 +85,7 @@ def open_at(folder: Path) -> Index:
 
 
 def build(folder: Path, leaves: int, data: Path | None) -> Index:
-    """An index of at most ``leaves`` leaves, or a few more. The mirror of its words is made at the first query."""
+    """An index to which documents are added until it has ``leaves`` leaves. Its words are indexed at the first query."""
     index = open_at(folder)
     there = 0
     documents = make_documents(data)
@@ -119,7 +119,7 @@ def medians(work: Sequence[Seconds], count: int) -> list[float]:
 def make_queries(texts: Sequence[str], count: int) -> list[str]:
     """Questions of three to eight words of one leaf."""
     generator = random.Random(11)
-    queries = []
+    queries: list[str] = []
     while len(queries) < count:
         words = words_of(generator.choice(texts))
         if len(words) > 3:
@@ -206,7 +206,7 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
 def hybrid_beside_its_parts(index: Index, ids: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:
     """Hybrid beside its two searches and a fetch.
 
-    Each search begins with the question's text, as in Hybrid. The leaves that are fetched are others each time.
+    Each search begins with the question's text, as in Hybrid. Each fetch is of other leaves.
     """
     depth = Hybrid().depth
     assert isinstance(depth, tuple)

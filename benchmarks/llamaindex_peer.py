@@ -81,7 +81,7 @@ def _hierarchy(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list
     for node in nodes:
         parent = node.parent_node
         document, begin, _ = places[parent.node_id] if parent else (node.ref_doc_id, 0, 0)
-        # Where a text is repeated, the parser can lose the place of the next one.
+        # If a text is repeated, the parser can lose the place of the next one.
         lost = node.start_char_idx is None
         start = texts[document].index(node.text, begin) if lost else begin + node.start_char_idx
         end = start + len(node.text)

@@ -55,7 +55,7 @@ Recall = Mapping[int, float]  # by budget in words
 
 SPAN_SETS, DOCUMENT_SET = ("squad", "covidqa"), "scifact"
 VECTOR_CANDIDATES = 24  # as many as LlamaIndex gets
-CANDIDATES = 80  # more than fit, so that it is the metric that cuts at each budget
+CANDIDATES = 80  # more than fit into a budget, so that the metric cuts
 TOLERANCE = 0.015
 OVER_VECTORS: dict[str, Strategy] = {
     "Vector": Vector(),
@@ -137,7 +137,7 @@ def index_of(documents: Documents) -> Iterator[Index]:
 
 
 def retrieve(documents: Documents, questions: Questions) -> dict[str, dict[int, Results]]:
-    """The passages of every strategy for each budget; more of them than fit, so that it is the metric that cuts."""
+    """The passages of every strategy for each budget: more than fit, so that the metric cuts."""
     texts = [question["text"] for question in questions]
     with index_of(documents) as index:
 
@@ -187,7 +187,7 @@ def report(
 
 
 def checks_of(table: Mapping[str, Recall], name: str, row: str) -> list[Figure]:
-    """What a strategy is held to: its targets, another strategy, or its peer; nothing if it has none of them."""
+    """The bounds of a strategy: from its targets, from another strategy, or from its peer. Empty if it has none."""
     recall, part = table[row], f"{name}, targets"
     checks = [
         Figure(f"{row}: {budget} words", recall[budget], ">=", least, part)

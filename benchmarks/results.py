@@ -1,4 +1,4 @@
-"""What a benchmark measured, in one form for all of them: figures, which are printed, judged by their bounds, and written.
+"""What a benchmark measured, in one form for all benchmarks: figures that are printed, judged by bounds, and written.
 
 The JSON file of a benchmark has its name, whether it passed, the versions it ran with, its options, and its figures. The
 name of the machine and paths are left out.

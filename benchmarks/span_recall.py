@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 Place = tuple[str, int, int]
-"""The id of a document, and the first character (inclusive) and the last (exclusive) of a passage of it."""
+"""A passage: the id of its document, its start character (inclusive) and its end character (exclusive)."""
 
 BUDGETS = (150, 300, 600, 1_200)
 """The budgets in words that the benchmarks use."""
@@ -23,7 +23,7 @@ BUDGETS = (150, 300, 600, 1_200)
 TOLERANCE = 1
 """Number of characters that may be missing at either end of an answer, such as a quotation mark that a splitter cuts off.
 
-So of an answer of one or two characters nothing needs to be read: it always counts as held.
+An answer of one or two characters therefore always counts as held, even if nothing was read.
 """
 
 _WORD = re.compile(r"\S+")
@@ -63,7 +63,7 @@ def span_recall(
 
 
 def first_words(passages: Iterable[Place], texts: Mapping[str, str], budget: int) -> list[Place]:
-    """What is read of the passages: the first ones, with ``budget`` words in all, the last of them cut.
+    """The passages that are read: the first ones, with ``budget`` words in all. The last one is cut.
 
     Args:
         passages: Places of passages, best first.

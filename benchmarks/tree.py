@@ -6,7 +6,7 @@ Everything is compared within one run. Trees are grown with a summarizer that ta
 The paper's clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code). Its first run
 does not count, since UMAP compiles itself.
 
-With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves are those of squad. Both clusterers
+With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves come from squad. Both clusterers
 also build trees of a third of its documents, which are asked their questions. The quality of a tree is the share of
 questions whose answer is below the best summaries, when the leaves below these have a given number of words in all.
 
@@ -92,7 +92,7 @@ def nodes_of(index: Index, count: int) -> list[TreeNode]:
     """
     leaves = index.leaves()
     collection = index.client.get_collection("kb.leaves", embedding_function=None)
-    vectors = {}
+    vectors: dict[str, Any] = {}
     for first in range(0, len(leaves), 5_000):
         page = collection.get(ids=[leaf.id for leaf in leaves[first : first + 5_000]], include=["embeddings"])
         vectors.update(zip(page["ids"], page["embeddings"], strict=True))
@@ -215,7 +215,7 @@ def found_below(index: Index, questions: Questions, texts: Mapping[str, str]) ->
 
 
 def corpus(folder: Path, data: Path | None) -> Index:
-    """An index of real leaves: those of squad, or of the example articles and of sentences made of their words."""
+    """An index of real leaves: of squad, or of the example articles and of sentences made of their words."""
     index = Index.open(folder / "leaves")
     if data is not None:
         documents = load_documents(data, SET)

@@ -5,16 +5,21 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any, get_type_hints
 
 import pytest
 from langchain_core.retrievers import BaseRetriever
+from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
 
 import langchain_ext
 import leafspan
+import leafspan.hosting
+import leafspan.strategies
 import llamaindex_ext
 from langchain_ext.retriever import BasedRetriever
 
-RETRIEVERS = [
+NAMED = [
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",
@@ -27,6 +32,7 @@ RETRIEVERS = [
     "FilterRetriever",
     "TreeRetriever",
 ]
+RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
 def test_the_core_offers_these_names():
@@ -54,7 +60,7 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
-        "Outside",
+        "HostRetriever",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
@@ -86,8 +92,105 @@ def test_the_core_offers_these_names():
         "IndexNotFound",
         "IndexMismatch",
         "WriterBusy",
-        "Overtaken",
+        "ConcurrentUpdate",
         "MissingExtra",
+    ]
+
+
+def test_a_strategy_can_be_written_with_these_names():
+    assert leafspan.strategies.__all__ == [
+        "Vector",
+        "BM25",
+        "Hybrid",
+        "ParentDocument",
+        "SentenceWindow",
+        "AutoMerging",
+        "RelevantSegments",
+        "Ensemble",
+        "MultiQuery",
+        "Filter",
+        "Tree",
+        "Filtered",
+        "HostRetriever",
+        "DEFAULT",
+        "Strategy",
+        "RetrievalContext",
+        "StrategyFlow",
+        "check_base",
+        "check_strategy",
+        "Request",
+        "Embed",
+        "VectorSearch",
+        "LoadedVectorSearch",
+        "LexicalSearch",
+        "LexicalMatches",
+        "ListLeaves",
+        "Load",
+        "Similarities",
+        "TreeRoots",
+        "TreeRoot",
+        "AskHost",
+        "HostResult",
+        "Generate",
+        "RunStrategies",
+        "StrategyRun",
+        "Retrieves",
+        "StrategyResults",
+        "Query",
+        "Hit",
+        "LeafId",
+        "Candidate",
+        "Span",
+        "Leaf",
+        "Ancestor",
+        "Trace",
+        "TracedHit",
+        "Fused",
+        "Contribution",
+        "scored",
+        "unite",
+        "Fusion",
+        "Mode",
+        "filtered",
+        "query_texts",
+        "query_vectors",
+        "to_queries",
+    ]
+
+
+def test_an_adapter_is_built_on_these_names():
+    assert leafspan.hosting.__all__ == [
+        "CALL_OPTIONS",
+        "DEFAULT",
+        "DEFAULT_PROMPT",
+        "FilterPolicy",
+        "Fusion",
+        "GenerateOptions",
+        "HostResult",
+        "Limits",
+        "Mode",
+        "apply_policy",
+        "check_base_retriever",
+        "check_choice",
+        "check_document",
+        "check_flag",
+        "check_index",
+        "check_option_names",
+        "check_prompt",
+        "check_strategy",
+        "citation",
+        "cuts_at",
+        "filtered",
+        "from_langchain",
+        "from_llamaindex",
+        "is_plain",
+        "make_strategy",
+        "plain_options",
+        "shown",
+        "split_into_leaves",
+        "to_document",
+        "to_filter",
+        "to_strategies",
     ]
 
 
@@ -102,63 +205,108 @@ def test_everything_public_is_there_and_documented(package):
         assert getattr(package, name).__doc__
 
 
+@pytest.mark.parametrize("package", [leafspan.strategies, leafspan.hosting])
+def test_everything_that_others_build_on_is_there(package):
+    for name in package.__all__:
+        assert hasattr(package, name)
+
+
 REQUIRED = "required"
-# What a host has words of its own for, and what a call of LlamaIndex has no place for: a filter, and so a policy for it.
-HOST_WORDS = {"similarity_top_k": "k"}
-ONLY_IN_LANGCHAIN = {"filter_policy": "replace"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option by its default and its type."""
+
+    default: Any
+    type: Any
+
+
+LIMITS = {
+    "index": Option(REQUIRED, leafspan.View),
+    "k": Option(None, int | None),
+    "candidates": Option(None, int | None),
+    "budget": Option(None, int | leafspan.Budget | None),
+    "where": Option(None, Any),
+    "explain": Option(False, bool),
+}
+# A call of LlamaIndex has no place for a filter, and so a retriever there has no policy for one.
+ONLY_IN_LANGCHAIN = {"filter_policy": Option("replace", leafspan.hosting.FilterPolicy)}
+OF_LLAMAINDEX = {"callback_manager", "object_map", "objects", "verbose"}
+
+
+def options_of(kind):
+    """The options of a dataclass."""
+    types = get_type_hints(kind)
+    options = {}
+    for field in dataclasses.fields(kind):
+        made = REQUIRED if field.default_factory is dataclasses.MISSING else field.default_factory()
+        options[field.name] = Option(made if field.default is dataclasses.MISSING else field.default, types[field.name])
+    return options
 
 
 def options_in_the_core(name):
-    """Defaults by option, less those that a retriever has its own way for: the model of a host, its base and its k."""
-    fields = dataclasses.fields(getattr(leafspan, name.removesuffix("Retriever")))
-    return {
-        field.name: REQUIRED if field.default is dataclasses.MISSING else field.default
-        for field in fields
-        if field.name not in ("base", "k", "generate", "agenerate")
-    }
+    """The options of a strategy, less those for which its retriever has a way of its own: the model, the base and k."""
+    options = options_of(getattr(leafspan, name.removesuffix("Retriever")))
+    return {each: options[each] for each in options if each not in ("base", "retrievers", "k", "generate", "agenerate")}
 
 
 def options_in_langchain(name):
+    kind = getattr(langchain_ext, name)
+    types = get_type_hints(kind)
     return {
-        option: REQUIRED if field.is_required() else field.default
-        for option, field in getattr(langchain_ext, name).model_fields.items()
+        option: Option(REQUIRED if field.is_required() else field.default, types[option])
+        for option, field in kind.model_fields.items()
         if option not in BaseRetriever.model_fields
     }
 
 
 def options_in_llamaindex(name):
-    parameters = [
-        parameter
-        for kind in getattr(llamaindex_ext, name).__mro__
-        if kind.__module__.startswith("llamaindex_ext.") and "__init__" in vars(kind)
-        for parameter in inspect.signature(kind.__init__).parameters.values()
-        if parameter.name != "self" and parameter.kind != parameter.VAR_KEYWORD
-    ]
-    return {
-        HOST_WORDS.get(each.name, each.name): REQUIRED if each.default is each.empty else each.default
-        for each in parameters
-    }
+    """The options, the one for k by the core's name, less those that any retriever of LlamaIndex has."""
+    options = options_of(getattr(llamaindex_ext, name))
+    names = {"similarity_top_k": "k"}
+    return {names.get(each, each): options[each] for each in options if each not in OF_LLAMAINDEX}
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
-def test_both_adapters_have_the_same_options_and_defaults(name):
+def test_both_adapters_have_the_same_options_defaults_and_types(name):
     assert options_in_langchain(name) == {**options_in_llamaindex(name), **ONLY_IN_LANGCHAIN}
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
+    expected = {**options_in_the_core(name), **LIMITS}
+    if issubclass(getattr(langchain_ext, name), BasedRetriever):
+        expected["base"] = Option(None, Any)  # or a retriever of the host
+    if name == "EnsembleRetriever":
+        expected["retrievers"] = Option(REQUIRED, Sequence[Any])
+    if name == "MultiQueryRetriever":
+        expected["llm"] = Option(None, Any)
+    assert options_in_llamaindex(name) == expected
+
+
+def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
+    assert options_in_llamaindex("StrategyRetriever") == {**LIMITS, "strategy": Option(None, leafspan.Strategy | None)}
+
+
 @pytest.mark.parametrize("name", RETRIEVERS)
-def test_adapters_have_the_options_and_defaults_of_the_core(name):
-    limits = {"index": REQUIRED, "k": None, "candidates": None, "budget": None, "where": None, "explain": False}
-    base = {"base": None} if issubclass(getattr(langchain_ext, name), BasedRetriever) else {}
-    model = {"llm": None} if name == "MultiQueryRetriever" else {}
-    assert options_in_llamaindex(name) == {**options_in_the_core(name), **limits, **base, **model}
+def test_a_retriever_of_llamaindex_has_the_options_of_any_other_there(name):
+    theirs = inspect.signature(LlamaIndexRetriever.__init__).parameters.keys() - {"self"}
+    assert theirs == OF_LLAMAINDEX
+    assert {field.name for field in dataclasses.fields(getattr(llamaindex_ext, name))} >= theirs
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_options_but_the_index_are_given_by_name(name):
+    by_position = [field.name for field in dataclasses.fields(getattr(llamaindex_ext, name)) if not field.kw_only]
+    assert by_position == ["index"]
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
-    files = [getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)]
-    assert files[0] == files[1]
+    files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert strategy.__module__ == f"leafspan.strategies.{files[0]}"
+    assert {strategy.__module__} == {f"leafspan.strategies._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

@@ -83,7 +83,6 @@ class Host(ABC):
         name: Its name in messages.
         package: The adapter for it.
         words: The host's name of an option, by the core's name, where the two differ.
-        runtime_errors: What it raises for options that leafspan refuses when a retriever is made.
     """
 
     name: ClassVar[str]
@@ -173,7 +172,9 @@ class LangChain(Host):
     @staticmethod
     def _seen(document: Document) -> Result:
         metadata = dict(document.metadata)
-        return Result(document.id, document.page_content, metadata.pop("score"), metadata, trace=metadata.pop("trace", None))
+        return Result(
+            document.id, document.page_content, metadata.pop("score"), metadata, trace=metadata.pop("trace", None)
+        )
 
     def refusal(self, make: Callable[[], object]) -> InvalidArgument:
         with pytest.raises(ValidationError) as caught:
@@ -254,11 +255,11 @@ class LlamaIndex(Host):
         return caught.value
 
     def retriever(self, name, ask, aask=None):
-        methods: dict[str, Any] = {"_retrieve": lambda self, bundle: ask(bundle.query_str)}
+        methods: dict[str, Any] = {"_retrieve": lambda self, query_bundle: ask(query_bundle.query_str)}
         if aask is not None:
 
-            async def aretrieve(self, bundle):
-                return await aask(bundle.query_str)
+            async def aretrieve(self, query_bundle):
+                return await aask(query_bundle.query_str)
 
             methods["_aretrieve"] = aretrieve
         return type(name, (LlamaIndexRetriever,), methods)()

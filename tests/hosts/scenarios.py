@@ -75,6 +75,7 @@ class Scenario:
     limits: dict[str, Any] = field(default_factory=dict)
     scope: Any = None
     answer: str | None = None
+    expected: tuple[int, list[tuple[str, float]]] | None = None
 
     @property
     def strategy(self) -> Strategy:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.search import SearchIndexes, nearest_leaves, page_of_leaves, similarities
-from leafspan.store import Reader, StoredLeaf
+from leafspan.store import Reader, StaleRead, StoredLeaf
 from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, Span, scored
@@ -33,6 +33,8 @@ class LeafReader:
         hits = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
         ids = [hit.id for row in hits for hit in row]
         loaded = yield from self.load(ids)
+        if any(id_ not in loaded for id_ in ids):
+            raise StaleRead
         return [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in hits]
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:

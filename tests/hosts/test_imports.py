@@ -1,0 +1,64 @@
+"""An adapter stands on two packages of leafspan, and on its own host."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import langchain_ext
+import leafspan
+import leafspan.hosting
+import llamaindex_ext
+
+FILES = [
+    pytest.param(package, path, id=f"{package.__name__}/{path.name}")
+    for package in (langchain_ext, llamaindex_ext)
+    for path in sorted(Path(package.__file__).parent.rglob("*.py"))
+]
+HOSTS = {"langchain_ext": {"langchain_core", "pydantic"}, "llamaindex_ext": {"llama_index"}}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The modules that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize(("package", "path"), FILES)
+def test_of_leafspan_an_adapter_imports_only_the_package_and_its_hosting(package, path):
+    modules = imported(ast.parse(path.read_text(encoding="utf-8")))
+    assert {each for each in modules if each.partition(".")[0] == "leafspan"} <= {"leafspan", "leafspan.hosting"}
+
+
+@pytest.mark.parametrize(("package", "path"), FILES)
+def test_of_other_packages_an_adapter_imports_only_its_host(package, path):
+    own = {package.__name__, "leafspan", *HOSTS[package.__name__], *sys.stdlib_module_names}
+    assert {each.partition(".")[0] for each in imported(ast.parse(path.read_text(encoding="utf-8")))} <= own
+
+
+@pytest.mark.parametrize(("package", "path"), FILES)
+def test_what_an_adapter_imports_of_leafspan_is_listed_there(package, path):
+    listed = {"leafspan": leafspan.__all__, "leafspan.hosting": leafspan.hosting.__all__}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module in listed:
+            assert {alias.name for alias in node.names} <= set(listed[node.module])
+
+
+def test_everything_in_hosting_is_used_by_an_adapter():
+    used = {
+        alias.name
+        for parameters in FILES
+        for node in ast.walk(ast.parse(parameters.values[1].read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "leafspan.hosting"
+        for alias in node.names
+    }
+    assert used == set(leafspan.hosting.__all__)
