@@ -63,10 +63,16 @@ class ScriptedLLM(CustomLLM):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A strategy by its options, with limits; ``adapter`` is the name of its class in both adapters.
+    """A retrieval by the options of a strategy, which has the same name in both adapters.
 
-    ``scope``: the view that is asked. ``answer``: of a language model, which is a plain function in the core, and a model of
-    the host in an adapter.
+    Attributes:
+        name: Its name.
+        adapter: Name of the retriever.
+        options: Options of the strategy.
+        limits: Limits of the retrieval.
+        scope: Filter of the view that is asked, None for the index.
+        answer: What a language model answers, which is a plain function in the core, and a model of the host in an adapter.
+        expected: Number of a question, with the ids and the scores, to four decimals, of what is found for it.
     """
 
     name: str
@@ -122,6 +128,15 @@ ANSWER = "1. the iron pier of 1904\n2. how bees tell each other where flowers ar
 WORDS_AND_VECTORS = Ensemble(retrievers=[BM25(), Vector()])
 REPHRASED = MultiQuery(phrasings=PHRASINGS)
 
+# How the ids of leaves begin.
+HARBOUR, BEES, TEA = "harbour#99355868#", "bees#a8bf019c#", "tea#646f0146#"
+
+
+def at(beginning: str, scores: dict[str, float]) -> dict[str, float]:
+    """Scores by the ids that begin like this."""
+    return {beginning + end: score for end, score in scores.items()}
+
+
 # The same condition in every dialect.
 OLD_OR_FOOD = {
     "the builder": (F("year") < 1900) | (F("topic") == "food"),
@@ -143,13 +158,25 @@ OLD_OR_FOOD = {
 }
 
 SCENARIOS = [
-    Scenario("segments", "RelevantSegmentsRetriever"),
-    Scenario("segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}),
+    Scenario(
+        "segments",
+        "RelevantSegmentsRetriever",
+        expected=(0, {**at(BEES, {"0-10": 0.7222}), **at(HARBOUR, {"0-18": 0.0003}), **at(TEA, {"0-4": 0.0003})}),
+    ),
+    Scenario(
+        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-7": 0.6984}))
+    ),
     Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
     Scenario("segments filtered", "RelevantSegmentsRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
     Scenario("vector", "VectorRetriever"),
-    Scenario("vector, three", "VectorRetriever", {}, {"k": 3}),
+    Scenario(
+        "vector, three",
+        "VectorRetriever",
+        {},
+        {"k": 3},
+        expected=(1, at(HARBOUR, {"4-4": 0.6749, "5-5": 0.4279, "2-2": 0.4199})),
+    ),
     Scenario("vector with an instruction", "VectorRetriever", {"instruction": "question: "}),
     Scenario("vector above a score", "VectorRetriever", {"min_score": 0.35}, {"k": 20}),
     Scenario("vector in a budget", "VectorRetriever", {}, {"budget": 30}),
@@ -160,20 +187,59 @@ SCENARIOS = [
         {},
         {"where": {"$and": [{"tags": {"$contains": "sea"}}, {"year": {"$lt": 1900}}]}},
     ),
-    Scenario("words", "BM25Retriever"),
-    Scenario("words, scaled", "BM25Retriever", {"scale": True}, {"k": 20}),
-    Scenario("words by Okapi", "BM25Retriever", {"bm25": OKAPI}),
+    Scenario(
+        "words", "BM25Retriever", expected=(1, at(HARBOUR, {"4-4": 2.9997, "6-6": 1.6422, "2-2": 1.2359, "5-5": 1.2043}))
+    ),
+    Scenario(
+        "words, scaled",
+        "BM25Retriever",
+        {"scale": True},
+        {"k": 20},
+        expected=(2, at(TEA, {"3-3": 0.3681, "4-4": 0.2608, "0-0": 0.2417, "2-2": 0.1153, "1-1": 0.0890})),
+    ),
+    Scenario(
+        "words by Okapi",
+        "BM25Retriever",
+        {"bm25": OKAPI},
+        expected=(1, at(HARBOUR, {"4-4": 5.8267, "6-6": 3.0030, "2-2": 2.2685, "5-5": 2.1343})),
+    ),
     Scenario("words by rank-bm25", "BM25Retriever", {"bm25": OKAPI, "engine": "rank-bm25"}),
     Scenario("words above a score", "BM25Retriever", {"min_score": 0.3, "scale": True}, {"k": 20}),
     Scenario("words in a budget", "BM25Retriever", {}, {"budget": 30}),
     Scenario(
         "words filtered", "BM25Retriever", {}, {"where": F("topic").in_(["places", "animals"]) | F("rating").exists()}
     ),
-    Scenario("hybrid", "HybridRetriever"),
+    Scenario(
+        "hybrid",
+        "HybridRetriever",
+        expected=(0, at(BEES, {"6-6": 0.7222, "5-5": 0.0757, "3-3": 0.0705, "4-4": 0.0645, "7-7": 0.0029})),
+    ),
     Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
-    Scenario("hybrid by rank", "HybridRetriever", {"fusion": "rrf"}),
+    Scenario(
+        "hybrid by rank",
+        "HybridRetriever",
+        {"fusion": "rrf"},
+        expected=(
+            1,
+            at(
+                HARBOUR,
+                {
+                    "4-4": 1 / 61 + 0.4 * (0.7 / 64 + 0.3 / 62),
+                    "5-5": 0.7 / 64 + 0.3 / 62 + 0.4 * 1 / 61,
+                    "6-6": 0.7 / 62 + 0.3 / 64 + 0.4 * (0.7 / 64 + 0.3 / 62),
+                    "2-2": 1 / 63 + 0.4 * 0.3 / 72,
+                    "1-1": 0.3 / 72 + 0.4 * 1 / 63,
+                },
+            ),
+        ),
+    ),
     Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution_based"}),
-    Scenario("hybrid by the maximum", "HybridRetriever", {"fusion": "maximum", "calibrate": False}),
+    Scenario(
+        "hybrid by the maximum",
+        "HybridRetriever",
+        {"fusion": "maximum", "calibrate": False},
+        expected=(2, at(TEA, {"3-3": 3.7997, "4-4": 3.2819, "0-0": 2.2304, "2-2": 2.1116, "1-1": 1.4937})),
+    ),
     Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
     Scenario("hybrid of few", "HybridRetriever", {"depth": 3}, {"candidates": 3}),
     Scenario("hybrid of more words than vectors", "HybridRetriever", {"depth": (20, 5)}, {"candidates": 5}),
@@ -184,27 +250,60 @@ SCENARIOS = [
     Scenario("hybrid with settings", "HybridRetriever", {"bm25": OKAPI, "instruction": "question: "}),
     Scenario("hybrid in a budget", "HybridRetriever", {}, {"budget": 60}),
     *(Scenario(f"hybrid filtered in {name}", "HybridRetriever", {}, {"where": it}) for name, it in OLD_OR_FOOD.items()),
-    Scenario("parents", "ParentDocumentRetriever"),
+    Scenario(
+        "parents",
+        "ParentDocumentRetriever",
+        expected=(
+            3,
+            {**at(HARBOUR, {"5-9": 0.4477, "10-13": 0.2735, "0-4": 0.0010, "14-18": 0.0007}), **at(BEES, {"8-10": 0.0001})},
+        ),
+    ),
     Scenario("parents, second level", "ParentDocumentRetriever", {"level": 2}, {"k": 3}),
-    Scenario("whole documents", "ParentDocumentRetriever", {"level": None}),
+    Scenario(
+        "whole documents",
+        "ParentDocumentRetriever",
+        {"level": None},
+        expected=(1, {**at(HARBOUR, {"0-18": 0.6984}), **at(TEA, {"0-4": 0.0004}), **at(BEES, {"0-10": 0.0003})}),
+    ),
     Scenario("two parents", "ParentDocumentRetriever", {"max_parents": 2}),
     Scenario("parents in a budget", "ParentDocumentRetriever", {}, {"budget": 100}),
     Scenario("parents over vectors", "ParentDocumentRetriever", {"base": Vector()}),
     Scenario("parents over words", "ParentDocumentRetriever", {"base": BM25()}),
     Scenario("parents over an ensemble", "ParentDocumentRetriever", {"base": WORDS_AND_VECTORS}),
     Scenario("windows", "SentenceWindowRetriever"),
-    Scenario("windows ahead", "SentenceWindowRetriever", {"before": 0, "after": 2}, {"k": 2}),
+    Scenario(
+        "windows ahead",
+        "SentenceWindowRetriever",
+        {"before": 0, "after": 2},
+        {"k": 2},
+        expected=(1, {**at(HARBOUR, {"1-18": 0.6984}), **at(TEA, {"0-4": 0.0004})}),
+    ),
     Scenario("windows of few candidates", "SentenceWindowRetriever", {}, {"candidates": 4}),
     Scenario("windows in a budget", "SentenceWindowRetriever", {}, {"budget": 80, "candidates": 6}),
     Scenario("windows over vectors", "SentenceWindowRetriever", {"base": Vector()}, {"candidates": 4}),
     Scenario("windows over words", "SentenceWindowRetriever", {"base": BM25(scale=True)}, {"candidates": 4}),
     Scenario("windows over several phrasings", "SentenceWindowRetriever", {"base": REPHRASED}, {"candidates": 6}),
-    Scenario("merging", "AutoMergingRetriever", {}, {"candidates": 8}),
+    Scenario(
+        "merging",
+        "AutoMergingRetriever",
+        {},
+        {"candidates": 8},
+        expected=(0, at(BEES, {"4-7": 0.7222, "3-3": 0.0705, "2-2": 0.0025, "8-10": 0.0005})),
+    ),
     Scenario("merging eagerly", "AutoMergingRetriever", {"threshold": 0.2}, {"candidates": 8}),
     Scenario("merging one level", "AutoMergingRetriever", {"max_level": 1}),
     Scenario("merging small", "AutoMergingRetriever", {"max_words": 40}, {"candidates": 10}),
     Scenario("merging without gaps", "AutoMergingRetriever", {"fill_gaps": 0}, {"candidates": 8}),
-    Scenario("merging by the mean", "AutoMergingRetriever", {"score": "mean"}, {"candidates": 8}),
+    Scenario(
+        "merging by the mean",
+        "AutoMergingRetriever",
+        {"score": "mean"},
+        {"candidates": 8},
+        expected=(
+            0,
+            at(BEES, {"4-7": (0.0645 + 0.0757 + 0.7222 + 0.0029) / 4, "3-3": 0.0705, "2-2": 0.0025, "8-10": 0.0004}),
+        ),
+    ),
     Scenario("merging in a budget", "AutoMergingRetriever", {}, {"budget": 60, "k": 4}),
     Scenario("merging what a threshold leaves", "AutoMergingRetriever", {"base": Vector(min_score=0.3)}),
     Scenario("merging filtered", "AutoMergingRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
@@ -212,7 +311,24 @@ SCENARIOS = [
     Scenario("merging words", "AutoMergingRetriever", {"base": BM25()}, {"candidates": 8}),
     Scenario("merging an ensemble", "AutoMergingRetriever", {"base": WORDS_AND_VECTORS}, {"candidates": 8}),
     Scenario("merging several phrasings", "AutoMergingRetriever", {"base": REPHRASED}, {"candidates": 8}),
-    Scenario("ensemble of leaves", "EnsembleRetriever", {"retrievers": [BM25(), Vector(), Hybrid()]}),
+    Scenario(
+        "ensemble of leaves",
+        "EnsembleRetriever",
+        {"retrievers": [BM25(), Vector(), Hybrid()]},
+        expected=(
+            0,
+            at(
+                BEES,
+                {
+                    "6-6": (1 / 61 + 1 / 63 + 1 / 61) / 3,
+                    "3-3": (1 / 62 + 1 / 61 + 1 / 63) / 3,
+                    "5-5": (1 / 63 + 1 / 65 + 1 / 62) / 3,
+                    "4-4": (1 / 64 + 1 / 62 + 1 / 64) / 3,
+                    "2-2": (1 / 68 + 1 / 64 + 1 / 66) / 3,
+                },
+            ),
+        ),
+    ),
     Scenario("ensemble of spans", "EnsembleRetriever", {"retrievers": [AutoMerging(), SentenceWindow(), BM25()]}),
     Scenario(
         "ensemble with weights",
@@ -223,6 +339,10 @@ SCENARIOS = [
             "fusion": "relative_score",
             "names": ["words", "meaning"],
         },
+        expected=(
+            1,
+            {**at(HARBOUR, {"4-4": 1.0, "6-6": 0.2868, "2-2": 0.1989, "5-5": 0.1901}), **at(TEA, {"1-1": 0.0629})},
+        ),
     ),
     Scenario(
         "ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}
@@ -244,7 +364,19 @@ SCENARIOS = [
     Scenario("several phrasings by the maximum", "MultiQueryRetriever", {"phrasings": PHRASINGS, "fusion": "maximum"}),
     Scenario("several phrasings of vectors", "MultiQueryRetriever", {"phrasings": PHRASINGS, "base": Vector()}, {"k": 8}),
     Scenario("several phrasings, merged", "MultiQueryRetriever", {"phrasings": PHRASINGS[:1], "base": AutoMerging()}),
-    Scenario("phrasings by a model", "MultiQueryRetriever", answer=ANSWER),
+    Scenario(
+        "phrasings by a model",
+        "MultiQueryRetriever",
+        answer=ANSWER,
+        expected=(
+            0,
+            {
+                **at(BEES, {"2-2": 0.0147, "3-3": 0.0143}),
+                **at(HARBOUR, {"15-15": 0.0141, "3-3": 0.0138}),
+                **at(BEES, {"9-9": 0.0136}),
+            },
+        ),
+    ),
     Scenario(
         "two phrasings by a model",
         "MultiQueryRetriever",
@@ -253,12 +385,40 @@ SCENARIOS = [
     ),
     Scenario("phrasings by a model without an idea", "MultiQueryRetriever", answer="..."),
     Scenario("all", "FilterRetriever", {}, {"k": 50, "candidates": 50}),
-    Scenario("filtered", "FilterRetriever", {}, {"where": F("topic") == "food"}),
-    Scenario("the third page, filtered", "FilterRetriever", {"offset": 4}, {"k": 2, "where": {"year": {"$gt": 1800}}}),
+    Scenario(
+        "filtered",
+        "FilterRetriever",
+        {},
+        {"where": F("topic") == "food"},
+        expected=(0, at(TEA, {"0-0": 1, "1-1": 1, "2-2": 1, "3-3": 1, "4-4": 1})),
+    ),
+    Scenario(
+        "the third page, filtered",
+        "FilterRetriever",
+        {"offset": 4},
+        {"k": 2, "where": {"year": {"$gt": 1800}}},
+        expected=(0, at(BEES, {"4-4": 1, "5-5": 1})),
+    ),
     Scenario("vector with summaries", "VectorRetriever", {"summaries": True}, {"k": 8}),
     Scenario("words with summaries", "BM25Retriever", {"summaries": True}, {"k": 8}),
     Scenario("hybrid with summaries", "HybridRetriever", {"summaries": True}, {"k": 8}),
-    Scenario("tree", "TreeRetriever", {}, {"k": 8}),
+    Scenario(
+        "tree",
+        "TreeRetriever",
+        {},
+        {"k": 8},
+        expected=(
+            3,
+            {
+                **at(
+                    HARBOUR,
+                    {"9-9": 0.4477, "12-12": 0.2735, "8-8": 0.1335, "13-13": 0.0791, "10-10": 0.0274, "11-11": 0.0131},
+                ),
+                "harbour#tc2f9f86#6": 0.0089,
+                "harbour#tc2f9f86#2": 0.0029,
+            },
+        ),
+    ),
     Scenario("tree, twenty", "TreeRetriever", {}, {"k": 20}),
     Scenario("tree in a budget", "TreeRetriever", {}, {"budget": 200}),
     Scenario("tree of vectors", "TreeRetriever", {"base": Vector()}),
@@ -274,7 +434,22 @@ SCENARIOS = [
         "tree of vectors filtered", "TreeRetriever", {"base": Vector()}, {"where": {"topic": {"$ne": "food"}}, "k": 8}
     ),
     Scenario("traversal", "TreeRetriever", {"mode": "traversal"}),
-    Scenario("traversal of few", "TreeRetriever", {"mode": "traversal", "top_k": 2}),
+    Scenario(
+        "traversal of few",
+        "TreeRetriever",
+        {"mode": "traversal", "top_k": 2},
+        expected=(
+            0,
+            {
+                "leafspan:layer:10d25e75aabdb573#t837e47e#0": 0.2068,
+                "bees#tf43876c#4": 0.3395,
+                "tea#t048c78b#0": 0.0353,
+                "bees#tf43876c#2": 0.5232,
+                "bees#tf43876c#3": 0.3667,
+                **at(BEES, {"3-3": 0.4543, "4-4": 0.4416}),
+            },
+        ),
+    ),
     Scenario("traversal above a score", "TreeRetriever", {"mode": "traversal", "min_score": 0.2}),
     Scenario("traversal, the best above a score", "TreeRetriever", {"mode": "traversal", "min_score": 0.2, "top_k": 3}),
     Scenario("traversal from a layer", "TreeRetriever", {"mode": "traversal", "start_layer": 1}),
@@ -296,6 +471,19 @@ SCENARIOS = [
         {"retrievers": [BM25(), Vector()]},
         {"where": F("year") > 1900},
         F("year").exists(),
+        expected=(
+            0,
+            at(
+                BEES,
+                {
+                    "3-3": (1 / 62 + 1 / 61) / 2,
+                    "6-6": (1 / 61 + 1 / 63) / 2,
+                    "4-4": (1 / 64 + 1 / 62) / 2,
+                    "5-5": (1 / 63 + 1 / 65) / 2,
+                    "2-2": (1 / 68 + 1 / 64) / 2,
+                },
+            ),
+        ),
     ),
     Scenario("a view, all of it", "FilterRetriever", {}, {"k": 30}, scope=F("topic") == "food"),
 ]

@@ -162,7 +162,9 @@ def test_the_core_gives_what_it_must_behind_every_kind_of_client(any_index: Inde
 def test_ids_and_scores_are_those_of_the_table(forest: Index, scenario: Scenario):
     number, expected = scenario.expected
     passages = ask(forest, scenario)[number]
-    assert [(p.id, p.score) for p in passages] == [(id_, pytest.approx(score, abs=5.1e-5)) for id_, score in expected]
+    assert [(p.id, p.score) for p in passages] == [
+        (id_, pytest.approx(score, abs=5.1e-5)) for id_, score in expected.items()
+    ]
 
 
 @pytest.mark.parametrize("scenario", [each for each in SCENARIOS if not each.tree], ids=lambda scenario: scenario.name)

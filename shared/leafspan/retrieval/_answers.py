@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.engine import Call, Flow, run_concurrently, run_together
+from leafspan.errors import InvalidArgument
 from leafspan.retrieval._host_results import recognise
 from leafspan.retrieval._language_model import generate_texts
 from leafspan.retrieval._leaf_reader import LeafReader
@@ -20,6 +22,7 @@ from leafspan.strategies import (
     ListLeaves,
     Load,
     LoadedVectorSearch,
+    LoadTexts,
     Request,
     RetrievalContext,
     Retrieves,
@@ -54,6 +57,7 @@ class Answers:
             LexicalSearch: lambda request: self._of(request).lexical_search(request),
             ListLeaves: self._leaves.page,
             Load: self._load,
+            LoadTexts: self._load_texts,
             Similarities: self._compare,
             TreeRoots: self._summaries.roots,
             AskHost: self._ask_host,
@@ -64,14 +68,19 @@ class Answers:
     def run(self, strategy: Retrieves, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
         """What the strategy finds: see leafspan.strategies._requests for the protocol."""
         flow = strategy.retrieve(queries, context)
+        if not isinstance(flow, Generator):
+            raise _misuse(strategy, flow, "be a generator of requests")
         answer: Any = None
         while True:
             try:
                 request = flow.send(answer)
             except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
+                return _checked_results(strategy, stop.value, len(queries))
+            for each in request if isinstance(request, tuple) else (request,):
+                if type(each) not in self._by_type:
+                    raise _misuse(strategy, each, "yield requests, and run another strategy by `yield from`")
             if isinstance(request, tuple):
-                answer = yield from self._answer_all(request)
+                answer = (yield from self._answer_all(request)) if request else []
             else:
                 answer = yield from self._by_type[type(request)](request)
 
@@ -124,6 +133,12 @@ class Answers:
             raise StaleRead
         return loaded
 
+    def _load_texts(self, request: LoadTexts) -> Flow[dict[str, str]]:
+        missing = tuple(id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts)
+        if missing:
+            yield from self._load(Load(missing))  # which keeps their texts
+        return {id_: self.texts[id_] for id_ in request.ids}
+
     def _compare(self, request: Similarities) -> Flow[Any]:
         """Leaves are compared where they are, and summaries where those are."""
         import numpy as np
@@ -157,3 +172,21 @@ class Answers:
 
 def _host_call(request: AskHost) -> Call:
     return Call(request.ask, (request.question,), native=request.aask)
+
+
+def _checked_results(strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
+    """The results of a strategy, which somebody else may have written.
+
+    Raises:
+        InvalidArgument: if they are anything but a list of Candidates for each query.
+    """
+    rows = results if isinstance(results, list) and len(results) == queries else None
+    if rows is None or not all(isinstance(row, list) and all(isinstance(each, Candidate) for each in row) for row in rows):
+        raise _misuse(strategy, results, f"return a list of Candidates for each of the {queries} queries")
+    return rows
+
+
+def _misuse(strategy: Retrieves, got: object, rule: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{type(strategy).__name__}.retrieve must {rule}, got {shown(got)}; see docs/write-a-strategy.md"
+    )

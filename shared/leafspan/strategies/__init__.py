@@ -3,6 +3,7 @@
 What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
 """
 
+from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole
 from leafspan.spans import unite
 from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._bm25 import BM25
@@ -28,6 +29,7 @@ from leafspan.strategies._requests import (
     ListLeaves,
     Load,
     LoadedVectorSearch,
+    LoadTexts,
     Request,
     Retrieves,
     RunStrategies,
@@ -40,7 +42,7 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._sentence_window import SentenceWindow
-from leafspan.strategies._strategy import Strategy, check_base, check_strategy
+from leafspan.strategies._strategy import Strategy, check_base, check_strategy, retrieve_leaves
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
 from leafspan.trace import Contribution, Fused, Trace, TracedHit
@@ -68,6 +70,13 @@ __all__ = [
     "StrategyFlow",
     "check_base",
     "check_strategy",
+    "retrieve_leaves",
+    # checks of options
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "check_text",
+    "check_whole",
     # what it can ask for
     "Request",
     "Embed",
@@ -77,6 +86,7 @@ __all__ = [
     "LexicalMatches",
     "ListLeaves",
     "Load",
+    "LoadTexts",
     "Similarities",
     "TreeRoots",
     "TreeRoot",

@@ -11,7 +11,7 @@ from leafspan.spans import SCORES, auto_merge
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import Strategy, check_base
+from leafspan.strategies._strategy import Strategy, check_base, retrieve_leaves
 from leafspan.values import Candidate, Query
 
 
@@ -60,7 +60,7 @@ class AutoMerging(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
-        results = yield from self.base.retrieve(queries, context.for_base)
+        results = yield from retrieve_leaves(self.base, queries, context)
         return [
             auto_merge(
                 hits,

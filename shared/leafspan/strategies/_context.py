@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from leafspan.checks import check_whole
 from leafspan.filters import Where
 
 
@@ -26,6 +27,11 @@ class RetrievalContext:
     words: int | None = None
     embedder: str | None = None
 
+    def __post_init__(self) -> None:
+        check_whole("candidates", self.candidates, 1)
+        if self.k is not None:
+            check_whole("k", self.k, 1)
+
     @property
     def results(self) -> int:
         """The number of results that are worth loading."""
@@ -33,5 +39,5 @@ class RetrievalContext:
 
     @property
     def for_base(self) -> RetrievalContext:
-        """The context for the base of this strategy, all of whose results are used."""
+        """The context for the base of this strategy: the same without ``k``, since all results of the base are needed."""
         return replace(self, k=None)

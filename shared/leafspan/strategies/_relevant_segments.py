@@ -10,7 +10,7 @@ from leafspan.spans import runs_within_budget
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import Strategy, check_base
+from leafspan.strategies._strategy import Strategy, check_base, retrieve_leaves
 from leafspan.values import Candidate, Query
 
 _LEAST = 24  # leaves asked of the base
@@ -68,7 +68,7 @@ class RelevantSegments(Strategy):
         """See Strategy."""
         budget = self.words or context.words or self.passage_words * (context.k or _LEAST)
         candidates = max(context.candidates, _LEAST + budget // _WORDS_A_LEAF)
-        results = yield from self.base.retrieve(queries, replace(context.for_base, candidates=candidates))
+        results = yield from retrieve_leaves(self.base, queries, replace(context, candidates=candidates))
         found = []
         for hits in results:
             runs, others = runs_within_budget(hits, budget, max_words=self.max_words, run_cost=self.run_cost)

@@ -114,6 +114,16 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadTexts:
+    """Load the texts of leaves and summaries. The answer maps each id to its text.
+
+    The texts are those of the versions that this retrieval has seen. For what is loaded already, it costs nothing.
+    """
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TreeRoots:
     """List the tops of the trees: the highest summaries, and the leaves of documents without a tree.
 
@@ -212,6 +222,7 @@ Request = (
     | LexicalSearch
     | ListLeaves
     | Load
+    | LoadTexts
     | TreeRoots
     | Similarities
     | AskHost
