@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Index
+from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.server import running_server
 

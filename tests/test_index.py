@@ -12,7 +12,7 @@ from pathlib import Path
 import chromadb
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from leafspan import (
@@ -39,6 +39,7 @@ from leafspan import (
 from leafspan.embedding import default_embedder
 from leafspan.store import MOST_RESULTS
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
+from tests.profiles import examples
 
 
 def test_documents_come_back_as_they_went_in(index: Index):
@@ -129,7 +130,7 @@ def test_an_empty_index_finds_nothing(tmp_path: Path):
         assert empty.stats().embedder is None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(["a", "b#c", "ü/1"]), st.text(max_size=80)), max_size=4), st.data())
 def test_any_sequence_of_adds_and_deletes_leaves_what_was_added_last(tmp_path_factory, steps, data):
     with Index.open(tmp_path_factory.mktemp("any") / "kb", splitter=HierarchicalSplitter(4, (8,))) as index:
@@ -512,7 +513,7 @@ def test_bad_options_of_a_search_are_refused(kind, options, message):
 
 def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
     with pytest.raises(
-        InvalidArgument, match="base must be a strategy that finds single leaves, such as .*, got AutoMerging"
+        InvalidArgument, match=r"base must be a strategy that finds single leaves, such as .*, got AutoMerging"
     ):
         SentenceWindow(base=AutoMerging())
     with pytest.raises(InvalidArgument, match=r"base must be a strategy such as Vector\(\), got 0.7"):

@@ -58,7 +58,7 @@ class LeafId(NamedTuple):
 
     @classmethod
     def of_result(cls, text: str | None) -> LeafId | None:
-        """The leaf that a result is, by its own id or by that of a passage of one leaf (``...#4-4``); None if it is none."""
+        """The leaf that a result is, by its own id or that of a passage of one leaf (``...#4-4``); None if it is none."""
         document_and_version, _, place = (text or "").rpartition("#")
         first, dash, last = place.partition("-")
         if "#" not in document_and_version or not first.isdecimal() or (dash and last != first):

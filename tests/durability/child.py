@@ -122,7 +122,7 @@ def write(job: dict[str, Any]) -> None:
     say("done")
 
 
-def breed(_: dict[str, Any]) -> None:
+def fork(_: dict[str, Any]) -> None:
     """Do each job that comes as a line in a fork, and say its process id, then its return code.
 
     Nothing but imports happens before, so a fork is as good as a new process, and a second faster.
@@ -247,4 +247,4 @@ def allowed(states: list[dict[str, Any]], since: int, until: int) -> dict[str, d
 
 if __name__ == "__main__":
     told = json.loads(sys.argv[1])
-    {"write": write, "breed": breed, "create": create, "hold": hold, "read": read, "ask": ask}[told["job"]](told)
+    {"write": write, "fork": fork, "create": create, "hold": hold, "read": read, "ask": ask}[told["job"]](told)

@@ -63,11 +63,11 @@ def child(job: str, place: dict[str, Any], **options: Any) -> Iterator[Child]:
         started.kill()
 
 
-class Nursery:
+class ForkServer:
     """A process that forks one for each write, since starting one anew takes a second or two."""
 
     def __init__(self) -> None:
-        self._parent = Child("breed", {})
+        self._parent = Child("fork", {})
         self._mutex = threading.Lock()
 
     def write(self, place: dict[str, Any], *, until: Callable[[], Any] | None = None, **options: Any) -> int:

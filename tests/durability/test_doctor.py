@@ -106,7 +106,9 @@ def test_missing_leaves_are_named_and_the_next_add_restores_them(index: Index, p
     assert len(records(index, place["name"])["leaves"]) == 2 * 8
 
 
-def test_rows_that_note_leaves_of_another_version_are_named_and_swept(index: Index, place: dict[str, Any]) -> None:
+def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_removed(
+    index: Index, place: dict[str, Any]
+) -> None:
     whole = records(index, place["name"])
     manifest = raw(index, place, "manifest")
     row = unpack_rows({"first": {"metadata": manifest.get(ids=["first"])["metadatas"][0]}})["first"]

@@ -17,7 +17,7 @@ import pytest
 
 from leafspan import Index
 from leafspan.store import _connecting as connecting
-from tests.durability.children import Nursery
+from tests.durability.children import ForkServer
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 
 BATCH = 13  # so that the documents are written in several groups, of one document and of two
@@ -66,19 +66,20 @@ def check_whole(index: Index, texts: Texts) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
     yield opened
     opened.close()
 
 
+@pytest.mark.slow
 def test_after_a_kill_before_any_step_of_an_add_old_texts_are_whole_and_the_next_add_finishes_it(
-    tmp_path: Path, nursery: Nursery, before: Path, undisturbed: dict[str, Any]
+    tmp_path: Path, fork_server: ForkServer, before: Path, undisturbed: dict[str, Any]
 ) -> None:
     # Steps are the calls to Chroma that write, and the counts of changes.
     for step in itertools.count():
         place = {"path": str(shutil.copytree(before, tmp_path / f"step-{step}"))}
-        code = nursery.write(place, add=NEW, batch=BATCH, die=step)
+        code = fork_server.write(place, add=NEW, batch=BATCH, die=step)
         with open_index(place) as index:
             check_whole(index, versions(OLD, NEW) if code else versions(NEW))
             index._store.batch = BATCH
@@ -92,17 +93,18 @@ def test_after_a_kill_before_any_step_of_an_add_old_texts_are_whole_and_the_next
     assert step > 24, "the add has fewer steps than were to be tried"
 
 
+@pytest.mark.slow
 def test_after_a_kill_at_any_moment_the_next_add_leaves_the_same_records(
-    tmp_path: Path, nursery: Nursery, before: Path, undisturbed: dict[str, Any]
+    tmp_path: Path, fork_server: ForkServer, before: Path, undisturbed: dict[str, Any]
 ) -> None:
     started = time.perf_counter()
-    assert nursery.write({"path": str(shutil.copytree(before, tmp_path / "whole"))}, add=NEW, batch=BATCH) == 0
+    assert fork_server.write({"path": str(shutil.copytree(before, tmp_path / "whole"))}, add=NEW, batch=BATCH) == 0
     whole = time.perf_counter() - started
     moments = random.Random(7)
     for number in range(12):
         place = {"path": str(shutil.copytree(before, tmp_path / f"moment-{number}"))}
         seconds = moments.uniform(0.0, whole)
-        nursery.write(place, add=NEW, batch=BATCH, until=partial(time.sleep, seconds))
+        fork_server.write(place, add=NEW, batch=BATCH, until=partial(time.sleep, seconds))
         with open_index(place) as index:
             check_whole(index, versions(OLD, NEW))
             index._store.batch = BATCH
@@ -111,7 +113,10 @@ def test_after_a_kill_at_any_moment_the_next_add_leaves_the_same_records(
             assert index.doctor() == []
 
 
-def test_after_a_kill_before_any_step_of_a_first_add_the_next_add_finishes_it(tmp_path: Path, nursery: Nursery) -> None:
+@pytest.mark.slow
+def test_after_a_kill_before_any_step_of_a_first_add_the_next_add_finishes_it(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
     documents = [("one", 1, 8), ("two", 1, 8)]
     with open_index({"path": str(tmp_path / "undisturbed")}) as index:
         index._store.batch = BATCH
@@ -119,7 +124,7 @@ def test_after_a_kill_before_any_step_of_a_first_add_the_next_add_finishes_it(tm
         undisturbed = records(index)
     for step in itertools.count():
         place = {"path": str(tmp_path / f"step-{step}")}
-        code = nursery.write(place, add=documents, batch=BATCH, die=step)
+        code = fork_server.write(place, add=documents, batch=BATCH, die=step)
         with open_index(place) as index:
             assert {info.id for info in index.documents()} <= {"one", "two"}
             index.add([document(*each) for each in documents])
@@ -131,13 +136,13 @@ def test_after_a_kill_before_any_step_of_a_first_add_the_next_add_finishes_it(tm
 
 
 def test_a_delete_that_was_killed_leaves_documents_whole_or_gone_and_doctor_names_and_mends_the_rest(
-    tmp_path: Path, nursery: Nursery, before: Path
+    tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     kept = [each for each in OLD if each[0] not in ("first", "second")]
     named = []
     for step in itertools.count():
         place = {"path": str(shutil.copytree(before, tmp_path / f"step-{step}"))}
-        code = nursery.write(place, delete=["first", "second"], die=step)
+        code = fork_server.write(place, delete=["first", "second"], die=step)
         with open_index(place) as index:
             check_whole(index, versions(OLD, kept))
             named.append({finding.document_id for finding in index.doctor()})
@@ -155,11 +160,11 @@ def test_a_delete_that_was_killed_leaves_documents_whole_or_gone_and_doctor_name
 
 
 def test_doctor_right_after_a_kill_names_what_was_half_written_and_mends_it(
-    tmp_path: Path, nursery: Nursery, before: Path
+    tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     # Killed when the first group's rows and leaves are written, and the manifest has not turned to them.
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
-    assert nursery.write(place, add=NEW, batch=BATCH, die=2) == -signal.SIGKILL
+    assert fork_server.write(place, add=NEW, batch=BATCH, die=2) == -signal.SIGKILL
     with open_index(place) as index:
         looked = index.doctor(mend=False)
         assert [(finding.document_id, finding.mended) for finding in looked] == [("first", False), ("new", False)]
@@ -174,26 +179,26 @@ def test_doctor_right_after_a_kill_names_what_was_half_written_and_mends_it(
 
 
 def test_a_reader_that_stays_open_sees_what_the_add_after_a_killed_one_finds_unchanged(
-    tmp_path: Path, nursery: Nursery, before: Path
+    tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     # Killed when all was written and nobody was told of it: the next add has nothing to do but that.
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
     new = [("newest", 1, 9)]
     with open_index(place) as index:
         assert text_of(index, "newest") is None
-        assert nursery.write(place, add=new, die=4) == -signal.SIGKILL
-        assert nursery.write(place, add=new) == 0
+        assert fork_server.write(place, add=new, die=4) == -signal.SIGKILL
+        assert fork_server.write(place, add=new) == 0
         check_whole(index, versions(OLD + new))
 
 
 def test_a_writer_that_stays_open_knows_what_a_killed_one_had_written(
-    tmp_path: Path, nursery: Nursery, before: Path
+    tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
     with open_index(place) as index:
         assert text_of(index, "first") == document("first", 1).text
         # Killed when the manifest had turned to the second version, and nobody was told of it.
-        assert nursery.write(place, add=[("first", 2, 8)], die=4) == -signal.SIGKILL
+        assert fork_server.write(place, add=[("first", 2, 8)], die=4) == -signal.SIGKILL
         index.add(document("first", 3))
         assert text_of(index, "first") == document("first", 3).text
         assert sum(id_.startswith("first#") for id_ in records(index)["leaves"]) == 8
@@ -220,12 +225,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("torn", ["index_metadata.pickle", "data_level0.bin"])
 def test_vectors_torn_by_a_kill_inside_of_chroma_are_put_back(
-    tmp_path: Path, nursery: Nursery, large: Path, torn: str
+    tmp_path: Path, fork_server: ForkServer, large: Path, torn: str
 ) -> None:
     place = shutil.copytree(large, tmp_path / "kb")
     with open_index({"path": str(place)}) as index:
         expected = records(index)
-    assert nursery.write({"path": str(place)}, add=[("small", 1, 8)], die=1) == -signal.SIGKILL
+    assert fork_server.write({"path": str(place)}, add=[("small", 1, 8)], die=1) == -signal.SIGKILL
     # As Chroma leaves it when it is killed while it writes: this file half done, those that follow untouched.
     file = segment(place) / torn
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
@@ -238,7 +243,8 @@ def test_vectors_torn_by_a_kill_inside_of_chroma_are_put_back(
         assert index.doctor() == []
 
 
-def test_a_kill_while_chroma_writes_its_vectors_loses_nothing(tmp_path: Path, nursery: Nursery, large: Path) -> None:
+@pytest.mark.slow
+def test_a_kill_while_chroma_writes_its_vectors_loses_nothing(tmp_path: Path, fork_server: ForkServer, large: Path) -> None:
     new = [("more", 1, 3000)]
     with open_index({"path": str(shutil.copytree(large, tmp_path / "undisturbed"))}) as index:
         index.add([document(*each) for each in new])
@@ -246,7 +252,9 @@ def test_a_kill_while_chroma_writes_its_vectors_loses_nothing(tmp_path: Path, nu
     for name in ("header.bin", "data_level0.bin", "index_metadata.pickle"):
         place = shutil.copytree(large, tmp_path / name)
         file = segment(place) / name
-        code = nursery.write({"path": str(place)}, add=new, until=partial(wait_for_change, file, file.stat().st_mtime_ns))
+        code = fork_server.write(
+            {"path": str(place)}, add=new, until=partial(wait_for_change, file, file.stat().st_mtime_ns)
+        )
         assert code == -signal.SIGKILL
         with open_index({"path": str(place)}) as index:
             assert text_of(index, "large-1") == document("large-1", 1, 600).text

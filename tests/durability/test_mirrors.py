@@ -18,7 +18,7 @@ import pytest
 
 from leafspan import BM25, F, Index, Vector
 from leafspan.mirror import _mirror as following
-from tests.durability.children import Nursery, child
+from tests.durability.children import ForkServer, child
 from tests.durability.versions import ALL, document, open_index
 
 OLD = [(f"old-{number}", 1, 4) for number in range(6)]
@@ -40,8 +40,8 @@ def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
     yield opened
     opened.close()
 
@@ -84,13 +84,14 @@ def check(place: Path, expected: list[list[tuple[str, str, float]]]) -> None:
     assert len(files(place)) <= 2 * 3
 
 
+@pytest.mark.slow
 def test_after_a_kill_before_any_step_of_making_and_merging_files_the_next_process_answers_right(
-    tmp_path: Path, nursery: Nursery, before: Path, expected: list[list[tuple[str, str, float]]]
+    tmp_path: Path, fork_server: ForkServer, before: Path, expected: list[list[tuple[str, str, float]]]
 ) -> None:
     # Steps are the beginning of a file, its middle, its renaming, and each removal.
     for step in itertools.count():
         place = shutil.copytree(before, tmp_path / f"step-{step}")
-        code = nursery.write({"path": str(place)}, mirror=True, die_at_file=step)
+        code = fork_server.write({"path": str(place)}, mirror=True, die_at_file=step)
         assert code in (0, -signal.SIGKILL)
         check(place, expected)
         shutil.rmtree(place)
@@ -100,16 +101,18 @@ def test_after_a_kill_before_any_step_of_making_and_merging_files_the_next_proce
 
 
 def test_after_a_kill_at_any_moment_the_next_process_answers_right(
-    tmp_path: Path, nursery: Nursery, before: Path, expected: list[list[tuple[str, str, float]]]
+    tmp_path: Path, fork_server: ForkServer, before: Path, expected: list[list[tuple[str, str, float]]]
 ) -> None:
     whole = shutil.copytree(before, tmp_path / "whole")
     started = time.perf_counter()
-    assert nursery.write({"path": str(whole)}, mirror=True) == 0
+    assert fork_server.write({"path": str(whole)}, mirror=True) == 0
     seconds = time.perf_counter() - started
     moments = random.Random(3)
     for number in range(6):
         place = shutil.copytree(before, tmp_path / f"moment-{number}")
-        nursery.write({"path": str(place)}, mirror=True, until=partial(time.sleep, moments.uniform(seconds / 3, seconds)))
+        fork_server.write(
+            {"path": str(place)}, mirror=True, until=partial(time.sleep, moments.uniform(seconds / 3, seconds))
+        )
         check(place, expected)
 
 
@@ -132,6 +135,7 @@ def test_a_process_that_asks_by_words_sees_whole_documents_while_another_writes(
     assert broken_of(report["last"], names, 8) == []
 
 
+@pytest.mark.slow
 def test_two_processes_that_ask_share_their_files(tmp_path: Path) -> None:
     place = {"path": str(tmp_path / "kb")}
     names = ["apple", "pear", "plum"]

@@ -87,6 +87,7 @@ def test_threads_see_whole_documents_of_one_version_while_another_writes(place: 
     assert failures == []
 
 
+@pytest.mark.parametrize("place", ["folder", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
 def test_another_process_sees_whole_documents_of_one_version_and_the_new_one_at_its_next_look(
     place: dict[str, Any],
 ) -> None:
@@ -104,6 +105,7 @@ def test_another_process_sees_whole_documents_of_one_version_and_the_new_one_at_
     assert report["looks"] >= len(STATES)
 
 
+@pytest.mark.slow
 def test_a_process_that_reads_survives_a_writer_of_many_leaves(tmp_path: Path) -> None:
     # Chroma writes its vectors at every thousandth leaf; whoever loads them half written dies of it.
     place = {"path": str(tmp_path / "kb")}

@@ -15,6 +15,7 @@ def long_document(name: str, sentences: int) -> Document:
     return Document(name, " ".join(f"Sentence {i} of the document {name} is one leaf, no more." for i in range(sentences)))
 
 
+@pytest.mark.slow
 def test_an_index_of_more_leaves_than_chroma_takes_or_gives_at_once(tmp_path: Path) -> None:
     documents = [long_document(f"d{i:02}", sentences) for i, sentences in enumerate(SMALL)]
     large = long_document("large", SENTENCES)

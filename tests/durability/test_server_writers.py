@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.durability.children import Nursery
+from tests.durability.children import ForkServer
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 
 OLD = [("first", 1, 8), ("second", 1, 6)]
@@ -18,8 +18,8 @@ NEW = [("first", 2, 7), ("second", 2, 8), ("new", 1, 6)]
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
     yield opened
     opened.close()
 
@@ -28,8 +28,9 @@ def place_of(server: tuple[str, int], name: str) -> dict[str, Any]:
     return {"host": server[0], "port": server[1], "name": name}
 
 
+@pytest.mark.slow
 def test_after_a_kill_of_a_client_before_any_call_old_texts_are_whole_and_the_next_add_finishes_it(
-    chroma_server: tuple[str, int], nursery: Nursery, tmp_path: Path
+    chroma_server: tuple[str, int], fork_server: ForkServer, tmp_path: Path
 ) -> None:
     calm = open_index(place_of(chroma_server, f"{tmp_path.name}-calm"))
     calm.add([document(*each) for each in OLD])
@@ -40,7 +41,7 @@ def test_after_a_kill_of_a_client_before_any_call_old_texts_are_whole_and_the_ne
         name = f"{tmp_path.name}-{step}"
         index = open_index(place_of(chroma_server, name))
         index.add([document(*each) for each in OLD])
-        code = nursery.write(place_of(chroma_server, name), add=NEW, batch=13, die=step)
+        code = fork_server.write(place_of(chroma_server, name), add=NEW, batch=13, die=step)
         assert code in (0, -signal.SIGKILL)
         texts: dict[str, dict[int | None, str | None]] = {}
         for who, version, sentences in NEW:

@@ -21,9 +21,9 @@ import pytest
 from leafspan import Index, WriterBusy
 from leafspan.engine import run
 from leafspan.strategies import Tree
-from tests.tree.building import check_laws, document, name_of, records, rows_of, same_records
-from tests.durability.children import _ROOT, Child, Nursery
+from tests.durability.children import _ROOT, Child, ForkServer
 from tests.durability.tree_child import DIED, build, open_index
+from tests.tree.building import check_laws, document, name_of, records, rows_of, same_records
 
 # In fours: a has 4 + 1 summaries, b 2 + 1, c 1, d none, e 5 + 1 + 1; above the five of them there are 1 + 1.
 COUNTS = {"a": 16, "b": 8, "c": 4, "d": 1, "e": 20}
@@ -31,7 +31,7 @@ CALLS = 5 + 3 + 1 + 0 + 7 + 2
 KEPT = "tree.texts"
 
 
-class Breeder(Child):
+class TreeChild(Child):
     """A process of ``tree_child.py``."""
 
     def __init__(self) -> None:
@@ -45,19 +45,19 @@ class Breeder(Child):
         )
 
 
-class Trees(Nursery):
+class TreeForkServer(ForkServer):
     """Processes that build trees."""
 
     def __init__(self) -> None:
-        self._parent = Breeder()
+        self._parent = TreeChild()
         self._mutex = threading.Lock()
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Trees]:
-    bred = Trees()
-    yield bred
-    bred.close()
+def fork_server() -> Iterator[TreeForkServer]:
+    opened = TreeForkServer()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +106,11 @@ def resume(index: Index, log: Path, undisturbed: tuple[dict[str, Any], dict[str,
     assert index.doctor() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("concurrency", "asynchronous"), [(1, False), (4, False), (4, True)])
 def test_a_build_that_is_killed_asks_for_nothing_twice_but_what_was_in_flight(
     tmp_path: Path,
-    nursery: Trees,
+    fork_server: TreeForkServer,
     before: Path,
     undisturbed: tuple[dict[str, Any], dict[str, Any]],
     concurrency: int,
@@ -121,7 +122,7 @@ def test_a_build_that_is_killed_asks_for_nothing_twice_but_what_was_in_flight(
         place = {"path": str(shutil.copytree(before, tmp_path / f"{die_at}"))}
         log = tmp_path / f"{die_at}.log"
         job = {"log": str(log), "concurrency": concurrency, "asynchronous": asynchronous}
-        assert nursery.write(place, die_at=die_at, **job) == DIED
+        assert fork_server.write(place, die_at=die_at, **job) == DIED
         with open_index(place) as index:
             # What has been asked and is not kept was in flight.
             assert len(answers(log)) - len(kept(index)) <= concurrency
@@ -131,12 +132,12 @@ def test_a_build_that_is_killed_asks_for_nothing_twice_but_what_was_in_flight(
 
 
 def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
-    tmp_path: Path, nursery: Trees, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
+    tmp_path: Path, fork_server: TreeForkServer, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
     log = tmp_path / "log"
     kills = 0
-    while nursery.write(place, log=str(log), die_at=4, concurrency=2) == DIED:
+    while fork_server.write(place, log=str(log), die_at=4, concurrency=2) == DIED:
         kills += 1
         assert kills < CALLS
     assert kills > 2
@@ -145,13 +146,14 @@ def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
         resume(index, log, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_build_killed_before_any_step_of_writing_is_gone_on_with(
-    tmp_path: Path, nursery: Trees, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
+    tmp_path: Path, fork_server: TreeForkServer, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     for step in itertools.count():
         place = {"path": str(shutil.copytree(before, tmp_path / f"{step}"))}
         log = tmp_path / f"{step}.log"
-        code = nursery.write(place, log=str(log), die=step)
+        code = fork_server.write(place, log=str(log), die=step)
         with open_index(place) as index:
             assert index.retrieve("fire", Tree()) != []
             resume(index, log, undisturbed)
@@ -161,9 +163,10 @@ def test_a_build_killed_before_any_step_of_writing_is_gone_on_with(
     assert step > CALLS + 8  # each answer; two groups of rows and summaries
 
 
+@pytest.mark.slow
 def test_a_client_of_a_server_that_is_killed_is_gone_on_with(
     tmp_path: Path,
-    nursery: Trees,
+    fork_server: TreeForkServer,
     chroma_server: tuple[str, int],
     undisturbed: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
@@ -174,7 +177,7 @@ def test_a_client_of_a_server_that_is_killed_is_gone_on_with(
         log = tmp_path / f"{number}.log"
         index = open_index(place)
         index.add([document(name, count) for name, count in COUNTS.items()])
-        code = nursery.write(place, log=str(log), **job)
+        code = fork_server.write(place, log=str(log), **job)
         resume(index, log, undisturbed, concurrency=job.get("concurrency", 1))
         return code
 
@@ -187,7 +190,7 @@ def test_a_client_of_a_server_that_is_killed_is_gone_on_with(
     assert step > CALLS
 
 
-@pytest.mark.parametrize("store", ["folder", "server"])
+@pytest.mark.parametrize("store", ["folder", pytest.param("server", marks=pytest.mark.slow)])
 def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
     tmp_path: Path, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]], store: str, request: Any
 ) -> None:
@@ -197,7 +200,7 @@ def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
         host, port = request.getfixturevalue("chroma_server")
         place = {"host": host, "port": port, "name": tmp_path.name}
         open_index(place).add([document(name, count) for name, count in COUNTS.items()])
-    builders = [Trees(), Trees()]
+    builders = [TreeForkServer(), TreeForkServer()]
     failures: list[str] = []
     looks = 0
     try:

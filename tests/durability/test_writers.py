@@ -25,23 +25,18 @@ def place(tmp_path: Path) -> dict[str, Any]:
     return {"path": str(tmp_path / "kb")}
 
 
-@pytest.mark.parametrize("method", ["add", "delete", "doctor"])
-def test_a_second_process_waits_then_gets_an_error_that_names_the_folder_and_the_timeout(
-    place: dict[str, Any], method: str
-) -> None:
+def test_a_second_process_waits_then_gets_an_error_that_names_the_folder_and_the_timeout(place: dict[str, Any]) -> None:
     with open_index(place) as index:
         index.add(document("early", 1))
     with child("hold", place) as holder, open_index(place, timeout=0.3) as index:
         assert holder.hear() == "held"
-        work = {
-            "add": lambda: index.add(document("late", 1)),
-            "delete": lambda: index.delete(["early"]),
-            "doctor": index.doctor,
-        }
-        started = time.monotonic()
-        with pytest.raises(WriterBusy, match=r"another writer has held '.*kb' for more than the timeout of 0\.3 seconds"):
-            work[method]()
-        assert time.monotonic() - started >= 0.3
+        for write in (lambda: index.add(document("late", 1)), lambda: index.delete(["early"]), index.doctor):
+            started = time.monotonic()
+            with pytest.raises(
+                WriterBusy, match=r"another writer has held '.*kb' for more than the timeout of 0\.3 seconds"
+            ):
+                write()
+            assert time.monotonic() - started >= 0.3
         assert text_of(index, "early") == document("early", 1).text
         assert text_of(index, "late") is None
 
@@ -87,7 +82,7 @@ def test_threads_that_share_an_index_behind_a_server_take_turns(chroma_server: t
     assert index.add(document("late", 1)).added == ("late",)
 
 
-@pytest.mark.parametrize("kind", ["folder", "server"])
+@pytest.mark.parametrize("kind", ["folder", pytest.param("server", marks=pytest.mark.slow)])
 def test_two_processes_that_add_different_documents_at_the_same_time_both_end_complete(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, place: dict[str, Any]
 ) -> None:
@@ -105,6 +100,7 @@ def test_two_processes_that_add_different_documents_at_the_same_time_both_end_co
     assert index.doctor() == []
 
 
+@pytest.mark.slow
 def test_two_processes_that_add_the_same_documents_at_the_same_time_leave_them_once_and_complete(
     place: dict[str, Any],
 ) -> None:

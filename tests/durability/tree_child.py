@@ -21,8 +21,8 @@ from chromadb.config import Settings
 
 from leafspan import Index
 from leafspan.tree import Abstractive
-from tests.tree.building import EMBEDDER, SPLITTER, Asked, fours
 from tests.durability.child import die_before_step, say
+from tests.tree.building import EMBEDDER, SPLITTER, Asked, fours
 
 DIED = 9  # the return code of a process whose language model has killed it
 
@@ -78,7 +78,7 @@ def work(job: Mapping[str, Any]) -> None:
     build(index, job)
 
 
-def breed() -> None:
+def fork() -> None:
     """Do each job in a fork, and say its process id, then its return code."""
     for line in sys.stdin:
         pid = os.fork()

@@ -99,7 +99,9 @@ def test_another_model_is_refused_naming_both(tmp_path: Path, other):
             IndexMismatch, match=r"made with the embedder as_function \(16 dimensions\), it cannot go on with"
         ):
             index.retrieve("question")
-        with pytest.raises(IndexMismatch, match=r"whose vectors differ: open the index with embedder= the one it was made with"):
+        with pytest.raises(
+            IndexMismatch, match=r"whose vectors differ: open the index with embedder= the one it was made with"
+        ):
             index.add(Document("b", "Two."))
         # What needs no embedder works all the same.
         assert index.get("a").text == "One."

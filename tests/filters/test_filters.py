@@ -9,12 +9,13 @@ from enum import StrEnum
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, F, Where, apply_policy, constant, implied, to_filter
 from leafspan.filters._instants import instant
+from tests.profiles import examples
 
 BOOKS = [
     ("emma", {"year": 1815, "price": 7.5, "language": "en", "tags": ["love", "village"], "lent": False}),
@@ -490,14 +491,14 @@ FILTERS = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(FILTERS, DOCUMENTS)
 def test_columns_decide_what_matches_decides(filter, documents):
     expected = [filter.matches(metadata, document_id) for document_id, metadata in documents]
     assert Columns(documents).matching(filter).tolist() == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(FILTERS)
 def test_the_text_of_a_filter_builds_it_again(filter):
     again = eval(repr(filter), {"F": F})
@@ -506,7 +507,7 @@ def test_the_text_of_a_filter_builds_it_again(filter):
     assert hash(again) == hash(filter)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(FILTERS, FILTERS, DOCUMENTS)
 def test_the_laws_of_logic_hold(one, other, documents):
     def decide(filter):
@@ -522,7 +523,7 @@ def test_the_laws_of_logic_hold(one, other, documents):
     assert decide(one & (one | other)) == decide(one)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(FILTERS, DOCUMENTS)
 def test_what_is_told_of_every_document_holds_of_each(filter, documents):
     told = constant(filter)
@@ -551,7 +552,7 @@ def test_a_filter_of_no_values_says_the_same_of_every_document(filter, told):
     assert constant(filter) is told
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(FILTERS, DOCUMENTS)
 def test_a_document_that_matches_has_what_is_implied(filter, documents):
     matching = [(id, metadata) for id, metadata in documents if filter.matches(metadata, id)]
@@ -564,7 +565,7 @@ def test_a_document_that_matches_has_what_is_implied(filter, documents):
         assert all({**metadata, "doc_id": id}[key] == value for key, value in values.items())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(FILTERS, FILTERS, DOCUMENTS)
 def test_merged_a_runtime_filter_never_widens_the_own_one(own, runtime, documents):
     merged = apply_policy(own, runtime, "merge")

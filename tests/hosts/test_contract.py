@@ -142,7 +142,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "StrategyRetriever",
         {"strategy": Hybrid},
-        "strategy must be a strategy such as Vector(), got <class 'leafspan.strategies._hybrid.Hybrid'>",
+        "strategy must be a strategy such as Vector(), got <class 'leafspan.strategies._hybrid.Hybrid'>; "
+        "did you forget the parentheses?",
     ),
     # of phrasings
     ("MultiQueryRetriever", {"count": 0}, "count must be a whole number >= 1, got 0"),

@@ -12,7 +12,8 @@ from chromadb.config import Settings
 from leafspan import Index, Passage
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.hosts.conftest import TREE
-from tests.hosts.scenarios import SCENARIOS, Scenario
+from tests.hosts.scenario import Scenario
+from tests.hosts.scenarios import SCENARIOS
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 QUIET = {"anonymized_telemetry": False}

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
+from tests.profiles import examples
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_what_is_not_unicode_is_dropped_from_a_phrasing():
     assert read_phrasings("a \ud800fire", known=[], count=3) == ["a fire"]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(), st.lists(st.text(), max_size=3), st.integers(1, 5))
 def test_any_answer_can_be_read(answer, known, count):
     phrasings = read_phrasings(answer, known=known, count=count)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
@@ -108,7 +108,6 @@ def test_a_function_that_gives_no_list_of_strings_is_an_error(given_back, messag
         to_terms(lambda text: given_back, ["text"])
 
 
-@settings(deadline=None)  # the first one loads the stemmers
 @given(st.text(), st.text(), st.sampled_from(["english", "french", "turkish", "korean"]))
 def test_a_text_gives_the_same_terms_wherever_it_stands(first, second, language):
     analyzer = Analyzer(language)
@@ -116,7 +115,6 @@ def test_a_text_gives_the_same_terms_wherever_it_stands(first, second, language)
     assert analyzer([first + "\n" + second])[0] == analyzer([first])[0] + analyzer([second])[0]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec="ascii")))
 def test_the_short_way_for_ascii_finds_the_same_words(text):
     assert Analyzer(stem=False)([text + " ж"])[0] == [*Analyzer(stem=False)([text])[0], "ж"]

@@ -5,13 +5,14 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
 from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import VARIANTS
+from tests.profiles import examples
 
 LEAVES = [["a", "b"], ["b", "c", "c", "c"], ["c"], ["d", "d", "d"], []]
 
@@ -239,7 +240,10 @@ def test_the_best_of_many_leaves_are_the_same(distinct):
         ({"b": 1.1}, r"b must be a number in \[0, 1\], got 1.1"),
         ({"b": "0.5"}, "b must be a number"),
         ({"epsilon": float("nan")}, "epsilon must be a number >= 0, got nan"),
-        ({"variant": "bm25"}, r"variant must be one of 'lucene', 'okapi', 'bm25l', 'bm25\+', got 'bm25'; did you mean 'bm25l'\?"),
+        (
+            {"variant": "bm25"},
+            r"variant must be one of 'lucene', 'okapi', 'bm25l', 'bm25\+', got 'bm25'; did you mean 'bm25l'\?",
+        ),
         ({"variant": "bm25l", "delta": -0.5}, "delta must be a number >= 0, got -0.5"),
         ({"delta": 1}, r"delta is for the variants bm25l, bm25\+, got 1 for lucene"),
     ],
@@ -259,7 +263,7 @@ def test_a_mask_of_another_length_is_an_error():
 # The library rank-bm25 as the engine
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(corpora_in_parts(), st.lists(_TERM, max_size=5), st.booleans(), st.sampled_from([(1.5, 0.75), (2, 0), (1.2, 1)]))
 def test_rank_bm25_gives_the_same_scores(corpus, query, some, k1_and_b):
     leaves, _, parts = corpus

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from leafspan.lexical import BM25Settings, Corpus, build_postings
 from leafspan.mirror._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from tests.profiles import examples
 
 LEAVES = [["oxygen", "gas"], ["gas"], ["steam", "engine", "steam"]]
 
@@ -113,7 +114,7 @@ _ANY_ARRAY = arrays_of.arrays(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(st.tuples(st.text(), st.text(), st.integers(0, 2**40)), max_size=3),
     st.dictionaries(st.text(), _ANY_ARRAY, max_size=4),

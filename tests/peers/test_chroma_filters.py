@@ -5,11 +5,12 @@ import itertools
 import chromadb
 import pytest
 from chromadb.config import Settings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, to_filter
+from tests.profiles import examples
 
 TEXTS = st.sampled_from(["", "a", "b", "ab", "1", "2024-05-01"])
 INTS = st.sampled_from([0, 1, 2, -3])
@@ -87,7 +88,7 @@ def numbered(metadatas):
     return [(str(number), metadata) for number, metadata in enumerate(metadatas)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(METADATA, min_size=1, max_size=12).map(numbered), st.lists(WHERES, min_size=12, max_size=12))
 def test_the_same_documents_match_as_in_chroma(collection_of, documents, wheres):
     theirs = collection_of(documents)

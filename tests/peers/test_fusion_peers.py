@@ -10,7 +10,7 @@ import pytest
 from chromadb.execution.expression.operator import Knn, Rrf
 from haystack import Document as HaystackDocument
 from haystack.components.joiners import DocumentJoiner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_classic.retrievers.ensemble import EnsembleRetriever
 from langchain_core.documents import Document as LangChainDocument
@@ -22,6 +22,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 from leafspan.scoring import maximum_fusion, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from tests.profiles import examples
 
 KEYS = st.sampled_from("abcdefghij")
 SCORES = st.floats(-100, 100) | st.integers(-8, 8).map(float)
@@ -68,7 +69,7 @@ def keys(fused):
     return [key for key, _ in fused]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(TWO_LEGS, st.integers(0, 100))
 def test_two_rankings_have_the_order_of_langchain_ties_included(drawn, constant):
     rankings, weights = drawn
@@ -78,7 +79,7 @@ def test_two_rankings_have_the_order_of_langchain_ties_included(drawn, constant)
     assert keys(reciprocal_rank_fusion(rankings)) == langchain(rankings)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs())
 def test_more_rankings_have_the_order_of_langchain_but_for_ties_by_rounding(drawn):
     rankings, weights = drawn
@@ -142,7 +143,7 @@ def llamaindex(mode, rankings, weights=None, queries=1):
     return [(found.node.get_content(), found.score) for found in fusion.retrieve("1")]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(TWO_LEGS)
 def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
@@ -151,7 +152,7 @@ def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(draw
     assert ours == llamaindex("reciprocal_rerank", rankings) == llamaindex("reciprocal_rerank", rankings, weights)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(TWO_LEGS)
 def test_relative_scores_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
@@ -167,7 +168,7 @@ def told_apart(rankings):
     return [ranking if len({score for _, score in ranking}) > 1 else ranking[:1] for ranking in rankings]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(TWO_LEGS)
 def test_scores_by_distribution_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = told_apart(drawn[0]), drawn[1]
@@ -178,7 +179,7 @@ def test_scores_by_distribution_of_two_rankings_are_llamaindexs_to_the_last_digi
     )
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(legs())
 def test_the_best_scores_are_llamaindexs_to_the_last_digit(drawn):
     rankings, _ = drawn
@@ -186,7 +187,7 @@ def test_the_best_scores_are_llamaindexs_to_the_last_digit(drawn):
     assert maximum_fusion(rankings) == llamaindex("simple", rankings)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(legs((4, 6, 8)))
 def test_more_queries_are_more_rankings_in_llamaindex(drawn):
     rankings, weights = told_apart(drawn[0]), drawn[1][:2]
@@ -237,7 +238,7 @@ def haystack(mode, rankings, weights=None):
     return [(document.id, document.score) for document in joined]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs())
 def test_reciprocal_ranks_are_haystacks(drawn):
     rankings, weights = drawn
@@ -249,7 +250,7 @@ def test_reciprocal_ranks_are_haystacks(drawn):
     assert_same(reciprocal_rank_fusion(rankings, as_share=True), haystack("reciprocal_rank_fusion", rankings))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(TWO_LEGS)
 def test_sums_of_two_rankings_are_haystacks_to_the_last_digit(drawn):
     rankings, weights = drawn
@@ -258,7 +259,7 @@ def test_sums_of_two_rankings_are_haystacks_to_the_last_digit(drawn):
     assert sum_fusion(rankings) == haystack("merge", rankings)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs())
 def test_sums_of_more_rankings_are_haystacks(drawn):
     rankings, weights = drawn
@@ -266,7 +267,7 @@ def test_sums_of_more_rankings_are_haystacks(drawn):
     assert_same(sum_fusion(rankings, weights=weights), haystack("merge", rankings, weights))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs())
 def test_the_best_scores_are_haystacks_to_the_last_digit_as_they_are_and_by_distribution(drawn):
     rankings, _ = drawn
@@ -276,7 +277,7 @@ def test_the_best_scores_are_haystacks_to_the_last_digit_as_they_are_and_by_dist
     assert maximum_fusion(scaled) == haystack("distribution_based_rank_fusion", rankings)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs(), st.sets(KEYS))
 def test_with_0_for_what_has_no_score_haystacks_are_the_same(drawn, without):
     rankings, _ = drawn
@@ -323,7 +324,7 @@ def seen(rankings):
     return dict.fromkeys(key for ranking in rankings for key, _ in ranking)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(TWO_LEGS, st.integers(1, 100), st.booleans())
 def test_reciprocal_ranks_of_two_rankings_are_chromas_to_the_last_digit_with_the_sign_turned(drawn, k, normalize):
     rankings, weights = drawn
@@ -332,7 +333,7 @@ def test_reciprocal_ranks_of_two_rankings_are_chromas_to_the_last_digit_with_the
     assert [(key, -score) for key, score in ours] == chroma(rankings, k=k, weights=weights, normalize=normalize)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(legs(), st.booleans())
 def test_reciprocal_ranks_of_more_rankings_are_chromas_with_the_sign_turned(drawn, normalize):
     rankings, weights = drawn

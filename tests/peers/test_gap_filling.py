@@ -1,7 +1,7 @@
 """Gap filling beside the ``_fill_in_nodes`` of LlamaIndex's AutoMergingRetriever, on nodes made so that it fires."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.node_parser import SentenceSplitter
@@ -12,6 +12,7 @@ from leafspan.spans import auto_merge
 from leafspan.spans._merging import _Node, fill
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, outermost, results, tree, trees_with_hits
+from tests.profiles import examples
 from tests.trees import hit
 
 siblings = st.integers(2, 12).flatmap(
@@ -38,7 +39,7 @@ def filled_by_us(hits, limit=1):
     return [result for result in results(node.found for node in nodes) if result not in results(hits)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(siblings)
 def test_fills_what_llamaindex_fills_where_scores_fall_along_the_text(drawn):
     leaves, ordinals, scores = drawn
@@ -48,7 +49,7 @@ def test_fills_what_llamaindex_fills_where_scores_fall_along_the_text(drawn):
     assert filled_by_us(hits) == filled_by_llamaindex(leaves, hits)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(siblings)
 def test_fills_all_that_llamaindex_fills_whatever_the_scores_and_nothing_that_was_found(drawn):
     leaves, ordinals, scores = drawn
@@ -65,7 +66,7 @@ def by_leaf(filled):
     return {result.first: result.score for result in filled}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), st.sampled_from([0.3, 0.5, 0.75]))
 def test_merges_what_llamaindex_merges_after_filling_where_scores_fall_along_the_text(tree_with_hits, threshold):
     leaves, found = tree_with_hits

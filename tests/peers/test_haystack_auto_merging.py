@@ -5,11 +5,12 @@ from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.components.retrievers import AutoMergingRetriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.spans import auto_merge
 from tests.peers.trees import Result, ancestry, families, outermost, results, tree, trees_with_hits
+from tests.profiles import examples
 from tests.trees import hit
 
 
@@ -46,7 +47,7 @@ def merged_by_us(hits, threshold=0.5):
     return results(auto_merge(hits, threshold=threshold, fill_gaps=0, max_level=None, max_words=None, score="mean"))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), st.sampled_from([0.3, 0.5, 0.75]))
 def test_returns_the_same_nodes_as_haystack_where_all_leaves_are_at_one_depth(tree_with_hits, threshold):
     leaves, hits = tree_with_hits

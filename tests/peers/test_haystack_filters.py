@@ -7,11 +7,12 @@ from haystack import Document
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, F, apply_policy, to_filter
+from tests.profiles import examples
 
 DATES = st.sampled_from(["2024-05-01", "2024-05-01T00:00:00", "2024-05-01 12:30", "2024-05-02T00:00", "2023-12-31"])
 TEXTS = st.sampled_from(["", "a", "zebra"]) | DATES
@@ -59,7 +60,7 @@ def comparison(operator, value, field="meta.k"):
     return {"field": field, "operator": operator, "value": value}
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(FILTERS, DOCUMENTS)
 def test_the_same_documents_match_as_in_haystack(filters, documents):
     for id, metadata in documents:

@@ -7,12 +7,13 @@ from haystack import component
 from haystack.components.retrievers import MultiQueryEmbeddingRetriever, MultiQueryTextRetriever
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Strategy, Vector
 from leafspan.strategies import LoadedVectorSearch, MultiQuery, RetrievalContext
 from leafspan.values import Query
+from tests.profiles import examples
 from tests.trees import hit, tree
 
 LEAVES = tree(*[5] * 6)
@@ -65,7 +66,7 @@ def with_vectors(strategy, query, stored):
     return stop.value.value[0]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 30))
 def test_the_maximum_over_vectors_gives_the_order_and_scores_of_haystack(seed, questions, top_k):
     random = np.random.default_rng(seed)
@@ -98,7 +99,7 @@ QUESTIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(QUESTIONS, st.integers(1, 30))
 def test_the_maximum_over_texts_gives_the_scores_of_haystack(questions, top_k):
     retriever = InMemoryBM25Retriever(store_of([None] * len(LEAVES)), top_k=top_k)

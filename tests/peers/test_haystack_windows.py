@@ -4,12 +4,13 @@ import pytest
 from haystack import Document as HaystackDocument
 from haystack.components.retrievers import SentenceWindowRetriever as HaystackSentenceWindow
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Cut, Document
 from leafspan.documents import make_leaves
 from leafspan.spans import windows_around
+from tests.profiles import examples
 from tests.trees import hit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
@@ -58,7 +59,7 @@ def text_of(window, documents, leaves):
     return documents[window.span.document_id].text[within[window.span.first].start : within[window.span.last].end]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cut_documents(), st.data(), st.integers(1, 5))
 def test_the_window_of_a_hit_has_the_text_of_haystacks(cut, data, size):
     documents, leaves = cut
@@ -67,7 +68,7 @@ def test_the_window_of_a_hit_has_the_text_of_haystacks(cut, data, size):
     assert windows_of_ours(documents, leaves, found, size) == windows_of_haystack(documents, leaves, found, size)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cut_documents(), st.data(), st.integers(1, 3))
 def test_hits_far_apart_have_the_windows_of_haystack(cut, data, size):
     documents, leaves = cut
@@ -80,7 +81,7 @@ def test_hits_far_apart_have_the_windows_of_haystack(cut, data, size):
     assert windows_of_ours(documents, leaves, hits, size) == windows_of_haystack(documents, leaves, hits, size)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cut_documents(), st.data(), st.integers(1, 3))
 def test_all_text_of_haystacks_windows_is_there_and_none_of_it_twice(cut, data, size):
     documents, leaves = cut

@@ -1,7 +1,7 @@
 """Auto-merging beside LlamaIndex's AutoMergingRetriever, over the same trees and the same hits."""
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core import Settings
 from llama_index.core.retrievers import AutoMergingRetriever
@@ -11,6 +11,7 @@ from leafspan import AutoMerging, InvalidArgument
 from leafspan.spans import auto_merge
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, Result, outermost, results, tree, trees_with_hits
+from tests.profiles import examples
 from tests.trees import hit
 
 THRESHOLDS = st.sampled_from([0.3, 0.5, 0.75])
@@ -41,7 +42,7 @@ def assert_same(mine, others):
     assert [result.score for result in mine] == pytest.approx([result.score for result in others])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), THRESHOLDS)
 def test_merges_scores_and_orders_like_llamaindex_where_all_leaves_are_at_one_depth(tree_with_hits, threshold):
     leaves, hits = tree_with_hits
@@ -49,7 +50,7 @@ def test_merges_scores_and_orders_like_llamaindex_where_all_leaves_are_at_one_de
     assert_same(ours(hits, threshold), outermost(theirs(retriever.retrieve("question"))))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), THRESHOLDS, st.integers(1, 4))
 def test_max_level_merges_like_llamaindex_over_a_tree_that_ends_there(tree_with_hits, threshold, level):
     leaves, hits = tree_with_hits
@@ -58,7 +59,7 @@ def test_max_level_merges_like_llamaindex_over_a_tree_that_ends_there(tree_with_
     assert_same(mine, outermost(theirs(retriever.retrieve("question"))))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), THRESHOLDS)
 def test_merges_scores_and_orders_like_llamaindex_over_uneven_depths_unless_it_merges_in_haste(tree_with_hits, threshold):
     leaves, hits = tree_with_hits
@@ -68,7 +69,7 @@ def test_merges_scores_and_orders_like_llamaindex_over_uneven_depths_unless_it_m
     assert_same(ours(hits, threshold), outermost(theirs(nodes)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits(), st.sampled_from([0.5, 0.75]))
 def test_reaches_the_same_nodes_as_llamaindex_over_uneven_depths(tree_with_hits, threshold):
     leaves, hits = tree_with_hits
@@ -77,7 +78,7 @@ def test_reaches_the_same_nodes_as_llamaindex_over_uneven_depths(tree_with_hits,
     assert {result.span for result in ours(hits, threshold)} == {result.span for result in outermost(nodes)}
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.permutations(range(27)), st.integers(1, 27), THRESHOLDS)
 def test_merges_like_llamaindex_over_the_tree_that_its_own_parser_makes(ordinals, count, threshold):
     tree = parsed(key="value")  # without metadata, it would fill gaps between the topmost nodes

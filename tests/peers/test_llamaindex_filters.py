@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.vector_stores import (
     ExactMatchFilter,
@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, F, to_filter
+from tests.profiles import examples
 
 # Without ISO dates, which LlamaIndex compares as any text: see below.
 TEXTS = st.sampled_from(["", "a", "A", "ab", "AB", "Straße"])
@@ -69,7 +70,7 @@ def one(operator, value, key="k"):
     return MetadataFilter(key=key, value=value, operator=operator)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(single_filters() | GROUPS, METADATAS)
 def test_the_same_documents_match_as_in_llamaindex(filters, metadatas):
     for metadata in metadatas:

@@ -1,7 +1,7 @@
 """Windows beside LlamaIndex's SentenceWindowNodeParser, which copies the text of each window into its nodes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import Document as LlamaDocument
 from llama_index.core.node_parser import SentenceWindowNodeParser
@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore
 from leafspan import Cut, Document
 from leafspan.documents import make_leaves
 from leafspan.spans import windows_around
+from tests.profiles import examples
 from tests.trees import hit
 
 SENTENCES = ["One a. ", "Two b. ", "Three c.\n\n", "Four d. ", "Five e."]
@@ -38,7 +39,7 @@ def windows(sentences, ordinals, size):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.from_regex(r"[a-z]{1,5}\.[ \n]{1,2}", fullmatch=True), min_size=1, max_size=8), st.data(), st.integers(1, 4)
 )

@@ -18,14 +18,15 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Budget, Cut, Document, Index, Passage, Tree, Vector
+from tests.profiles import examples
 
 DIMENSION = 8
 seeds = st.integers(0, 2**32 - 1)
-few_examples = settings(max_examples=15, deadline=None)
+few_examples = examples(15)
 _names = count()
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
 from leafspan.retrieval import Limits, Sources, retrieve
 from leafspan.strategies import Strategy
+from tests.profiles import examples
 from tests.trees import trees_with_hits
 
 
@@ -76,7 +77,7 @@ limits = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(trees_with_hits(), strategies, limits)
 def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_and_options, chosen):
     leaves, found = tree_and_hits

@@ -3,12 +3,13 @@ from __future__ import annotations
 from math import inf, nan, sqrt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from tests.profiles import examples
 
 FUSIONS = [reciprocal_rank_fusion, relative_score_fusion, distribution_based_fusion, sum_fusion, maximum_fusion]
 NORMALIZED = FUSIONS[:-1]
@@ -203,7 +204,7 @@ def best_first(pairs):
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights(), st.sampled_from(FUSIONS))
 def test_nothing_is_lost_or_added_and_the_best_come_first(drawn, fuse):
     rankings, weights = drawn
@@ -214,7 +215,7 @@ def test_nothing_is_lost_or_added_and_the_best_come_first(drawn, fuse):
     assert fused == sorted(fused, key=lambda pair: (-pair[1], seen.index(pair[0])))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights(), st.sampled_from(FUSIONS), st.randoms())
 def test_the_order_of_the_rankings_changes_no_score(drawn, fuse, random):
     weighted = list(zip(*drawn, strict=True))
@@ -226,7 +227,7 @@ def test_the_order_of_the_rankings_changes_no_score(drawn, fuse, random):
     assert fused(shuffled) == fused(weighted)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights(), st.sampled_from(NORMALIZED), st.integers(-20, 20))
 def test_the_scale_of_normalised_weights_changes_nothing(drawn, fuse, power):
     rankings, weights = drawn
@@ -234,7 +235,7 @@ def test_the_scale_of_normalised_weights_changes_nothing(drawn, fuse, power):
     assert fuse(rankings, weights=[weight * 2.0**power for weight in weights]) == fuse(rankings, weights=weights)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights(), st.data(), st.integers(1, 50), SCORES)
 def test_relative_scores_do_not_depend_on_the_scale_of_a_ranking(drawn, data, factor, offset):
     rankings, weights = drawn
@@ -250,7 +251,7 @@ def test_relative_scores_do_not_depend_on_the_scale_of_a_ranking(drawn, data, fa
     )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights())
 def test_relative_scores_are_shares(drawn):
     rankings, weights = drawn
@@ -259,7 +260,7 @@ def test_relative_scores_are_shares(drawn):
     assert all(0 < score <= 1 + 1e-15 for _, score in shares)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings_with_weights(st.floats(-1e6, 1e6)), st.sampled_from(FUSIONS))
 def test_one_ranking_alone_keeps_its_order(drawn, fuse):
     for ranking in drawn[0]:

@@ -8,13 +8,14 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from leafspan import Document, HierarchicalSplitter, Index, Vector
 from leafspan.filters import F, Where
 from leafspan.search import _vectors as nearness
 from leafspan.strategies import BM25, Filter
+from tests.profiles import examples
 
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(12, 24))
 WORDS = ["budget", "salary", "merger", "lawsuit", "harbour", "honey", "tea", "dance"]
@@ -121,7 +122,7 @@ def check_pages(index, where, k, offset):
     ]
 
 
-@settings(max_examples=70, deadline=None, phases=PHASES, suppress_health_check=_slow)
+@examples(70, phases=PHASES, suppress_health_check=_slow)
 @given(where=filters, query=queries, k=st.sampled_from([1, 5, 30, 1000]), offset=st.integers(0, 40), few=st.booleans())
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
@@ -216,17 +217,17 @@ changes = st.one_of(
 )
 
 
-@pytest.mark.parametrize(("kind", "examples"), [("folder", 8), ("memory", 15)])
-def test_a_filter_sees_every_change_at_once(kind, examples, tmp_path_factory):
-    @settings(max_examples=examples, deadline=None, phases=PHASES, suppress_health_check=_slow)
+@pytest.mark.parametrize(("kind", "number"), [("folder", 8), ("memory", 15)])
+def test_a_filter_sees_every_change_at_once(kind, number, tmp_path_factory):
+    @examples(number, fast=5, phases=PHASES, suppress_health_check=_slow)
     @given(where=filters, work=st.lists(changes, min_size=1, max_size=6), query=queries)
     def law(where, work, query):
         with make(kind, tmp_path_factory) as index:
-            for what, number, seed in work:
+            for what, name, seed in work:
                 if what == "add":
-                    index.add(random_document(number, random.Random(seed)))
+                    index.add(random_document(name, random.Random(seed)))
                 else:
-                    index.delete([f"{number:03}"])
+                    index.delete([f"{name:03}"])
                 check_vector(index, query, where, 5)
                 check_words(index, query, where, 5)
                 check_pages(index, where, 5, 1)

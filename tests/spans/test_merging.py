@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, InvalidArgument
 from leafspan.spans import auto_merge
+from tests.profiles import examples
 from tests.trees import hits, spans, tree, trees_with_hits
 
 
@@ -119,7 +120,7 @@ options = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(trees_with_hits(), options)
 def test_no_hit_is_lost_and_no_text_comes_twice(tree_and_hits, chosen):
     leaves, found = tree_and_hits
@@ -133,7 +134,7 @@ def test_no_hit_is_lost_and_no_text_comes_twice(tree_and_hits, chosen):
         assert {hit.ordinal for hit in item.trace.hits} <= set(range(item.span.first, item.span.last + 1))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(trees_with_hits(), options, st.randoms())
 def test_the_order_of_the_hits_does_not_matter(tree_and_hits, chosen, random):
     _, found = tree_and_hits
@@ -142,7 +143,7 @@ def test_the_order_of_the_hits_does_not_matter(tree_and_hits, chosen, random):
     assert [s[:2] for s in spans(merge(shuffled, **chosen))] == [s[:2] for s in spans(merge(found, **chosen))]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(trees_with_hits())
 def test_a_lower_threshold_never_splits_a_merged_passage(tree_and_hits):
     _, found = tree_and_hits
@@ -151,7 +152,7 @@ def test_a_lower_threshold_never_splits_a_merged_passage(tree_and_hits):
         assert any(o.span.first <= item.span.first and item.span.last <= o.span.last for o in loose)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees_with_hits())
 def test_a_threshold_of_one_merges_nothing(tree_and_hits):
     _, found = tree_and_hits

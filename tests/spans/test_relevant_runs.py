@@ -5,11 +5,12 @@ from itertools import pairwise
 from math import inf, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
 from leafspan.spans._relevant_runs import Run, best_runs
+from tests.profiles import examples
 
 ONE_WORD = [1] * 100
 
@@ -165,7 +166,7 @@ def fits(chosen, words, max_words, count):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.one_of(problems(EIGHTHS, 8), problems(FLOATS, 7)))
 def test_the_best_set_of_all_is_found(problem):
     values, words, options = problem
@@ -185,7 +186,7 @@ def test_the_best_set_of_all_is_found(problem):
     assert ours[:3] == best[:3]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(problems(FLOATS, 40))
 def test_runs_are_apart_within_the_limits_and_of_the_value_they_say(problem):
     values, words, options = problem
@@ -205,7 +206,7 @@ def test_runs_are_apart_within_the_limits_and_of_the_value_they_say(problem):
             assert sum(words[first : next_last + 1]) > options["max_words"]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(problems(EIGHTHS, 12))
 def test_taking_the_best_run_again_and_again_is_never_better(problem):
     values, words, options = problem

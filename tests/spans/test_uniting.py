@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.spans import unite
 from leafspan.trace import Trace
 from leafspan.values import Candidate
+from tests.profiles import examples
 from tests.trees import hit, spans, tree
 
 LEAVES = tree(20)
@@ -68,7 +69,7 @@ RUNS = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 5), st.integers(0, 
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(RUNS, st.booleans(), st.data())
 def test_nothing_is_lost_nothing_comes_twice_and_the_order_of_the_runs_does_not_matter(runs, touching, data):
     united = unite(runs, touching=touching)

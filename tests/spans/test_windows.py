@@ -3,11 +3,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, SentenceWindow
 from leafspan.spans import windows_around
+from tests.profiles import examples
 from tests.trees import hits, spans, tree, trees_with_hits
 
 
@@ -43,7 +44,7 @@ def test_the_trace_names_the_hits_and_the_window():
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(trees_with_hits(), st.integers(0, 3), st.integers(0, 3))
 def test_windows_cover_exactly_the_neighbourhood_of_the_hits(tree_and_hits, before, after):
     leaves, found = tree_and_hits

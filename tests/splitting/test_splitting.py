@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
@@ -13,6 +13,7 @@ from leafspan.splitting import check_cuts, cuts_at, find_headings
 from leafspan.splitting._grouping import group
 from leafspan.values import LeafId
 from leafspan.words import count_words
+from tests.profiles import examples
 
 PIECES = [
     "word ",
@@ -59,7 +60,7 @@ def leaves_of(text, splitter):
     return make_leaves(Document("d", text), "00000000", splitter(text))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(texts, splitters)
 @example(" " * 1000, HierarchicalSplitter())
 @example("", HierarchicalSplitter())
@@ -72,7 +73,7 @@ def test_leaves_joined_give_the_text_back(text, splitter):
     assert [leaf.ordinal for leaf in leaves] == list(range(len(leaves)))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(texts, splitters)
 def test_every_level_partitions_the_document_into_whole_nodes_of_the_level_below(text, splitter):
     leaves = leaves_of(text, splitter)
@@ -93,7 +94,7 @@ def test_every_level_partitions_the_document_into_whole_nodes_of_the_level_below
         assert all(node.children == sum(parent == node for _, parent in children) for node in nodes)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(texts)
 def test_no_leaf_reaches_across_a_heading(text):
     headings = find_headings(text)
@@ -184,7 +185,6 @@ def test_grouping_prefers_full_groups_and_strong_cuts():
     assert group([], [], 8) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 12), max_size=9), st.data(), st.integers(3, 15))
 def test_grouping_is_the_best_of_all_groupings(sizes, data, limit):
     weaknesses = data.draw(st.lists(st.sampled_from([0.0, 0.1, 0.5]), min_size=len(sizes), max_size=len(sizes)))
@@ -211,7 +211,7 @@ def test_words_are_runs_without_spaces_and_single_cjk_characters():
     assert count_words(" \n ") == 0
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(texts, splitters)
 def test_a_leafs_place_survives_packing(text, splitter):
     for leaf in leaves_of(text, splitter):
@@ -300,7 +300,7 @@ def test_neighbouring_sentences_can_be_indexed_with_a_leaf():
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(texts)
 def test_sections_cover_the_leaves_from_their_heading_to_the_next_of_its_rank(text):
     leaves = leaves_of(text, HierarchicalSplitter(leaf_words=5))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, HostRetriever, InvalidArgument, ParentDocument, SentenceWindow, Vector
@@ -14,6 +14,7 @@ from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, Strat
 from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
+from tests.profiles import examples
 from tests.trees import hit, hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
@@ -164,7 +165,10 @@ def test_the_trace_names_retriever_rank_and_share():
 
 def test_the_best_contributes_all_of_a_maximum():
     found = answered(Ensemble(retrievers=TWO, fusion="maximum"), [ONE], [OTHER])[0]
-    assert found[0].trace.fused[0].contributions == (Contribution("vector", 3, 0.5, 0.0), Contribution("theirs", 1, 5.0, 5.0))
+    assert found[0].trace.fused[0].contributions == (
+        Contribution("vector", 3, 0.5, 0.0),
+        Contribution("theirs", 1, 5.0, 5.0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,13 +206,16 @@ def test_a_mistake_of_the_caller_is_raised_all_the_same():
     ensemble = Ensemble(retrievers=(*TWO, Vector()), on_failure="leave out")
     mistake = InvalidArgument("theirs needs the query as text")
     with pytest.raises(
-        InvalidArgument, match=r"as text\nretriever 1 .* failed too: ValueError: odd\nretriever 2 \(theirs\) of the ensemble failed"
+        InvalidArgument,
+        match=r"as text\nretriever 1 .* failed too: ValueError: odd\nretriever 2 \(theirs\) of the ensemble failed",
     ):
         answered(ensemble, ValueError("odd"), mistake, [ONE])
 
 
 def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
-    with pytest.raises(RuntimeError, match=r"a\nretriever 1 \(vector\).* failed\nretriever 2 \(theirs\) .* failed too: ValueError: b"):
+    with pytest.raises(
+        RuntimeError, match=r"a\nretriever 1 \(vector\).* failed\nretriever 2 \(theirs\) .* failed too: ValueError: b"
+    ):
         answered(Ensemble(retrievers=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
 
 
@@ -232,7 +239,10 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
         ({"rank_constant": -1}, "constant must be a number >= 0, got -1"),
         ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
         ({"timeout": "1"}, "timeout must be"),
-        ({"timeout": (1, None, 1)}, "timeout must be a number of seconds, or a list of such, one for each of the 2 retrievers"),
+        (
+            {"timeout": (1, None, 1)},
+            "timeout must be a number of seconds, or a list of such, one for each of the 2 retrievers",
+        ),
         ({"timeout": (1, float("inf"))}, "timeout must be a number of seconds > 0, got inf"),
         ({"timeout": (1, True)}, "timeout must be a number of seconds > 0, got True"),
         ({"min_candidates": 0}, "min_candidates must be a whole number >= 1, got 0"),
@@ -273,7 +283,7 @@ OF_KEYS = dict(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rankings(), st.sampled_from(FUSIONS))
 def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, fusion):
     fused = fuse(lists, fusion=fusion)
@@ -286,7 +296,7 @@ def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, 
     assert fused == sorted(fused, key=lambda each: each.order)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rankings(), st.sampled_from(FUSIONS), st.data())
 def test_the_order_of_the_retrievers_changes_no_score_and_no_place(lists, fusion, data):
     other = fuse(data.draw(st.permutations(lists)), fusion=fusion)

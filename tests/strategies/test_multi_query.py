@@ -3,13 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Strategy, Vector
 from leafspan.strategies import Embed, Generate, MultiQuery, RetrievalContext
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
+from tests.profiles import examples
 from tests.trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
@@ -109,9 +110,7 @@ def test_the_trace_names_each_phrasing_that_found_a_leaf_and_its_rank():
     assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
     contributions = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
     assert trace.fused == (Fused(1, 1, "rrf", contributions, 1 / 3 / 62 + 1 / 3 / 61),)
-    assert trace.explain()[-1] == (
-        'leaf 1: rrf gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)'
-    )
+    assert trace.explain()[-1] == ('leaf 1: rrf gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)')
     assert trace.explain()[:2] == [
         "vector found leaf 1 for the query (score 0.800)",
         'vector found leaf 1 for "blaze?" (score 0.700)',
@@ -233,7 +232,7 @@ SCORED = st.dictionaries(st.integers(0, 11), st.integers(1, 9).map(float), max_s
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(SCORED, min_size=1, max_size=4), st.sampled_from(["rrf", "maximum"]), st.data())
 def test_the_order_of_the_phrasings_does_not_matter(lists, fusion, data):
     table = {str(number): rows for number, rows in enumerate(lists)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Hybrid, Index, InvalidArgument, RelevantSegments, Vector
@@ -14,12 +14,13 @@ from leafspan.spans import runs_within_budget
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Span
 from tests.corpus import QUESTIONS
+from tests.profiles import examples
 
 V = "00000000"
 
 
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with Index.open(tmp_path_factory.mktemp("examples") / "kb") as opened:
         opened.add(example_documents())
         yield opened
@@ -98,7 +99,7 @@ hits_lists = st.lists(
 ).map(lambda rows: [leaf(f"{d}{n}", score / 20, words) for d, n, score, words in rows])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(hits_lists, st.integers(1, 200), st.sampled_from([None, 25, 60]), st.sampled_from([0.0, 20.0]))
 def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_words, run_cost):
     runs = runs_of(hits, budget, max_words=max_words, run_cost=run_cost)
@@ -112,7 +113,7 @@ def test_no_leaf_is_lost_or_twice_and_runs_fit_the_budget(hits, budget, max_word
         assert run.words == sum(length[run.span.document_id, n] for n in range(run.span.first, run.span.last + 1))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(hits_lists, st.integers(1, 200))
 def test_the_scale_of_the_scores_does_not_matter(hits, budget):
     scaled = [leaf(f"{hit.span.document_id}{hit.span.first}", hit.score * 4, hit.words) for hit in hits]
@@ -126,8 +127,8 @@ def test_it_keeps_to_the_budget_of_the_call(index: Index):
 
 
 @pytest.mark.parametrize(("max_words", "limits"), [(300, {"budget": 3000}), (50, {"budget": 600}), (100, {"k": 5})])
-def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(examples: Index, max_words, limits):
-    passages = examples.retrieve("steam engine", RelevantSegments(max_words=max_words), **limits)
+def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(wikipedia: Index, max_words, limits):
+    passages = wikipedia.retrieve("steam engine", RelevantSegments(max_words=max_words), **limits)
     lengths = [len(passage.text.split()) for passage in passages]
     assert max(lengths) <= max_words
     assert sum(lengths) > 0.8 * limits.get("budget", 0)
@@ -135,11 +136,11 @@ def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(examples: In
     assert any((passage.document_id, passage.end) in starts for passage in passages)  # some touch, and are apart
 
 
-def test_fewer_candidates_than_the_base_is_asked_for_anyway_have_no_effect(examples: Index):
-    default = examples.retrieve("steam engine")
+def test_fewer_candidates_than_the_base_is_asked_for_anyway_have_no_effect(wikipedia: Index):
+    default = wikipedia.retrieve("steam engine")
     asked = 24 + 5 * 75 // 15
-    assert all(examples.retrieve("steam engine", candidates=candidates) == default for candidates in (1, asked))
-    assert examples.retrieve("steam engine", candidates=4 * asked) != default
+    assert all(wikipedia.retrieve("steam engine", candidates=candidates) == default for candidates in (1, asked))
+    assert wikipedia.retrieve("steam engine", candidates=4 * asked) != default
 
 
 def test_without_a_budget_so_many_passages_as_asked_for(index: Index):

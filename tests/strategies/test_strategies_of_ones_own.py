@@ -104,7 +104,7 @@ def test_spans_of_a_base_that_calls_them_leaves_are_refused_and_not_lost(shared_
         return (yield from SentenceWindow(before=1).retrieve(queries, context))
 
     with pytest.raises(
-        InvalidArgument, match="the base Mine must find single leaves, got the span .* override finds_spans"
+        InvalidArgument, match=r"the base Mine must find single leaves, got the span .* override finds_spans"
     ):
         shared_index.retrieve(QUESTION, kind(base=strategy(retrieve)))
 

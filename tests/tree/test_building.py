@@ -14,13 +14,14 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import ConcurrentUpdate, Document, F, Index, IndexMismatch, InvalidArgument
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
+from tests.profiles import examples
 from tests.tree.building import (
     EMBEDDER,
     NAMES,
@@ -68,7 +69,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(TEXTS, max_size=4), st.integers(2, 5), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(1, 5))
 def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_layers):
     documents = [Document(f"d{n}", text, f"Title {n}") for n, text in enumerate(texts)]
@@ -90,7 +91,7 @@ def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_la
     same_records(*made)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=5), st.booleans())
 def test_a_document_added_and_deleted_again_leaves_no_trace(counts, across):
     index = opened()
@@ -149,7 +150,7 @@ def grouped(seed, overlap=0.0):
     return cluster
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 999), st.sampled_from([0.0, 0.2]), st.integers(0, 40), st.booleans())
 def test_whatever_a_clusterer_says_that_is_allowed_gives_a_tree(seed, overlap, count, across):
     index = opened()

@@ -9,13 +9,14 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
 from leafspan.embedding import normalize
 from leafspan.tree import Bisecting, RaptorClusters
 from leafspan.tree._clusters import check_clusters
+from tests.profiles import examples
 
 NO_LIMIT = 10**9
 SMALL = RaptorClusters(dimension=2, most_components=4)
@@ -76,7 +77,7 @@ def test_a_cluster_is_not_over_the_limit_but_a_place_may_be():
         check_clusters([[0], [1, 2]], [50, 5, 5], 9)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), st.integers(1, 12), st.randoms())
 def test_checking_is_idempotent_and_does_not_depend_on_the_order(data, count, shuffle):
     clusters = data.draw(st.lists(st.lists(st.integers(0, count - 1), max_size=6), max_size=8)) + [
@@ -119,7 +120,7 @@ BISECTINGS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(leaves(), BISECTINGS)
 def test_no_place_is_lost_no_limit_broken_and_layers_shrink(drawn, clusterer):
     vectors, sizes, max_words = drawn
@@ -131,7 +132,7 @@ def test_no_place_is_lost_no_limit_broken_and_layers_shrink(drawn, clusterer):
     assert np.array_equal(vectors, before)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(leaves(), st.integers(2, 10), st.integers(0, 3))
 def test_without_a_margin_every_place_is_in_one_cluster(drawn, size, seed):
     vectors, sizes, max_words = drawn
@@ -139,7 +140,7 @@ def test_without_a_margin_every_place_is_in_one_cluster(drawn, size, seed):
     assert sorted(place for cluster in clusters for place in cluster) == list(range(len(sizes)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(leaves())
 def test_a_place_is_alone_only_where_it_fits_in_nowhere(drawn):
     vectors, sizes, max_words = drawn

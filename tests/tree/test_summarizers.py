@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, FakeMessagesListChatModel
@@ -30,6 +30,7 @@ from leafspan.tree import Abstractive, Extractive, to_summarizer
 from leafspan.tree._abstractive import DEFAULT_PROMPT
 from leafspan.tree._sentences import first_sentences, first_words, sentences, size
 from leafspan.words import count_words
+from tests.profiles import examples
 
 # Sentences about so much fire, tea and rain, which are the three dimensions of their vectors.
 TOPICS = ("fire", "tea", "rain")
@@ -192,7 +193,7 @@ GROUP = st.lists(TEXT, min_size=1, max_size=5)
 OPTIONS = st.builds(Extractive, max_words=st.integers(1, 30), diversity=st.sampled_from([0, 0.25, 0.4, 1]))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(GROUP, OPTIONS)
 def test_an_extractive_summary_is_made_of_the_texts_own_sentences_and_within_its_limit(texts, summarizer):
     [summary] = summaries(summarizer, [texts])
@@ -205,7 +206,7 @@ def test_an_extractive_summary_is_made_of_the_texts_own_sentences_and_within_its
     assert bool(summary) == any(text.strip() for text in texts)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(GROUP, max_size=6), OPTIONS, st.data())
 def test_the_order_of_the_groups_does_not_matter(groups, summarizer, data):
     order = data.draw(st.permutations(range(len(groups))))
@@ -222,7 +223,7 @@ PLAIN = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(PLAIN, OPTIONS.filter(lambda summarizer: summarizer.max_words >= 10))
 def test_the_summary_of_a_summary_is_itself(texts, summarizer):
     [summary] = summaries(summarizer, [texts])
@@ -253,13 +254,13 @@ def test_sentences_end_at_full_stops_and_lines(text, expected):
     assert sentences(text) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(st.text(), TEXT))
 def test_sentences_lack_nothing_but_white_space(text):
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(st.text(), TEXT), st.integers(0, 20))
 def test_a_start_of_a_text_is_within_its_limit_and_the_longest(text, limit):
     start = first_words(text, limit)
@@ -653,7 +654,7 @@ def test_texts_that_are_too_long_are_cut_in_the_same_proportion_between_words():
     assert sorted(given) == sorted([["one two three four", "nine ten"], [short], ["a b c d e", "m"]])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(TEXT, min_size=1, max_size=6), st.integers(1, 40))
 def test_what_is_sent_is_within_the_limit(texts, limit):
     given = []

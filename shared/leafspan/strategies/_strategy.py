@@ -91,7 +91,7 @@ def retrieve_leaves(
     results = yield from base.retrieve(queries, context.for_base)
     for found in (each for row in results for each in row if each.leaf is None):
         raise InvalidArgument(
-            f"the base {type(base).__name__} must find single leaves, got the span {found.span.id!r}: keep the `leaf` of each "
-            "candidate, or override finds_spans so that it is refused as a base"
+            f"the base {type(base).__name__} must find single leaves, got the span {found.span.id!r}: keep the `leaf` of "
+            "each candidate, or override finds_spans so that it is refused as a base"
         )
     return results

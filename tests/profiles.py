@@ -1,0 +1,31 @@
+"""How many examples Hypothesis tries: few and always the same ones in ``make test``, many new ones in ``make test-all``.
+
+``make test-all`` sets ``LEAFSPAN_TESTS=thorough``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+THOROUGH = os.environ.get("LEAFSPAN_TESTS") == "thorough"
+_FEWEST = 25
+
+settings.register_profile("fast", max_examples=_FEWEST, derandomize=True, deadline=None)
+settings.register_profile("thorough", max_examples=200, print_blob=True, deadline=None)
+settings.load_profile("thorough" if THOROUGH else "fast")
+
+
+def examples(thorough: int, *, fast: int | None = None, **options: Any) -> settings:
+    """Settings with the number of examples to try.
+
+    Args:
+        thorough: Number of examples in a thorough run.
+        fast: Number of examples in a fast run. Default: a tenth of ``thorough``, but at least 25.
+        options: Further settings of Hypothesis.
+    """
+    if fast is None:
+        fast = max(_FEWEST, thorough // 10)
+    return settings(max_examples=thorough if THOROUGH else min(fast, thorough), **options)
