@@ -9,7 +9,33 @@ from leafspan import AutoMerging, Strategy
 
 
 class AutoMergingRetriever(BasedRetriever):
-    """Like the core's ``AutoMerging``, but a LangChain retriever, and its ``base`` may be one too."""
+    """Like the core's ``AutoMerging``, but a LangChain retriever, and its ``base`` may be one too.
+
+    Args:
+        index: Index to search, or a view of one.
+        base: Strategy that finds single leaves. A LangChain retriever can take its place: one of this package over the same
+            index counts as its strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
+        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there. At 0 every hit becomes
+            the largest node there may be, at 1 nothing merges. Default: 0.5.
+        fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
+        max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
+        max_words: Longest node to merge into, in words, >= 1. Default: 400. None: any.
+        score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
+    """
 
     kind: ClassVar[type[Strategy]] = AutoMerging
 

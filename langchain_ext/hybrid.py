@@ -10,7 +10,44 @@ from leafspan.hosting import Fusion
 
 
 class HybridRetriever(NamedRetriever):
-    """Like the core's ``Hybrid``, but a LangChain retriever."""
+    """Like the core's ``Hybrid``, but a LangChain retriever.
+
+    Args:
+        index: Index to search, or a view of one.
+        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.7, 0.3).
+        fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
+            scores to [0, 1].
+        depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for. Default:
+            (100, 50).
+        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
+        calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the same
+            across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
+            embedder other than the default one, the trace says that scores are not calibrated. Default: True.
+        min_score: Lowest score of a result. Default: any.
+        min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it finds
+            nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another field.
+            Needs calibrated scores. Default: any.
+        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: those of the index.
+        instruction: Text before each query when it is embedded. Default: none.
+        summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without neighbours.
+            Default: False.
+        summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
+            not. For questions about a theme. Default: 0.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
+    """
 
     kind: ClassVar[type[Strategy]] = Hybrid
 

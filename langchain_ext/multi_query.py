@@ -15,6 +15,32 @@ class MultiQueryRetriever(BasedRetriever):
     """Like the core's ``MultiQuery``, but a LangChain retriever, and its ``base`` may be one too.
 
     In place of ``generate`` and ``agenerate`` it has an ``llm``.
+
+    Args:
+        index: Index to search, or a view of one.
+        base: A strategy. A LangChain retriever can take its place: one of this package over the same index counts as its
+            strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
+        phrasings: Texts, vectors or Query values to search beside every query. Default: none.
+        llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more
+            phrasings. Default: none is asked.
+        count: Number of phrasings to ask for, >= 1. Default: 3.
+        prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
+        fusion: What a score means. ``"rrf"``: the mean of 1 / (60 + rank) over all phrasings, in (0, 1 / 61].
+            ``"maximum"``: the best of the base's own scores. Default: ``"rrf"``.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
     """
 
     kind: ClassVar[type[Strategy]] = MultiQuery

@@ -10,7 +10,26 @@ from leafspan.hosting import DEFAULT, check_strategy
 
 
 class StrategyRetriever(SpanRetriever):
-    """Any strategy of the core, or one of your own, as a LangChain retriever."""
+    """Any strategy of the core, or one of your own, as a LangChain retriever.
+
+    Args:
+        index: Index to search, or a view of one.
+        strategy: Strategy of the core, or one of your own. Default: ``RelevantSegments()``.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
+    """
 
     strategy: Strategy | None = None
 

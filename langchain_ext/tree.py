@@ -10,7 +10,37 @@ from leafspan.hosting import Mode
 
 
 class TreeRetriever(BasedRetriever):
-    """Like the core's ``Tree``, but a LangChain retriever, and its ``base`` may be one of this package's."""
+    """Like the core's ``Tree``, but a LangChain retriever, and its ``base`` may be one of this package's.
+
+    Args:
+        index: Index to search, or a view of one.
+        mode: ``"collapsed"`` or ``"traversal"``. Default: ``"collapsed"``.
+        base: What ranks in a collapsed tree: ``Hybrid()``, ``Vector()`` (the paper's) or ``BM25()``. A traversal only uses
+            its instruction. A retriever of this package over the same index can take its place. Default: ``Hybrid()``.
+        top_k: Most results, >= 1; in a traversal, of each layer. Default: as many as are asked for; in a traversal 5, or
+            any number with ``min_score``.
+        min_score: Lowest score of a result. Default: any.
+        start_layer: Highest layer of a traversal, >= 0. Default: the highest there is.
+        end_layer: Lowest layer of a traversal, >= 0 (the leaves). Default: 0.
+        expand: Whether to return, in place of a summary, the leaves it covers that are most similar to the query: True for
+            three of them, or a number >= 1. Each leaf comes once, with its similarity as score. Default: False.
+        keep_covered_summaries: Whether a summary stays even if all of its leaves are among the results. Default: False.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or
+            ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
+    """
 
     kind: ClassVar[type[Strategy]] = Tree
 

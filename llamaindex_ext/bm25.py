@@ -11,7 +11,34 @@ from llamaindex_ext.retriever import NamedRetriever
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BM25Retriever(NamedRetriever):
-    """Like the core's ``BM25``, but a LlamaIndex retriever."""
+    """Like the core's ``BM25``, but a LlamaIndex retriever.
+
+    Args:
+        index: Index to search, or a view of one.
+        bm25: k1, b and the variant, as ``BM25Settings``. Default: those of the index.
+        scale: Whether a score is the share, in [0, 1], of the highest score that any leaf could have for the query. A score
+            below 0 becomes 0. Default: False.
+        engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
+            okapi. Default: ``"postings"``.
+        min_score: Lowest score of a result, after scaling. Default: any.
+        summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those of
+            leaves. Default: False.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
+        callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
+        object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.
+        objects: Index nodes with their objects, in place of ``object_map``. Default: none.
+        verbose: Whether LlamaIndex prints from which objects it retrieves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is unknown or out of its range.
+    """
 
     kind: ClassVar[type[Strategy]] = BM25
 

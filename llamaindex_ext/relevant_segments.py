@@ -11,7 +11,35 @@ from llamaindex_ext.retriever import BasedRetriever
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RelevantSegmentsRetriever(BasedRetriever):
-    """Like the core's ``RelevantSegments``, but a LlamaIndex retriever, and its ``base`` may be one too."""
+    """Like the core's ``RelevantSegments``, but a LlamaIndex retriever, and its ``base`` may be one too.
+
+    Args:
+        index: Index to search, or a view of one.
+        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. It is asked for at
+            least 24 leaves and one more for every 15 words of the budget. A LlamaIndex retriever can take its place: one of
+            this package over the same index counts as its strategy, and any other has to return leaves of the index.
+            Default: ``Hybrid()``.
+        words: Words in all runs together, >= 1. Default: see the core's ``RelevantSegments``.
+        max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
+        run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
+            bridged to make one run of two. Default: 30.
+        passage_words: Words for each passage asked for, where there is no budget, >= 1. Default: 75.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
+        callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
+        object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.
+        objects: Index nodes with their objects, in place of ``object_map``. Default: none.
+        verbose: Whether LlamaIndex prints from which objects it retrieves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is unknown or out of its range.
+    """
 
     kind: ClassVar[type[Strategy]] = RelevantSegments
 

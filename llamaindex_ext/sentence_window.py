@@ -11,7 +11,30 @@ from llamaindex_ext.retriever import BasedRetriever
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SentenceWindowRetriever(BasedRetriever):
-    """Like the core's ``SentenceWindow``, but a LlamaIndex retriever, and its ``base`` may be one too."""
+    """Like the core's ``SentenceWindow``, but a LlamaIndex retriever, and its ``base`` may be one too.
+
+    Args:
+        index: Index to search, or a view of one.
+        base: Strategy that finds single leaves. A LlamaIndex retriever can take its place: one of this package over the
+            same index counts as its strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
+        before: Number of leaves before each hit, >= 0. Default: 0.
+        after: Number of leaves after each hit, >= 0. Default: 1.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
+            number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
+        callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
+        object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.
+        objects: Index nodes with their objects, in place of ``object_map``. Default: none.
+        verbose: Whether LlamaIndex prints from which objects it retrieves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is unknown or out of its range.
+    """
 
     kind: ClassVar[type[Strategy]] = SentenceWindow
 

@@ -15,14 +15,39 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 _PATIENCE = 60.0
+_ATTEMPTS = 3  # another process can take a free port before the server does
 
 
 @contextmanager
 def running_server(folder: Path) -> Iterator[tuple[str, int]]:
     """``chroma run`` over a folder, as (host, port); killed at the end."""
+    log = folder / "server.log"
+    for attempt in range(1, _ATTEMPTS + 1):
+        port = _free_port()
+        process = _start(folder, port, log)
+        try:
+            _wait_for(process, port, log)
+            yield HOST, port
+            return
+        except _Ended:
+            if attempt == _ATTEMPTS:
+                raise
+        finally:
+            process.kill()
+            process.wait()
+
+
+class _Ended(RuntimeError):
+    """The server ended before it answered."""
+
+
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+def _start(folder: Path, port: int, log: Path) -> subprocess.Popen:
     command = [
         str(Path(sys.executable).parent / "chroma"),
         "run",
@@ -34,21 +59,15 @@ def running_server(folder: Path) -> Iterator[tuple[str, int]]:
         str(port),
     ]
     environment = {**os.environ, "ANONYMIZED_TELEMETRY": "False"}
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        try:
-            _wait_for(process, port, folder / "server.log")
-            yield HOST, port
-        finally:
-            process.kill()
-            process.wait()
+    with log.open("wb") as output:
+        return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
 
 
 def _wait_for(process: subprocess.Popen, port: int, log: Path) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended by itself: {log.read_text()}")
+            raise _Ended(f"the server ended by itself: {log.read_text()}")
         try:
             with urllib.request.urlopen(f"http://{HOST}:{port}/api/v2/heartbeat", timeout=1):
                 return

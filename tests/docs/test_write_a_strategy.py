@@ -1,4 +1,4 @@
-"""The strategy that docs/write-a-strategy.md writes works as the page says, in the core and in both hosts."""
+"""The strategies that docs/write-a-strategy.md writes work as the page says, in the core and in both hosts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,39 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from langchain_core.retrievers import BaseRetriever
 
 import langchain_ext
 import leafspan.strategies
 import llamaindex_ext
-from leafspan import BM25, AutoMerging, Ensemble, Index, InvalidArgument, MultiQuery, SentenceWindow, Strategy, Vector
-from leafspan.strategies import Candidate, Request, RetrievalContext
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Ensemble,
+    Filter,
+    Index,
+    InvalidArgument,
+    MultiQuery,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Tree,
+    Vector,
+)
+from leafspan.strategies import (
+    Candidate,
+    LoadTexts,
+    Query,
+    Request,
+    RetrievalContext,
+    Span,
+    Trace,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "write-a-strategy.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -48,17 +70,16 @@ def fresh_first(page: dict[str, Any]) -> Any:
     return page["FreshFirst"]
 
 
+@pytest.fixture(scope="module")
+def with_phrase(page: dict[str, Any]) -> Any:
+    return page["WithPhrase"]
+
+
 def shown(passages):
     return [(each.id, each.score, each.text) for each in passages]
 
 
-LIMITS = [{}, {"k": 1}, {"candidates": 2}, {"budget": 12}, {"where": {"date": {"$ne": "2026-05-20"}}}]
-
-
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("base", [Vector(), BM25(), None], ids=repr)
-def test_the_core_and_both_hosts_find_the_same(index: Index, fresh_first, base: Strategy | None, limits: dict[str, Any]):
-    strategy = fresh_first(today=TODAY, **({} if base is None else {"base": base}))
+def check_that_all_find_the_same(index: Index, strategy: Strategy, limits: dict[str, Any]) -> None:
     passages = index.retrieve(QUESTION, strategy, **limits)
     assert passages
     in_langchain = langchain_ext.StrategyRetriever(index=index, strategy=strategy, **limits)
@@ -69,6 +90,22 @@ def test_the_core_and_both_hosts_find_the_same(index: Index, fresh_first, base: 
     for nodes in (in_llamaindex.retrieve(QUESTION), asyncio.run(in_llamaindex.aretrieve(QUESTION))):
         assert [(each.node_id, each.score, each.text) for each in nodes] == shown(passages)
     assert shown(asyncio.run(index.aretrieve(QUESTION, strategy, **limits))) == shown(passages)
+
+
+LIMITS = [{}, {"k": 1}, {"candidates": 2}, {"budget": 12}, {"where": {"date": {"$ne": "2026-05-20"}}}]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("base", [Vector(), BM25(), None], ids=repr)
+def test_the_core_and_both_hosts_find_the_same(index: Index, fresh_first, base: Strategy | None, limits: dict[str, Any]):
+    strategy = fresh_first(today=TODAY, **({} if base is None else {"base": base}))
+    check_that_all_find_the_same(index, strategy, limits)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("base", [Vector(), SentenceWindow()], ids=repr)
+def test_the_core_and_both_hosts_find_the_same_phrases(index: Index, with_phrase, base: Strategy, limits: dict[str, Any]):
+    check_that_all_find_the_same(index, with_phrase(phrase="island", base=base), limits)
 
 
 def test_its_scores_are_cosines_and_freshness(index: Index, fresh_first):
@@ -95,7 +132,7 @@ def test_the_trace_says_what_it_did_after_what_the_base_did(index: Index, fresh_
     [passage] = index.retrieve(QUESTION, fresh_first(base=Vector(), today=TODAY), k=1)
     first, last = passage.trace.explain()
     assert first.startswith("vector found leaf 0 (score ")
-    assert re.fullmatch(r"cosine 0\.\d\d and freshness 0\.76 gave 0\.\d\d", last)
+    assert re.fullmatch(r"FreshFirst: cosine 0\.\d\d and freshness 0\.76 gave 0\.\d\d", last)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +158,21 @@ def test_it_can_build_on_a_retriever_of_a_host_through_a_host(index: Index, fres
     assert [each.id for each in in_langchain] == [each.node_id for each in in_llamaindex]
 
 
-@pytest.mark.parametrize("options", [{"half_life": 0}, {"weight": 1.5}, {"base": SentenceWindow()}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"half_life": 0},
+        {"half_life": None},
+        {"weight": 1.5},
+        {"weight": "0.3"},
+        {"key": None},
+        {"today": "2026-06-01"},
+        {"today": datetime(2026, 6, 1)},
+        {"base": SentenceWindow()},
+        {"base": Vector},
+    ],
+    ids=str,
+)
 def test_a_wrong_option_is_an_error_where_it_is_made(fresh_first, options: dict[str, Any]):
     with pytest.raises(InvalidArgument, match=f"{next(iter(options))} must be"):
         fresh_first(**options)
@@ -129,6 +180,140 @@ def test_a_wrong_option_is_an_error_where_it_is_made(fresh_first, options: dict[
 
 def test_nothing_found_is_nothing_returned(index: Index, fresh_first):
     assert index.retrieve(QUESTION, fresh_first(), where={"date": "never"}) == []
+
+
+def test_a_phrase_keeps_what_has_it_with_the_scores_and_in_the_order_of_the_base(index: Index, with_phrase):
+    all_of_base = index.retrieve(QUESTION, Vector())
+    kept = index.retrieve(QUESTION, with_phrase(phrase="ferry", base=Vector()))
+    assert shown(kept) == [each for each in shown(all_of_base) if "ferry" in each[2]]
+    assert {each.document_id for each in kept} == {"winter", "summer"}
+    assert index.retrieve(QUESTION, with_phrase(phrase="Ferry")) == []
+
+
+def test_a_phrase_is_looked_for_further_where_the_first_candidates_do_not_have_it(index: Index, with_phrase):
+    assert [each.document_id for each in index.retrieve(QUESTION, Vector(), candidates=1)] != ["undated"]
+    [passage] = index.retrieve(QUESTION, with_phrase(phrase="lighthouse", base=Vector()), candidates=1)
+    assert passage.document_id == "undated"
+
+
+class Scripted(Strategy):
+    """Finds the first ``candidates`` of these documents, and remembers how many it was asked for."""
+
+    def __init__(self, documents: int) -> None:
+        self.documents = documents
+        self.asked: list[int] = []
+
+    def retrieve(self, queries, context):
+        self.asked.append(context.candidates)
+        count = min(self.documents, context.candidates)
+        return [[Candidate(Span(f"{n}", "00000000", 0, 0, (0, 0)), 1.0, Trace(), {}) for n in range(count)]]
+        yield
+
+
+@pytest.mark.parametrize(
+    ("documents", "having", "asked"),
+    [
+        (50_000, range(24), [24]),  # enough at once
+        (50_000, range(24, 30), [24, 96]),  # k=5 of the wider search
+        (50, [], [24, 96, 384]),  # nothing new in the third
+        (50_000, [], [24, 96, 384, 1536, 6144, 10_000]),
+    ],
+)
+def test_a_base_is_run_again_until_there_is_enough_or_nothing_new(with_phrase, documents, having, asked):
+    base = Scripted(documents)
+    flow = with_phrase(phrase="yes", base=base).retrieve([Query("which?")], RetrievalContext(24, k=5))
+    assert [[int(found.span.document_id) for found in row] for row in with_texts(flow, having)] == [list(having)]
+    assert base.asked == asked
+
+
+def with_texts(flow, having):
+    """The result of a strategy that asks only for texts: "yes" for these documents, "no" for the others."""
+    texts = None
+    while True:
+        try:
+            request = flow.send(texts)
+        except StopIteration as stop:
+            return stop.value
+        assert isinstance(request, LoadTexts)
+        texts = {id_: "yes" if int(id_.split("#")[0]) in having else "no" for id_ in request.ids}
+
+
+@pytest.mark.parametrize(
+    "base", [Vector(), SentenceWindow(), Filter(), Tree(mode="traversal"), Vector(instruction="query: ")], ids=repr
+)
+def test_a_strategy_over_any_base_is_as_its_base(with_phrase, base: Strategy):
+    over = with_phrase(phrase="ferry", base=base)
+    for name in ("finds_spans", "needs_query", "returns_all", "query_instruction"):
+        assert getattr(over, name) == getattr(base, name)
+    summaries = base.with_summaries()
+    assert over.with_summaries() == (None if summaries is None else with_phrase(phrase="ferry", base=summaries))
+
+
+def test_a_strategy_over_any_base_needs_a_query_only_where_the_base_does(index: Index, with_phrase):
+    passages = index.retrieve(None, with_phrase(phrase="ferry", base=Filter()))
+    assert [each.document_id for each in passages] == ["summer", "winter"]
+
+
+def test_a_strategy_over_windows_is_no_base_of_windows(with_phrase):
+    with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
+        SentenceWindow(base=with_phrase(phrase="ferry", base=SentenceWindow()))
+
+
+def test_a_strategy_with_summaries_can_be_the_base_of_a_tree(index: Index, with_phrase):
+    passages = index.retrieve(QUESTION, Tree(base=with_phrase(phrase="ferry")))
+    assert {each.document_id for each in passages} == {"winter", "summer"}
+
+
+def test_retrievers_of_hosts_are_bases_of_the_named_retrievers_only(index: Index, fresh_first):
+    host = FromLangChain(leaves=langchain_ext.leaf_documents(index))
+    assert langchain_ext.SentenceWindowRetriever(index=index, base=host).invoke(QUESTION)
+    with pytest.raises(InvalidArgument, match="base must be a strategy such as Vector"):
+        fresh_first(base=host)
+
+
+class FromLangChain(BaseRetriever):
+    """A retriever of LangChain, over leaves."""
+
+    leaves: list[Any]
+
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Any]:
+        return self.leaves
+
+
+def test_a_retriever_without_a_strategy_uses_relevant_segments(index: Index):
+    wanted = [each.id for each in index.retrieve(QUESTION, RelevantSegments())]
+    assert [each.id for each in langchain_ext.StrategyRetriever(index=index).invoke(QUESTION)] == wanted
+    assert [each.node_id for each in llamaindex_ext.StrategyRetriever(index).retrieve(QUESTION)] == wanted
+
+
+def test_a_candidate_and_its_passage_have_the_ids_of_the_page(index: Index, page: dict[str, Any]):
+    [passage] = index.retrieve(QUESTION, page["WithPhrase"](phrase="every hour"))
+    assert f"`{passage.id}`" in PAGE
+    assert f"`{passage.id.removesuffix('-0')}`" in PAGE
+
+
+def test_the_helper_of_tests_answers_flows_that_ask_nothing_and_refuses_answers_that_are_left_over(page: dict[str, Any]):
+    def flow(*requests: str):
+        answers = []
+        for request in requests:
+            answers.append((yield request))
+        return answers
+
+    answered = page["answered"]
+    assert answered(flow()) == ([], [])
+    assert answered(flow("a", "b"), 1, 2) == (["a", "b"], [1, 2])
+    with pytest.raises(AssertionError, match="2 answers for 1 requests"):
+        answered(flow("a"), 1, 2)
+    with pytest.raises(AssertionError, match="still asks for b"):
+        answered(flow("a", "b"), 1)
+
+
+def test_the_hand_made_leaf_is_as_a_search_finds_it(page: dict[str, Any]):
+    made = page["leaf"]("winter", "2026-01-10")
+    assert made.leaf.id == made.id
+    assert made.leaf.words == made.words
+    assert made.span.anchor == (made.leaf.ordinal, made.leaf.start)
+    assert (made.leaf.ancestors[-1].start, made.leaf.ancestors[-1].end) == (made.leaf.start, made.leaf.end)
 
 
 # The page and the code: each table is complete.
@@ -172,6 +357,28 @@ def test_the_tables_of_attributes_have_each(kind: type, before: str):
     assert listed == [*(each.name for each in dataclasses.fields(kind)), *properties]
 
 
+def test_the_table_of_checks_has_each_with_its_parameters():
+    checks = [name for name in leafspan.strategies.__all__ if name.startswith("check_")]
+    signatures = []
+    for name in checks:
+        parameters = inspect.signature(getattr(leafspan.strategies, name)).parameters.values()
+        bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+        signatures.append(f"`{name}{inspect.Signature(bare)}`".replace("'", '"'))
+    assert sorted(row[0] for row in rows("check")) == sorted(signatures)
+
+
+def test_the_page_names_all_that_is_offered_to_authors():
+    strategies = {
+        name
+        for name in leafspan.strategies.__all__
+        if inspect.isclass(kind := getattr(leafspan.strategies, name)) and issubclass(kind, Strategy)
+    }
+    types = {"Fusion", "Mode", "Request", "Retrieves", "StrategyResults"}  # in annotations only
+    not_for_authors = {"DEFAULT", "filtered", "to_queries"}
+    offered = set(leafspan.strategies.__all__) - strategies - types - not_for_authors
+    assert {name for name in offered if not re.search(rf"\b{name}\b", PAGE)} == set()
+
+
 def test_the_page_imports_only_what_is_public():
     modules = set(re.findall(r"^(?:from|import) ([\w.]+)", "\n".join(BLOCKS), re.MULTILINE))
     ours = {name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names}
@@ -180,7 +387,8 @@ def test_the_page_imports_only_what_is_public():
 
 
 def test_what_the_page_names_is_there():
-    offered = {*leafspan.strategies.__all__, *leafspan.__all__, "FreshFirst", "StrategyRetriever"}
+    in_hosts = {*langchain_ext.__all__} & {*llamaindex_ext.__all__}
+    offered = {*leafspan.strategies.__all__, *leafspan.__all__, *in_hosts, "FreshFirst", "WithPhrase"}
     named = {
         name for name in re.findall(r"`([A-Z]\w+)\b[^`]*`", PAGE) if name not in ("None", "False", "True", "Exception")
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from leafspan import Document, Vector
 from tests.durability.versions import open_index
 

@@ -95,4 +95,4 @@ def fork() -> None:
 
 
 if __name__ == "__main__":
-    breed()
+    fork()

@@ -26,7 +26,7 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
 
     Args:
         kind: Class of the strategy, a dataclass.
-        retriever: What has the options as attributes of the same names. An option that it has no attribute for keeps its
+        retriever: Object with the options as attributes of the same names. An option without an attribute keeps its
             default.
         converted: Options that take the place of the retriever's, such as a base made into a strategy. One that is None
             keeps its default, if it has one.
@@ -63,11 +63,12 @@ def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[
 
 
 def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of an ensemble as strategies. What is no list of them is returned as it is, for ``Ensemble`` to refuse.
+    """The retrievers of an ensemble as a list of strategies.
 
     Args:
-        retrievers: Strategies and retrievers of the host.
-        to_strategy: Function from a retriever's name in errors, ``"retriever 1"``, and the retriever, to a strategy.
+        retrievers: List of strategies and retrievers of the host. Anything else is returned as it is, and ``Ensemble``
+            refuses it.
+        to_strategy: Function from a retriever's name in errors, such as ``"retriever 1"``, and the retriever to a strategy.
     """
     if not isinstance(retrievers, Sequence) or isinstance(retrievers, str):
         return retrievers
