@@ -42,26 +42,26 @@ from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.profiles import examples
 
 
-def test_documents_come_back_as_they_went_in(index: Index):
+def test_documents_come_back_as_they_went_in(shared_index: Index):
     for document in DOCUMENTS:
-        back = index.get(document.id)
+        back = shared_index.get(document.id)
         assert (back.text, back.title) == (document.text, document.title)
         assert back.metadata == document.metadata
 
 
-def test_documents_are_listed_in_the_order_of_their_ids(index: Index):
-    listed = index.documents()
+def test_documents_are_listed_in_the_order_of_their_ids(shared_index: Index):
+    listed = shared_index.documents()
     assert [d.id for d in listed] == ["bees", "harbour", "tea"]
     assert [d.characters for d in listed] == [len(TEXTS[d.id]) for d in listed]
     assert [d.words for d in listed] == [len(TEXTS[d.id].split()) for d in listed]
-    assert index.count() == 3
-    stats = index.stats()
-    assert stats.leaves == sum(d.leaves for d in listed) == len(index.leaves())
+    assert shared_index.count() == 3
+    stats = shared_index.stats()
+    assert stats.leaves == sum(d.leaves for d in listed) == len(shared_index.leaves())
     assert (stats.embedder, stats.dimension) == ("WordLlama(l2_supercat_256)", 256)
 
 
-def test_leaves_of_a_document_give_its_text(index: Index):
-    assert "".join(leaf.text for leaf in index.leaves("tea")) == TEXTS["tea"]
+def test_leaves_of_a_document_give_its_text(shared_index: Index):
+    assert "".join(leaf.text for leaf in shared_index.leaves("tea")) == TEXTS["tea"]
 
 
 def test_adding_again_changes_nothing(index: Index):
@@ -177,10 +177,10 @@ def test_metadata_comes_back_with_its_types(index: Index):
         ("text", "metadata of document 'd' must be a mapping, got str"),
     ],
 )
-def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(index: Index, metadata, message):
+def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(shared_index: Index, metadata, message):
     with pytest.raises(InvalidDocument, match=message):
-        index.add([Document("fine", "text"), Document("d", "text", metadata=metadata)])
-    assert index.count() == 3
+        shared_index.add([Document("fine", "text"), Document("d", "text", metadata=metadata)])
+    assert shared_index.count() == 3
 
 
 @pytest.mark.parametrize(
@@ -196,16 +196,16 @@ def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(index: In
         ({"text": "x"}, r"a mapping must have id and text, may have title and metadata, got keys \['text'\]"),
     ],
 )
-def test_documents_that_cannot_be_stored_are_refused(index: Index, document, message):
+def test_documents_that_cannot_be_stored_are_refused(shared_index: Index, document, message):
     with pytest.raises(InvalidDocument, match=message):
-        index.add([Document("fine", "text"), document])
-    assert index.count() == 3
+        shared_index.add([Document("fine", "text"), document])
+    assert shared_index.count() == 3
 
 
-def test_an_id_that_occurs_twice_is_refused(index: Index):
+def test_an_id_that_occurs_twice_is_refused(shared_index: Index):
     with pytest.raises(InvalidDocument, match="document 'a' occurs twice in one add; ids must differ"):
-        index.add([Document("a", "one"), Document("a", "two")])
-    assert index.count() == 3
+        shared_index.add([Document("a", "one"), Document("a", "two")])
+    assert shared_index.count() == 3
 
 
 @pytest.mark.parametrize(
@@ -223,55 +223,55 @@ def test_an_id_that_occurs_twice_is_refused(index: Index):
         ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
     ],
 )
-def test_bad_options_of_a_retrieval_are_refused(index: Index, options, message):
+def test_bad_options_of_a_retrieval_are_refused(shared_index: Index, options, message):
     with pytest.raises(InvalidArgument, match=message):
-        index.retrieve("question", **options)
+        shared_index.retrieve("question", **options)
 
 
 @pytest.mark.parametrize("query", ["", "  \n", None, 7, b"bytes", {"a": 1}, ["fine", ""], "a\ud800", [[]], Query()])
-def test_blank_or_strange_queries_are_refused(index: Index, query):
+def test_blank_or_strange_queries_are_refused(shared_index: Index, query):
     with pytest.raises(InvalidArgument, match="a query must be"):
-        index.retrieve(query)
+        shared_index.retrieve(query)
 
 
-def test_a_strategy_that_needs_no_query_takes_blank_ones_in_a_list_too(index: Index):
-    expected = index.retrieve("", Filter())
+def test_a_strategy_that_needs_no_query_takes_blank_ones_in_a_list_too(shared_index: Index):
+    expected = shared_index.retrieve("", Filter())
     assert expected
-    assert index.retrieve(["", None, " \n", "tea"], Filter()) == [expected] * 4
-    assert index.retrieve([], Filter()) == []
+    assert shared_index.retrieve(["", None, " \n", "tea"], Filter()) == [expected] * 4
+    assert shared_index.retrieve([], Filter()) == []
 
 
-def test_phrasings_have_as_many_dimensions_as_a_query_that_is_a_vector(index: Index):
+def test_phrasings_have_as_many_dimensions_as_a_query_that_is_a_vector(shared_index: Index):
     vector = _embed(QUESTIONS[0])
-    assert index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector * 2]), k=1)
+    assert shared_index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector * 2]), k=1)
     with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 255"):
-        index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector[1:]]))
+        shared_index.retrieve(vector, MultiQuery(base=Vector(), phrasings=[vector[1:]]))
 
 
-def test_a_query_may_come_as_its_vector(index: Index):
+def test_a_query_may_come_as_its_vector(shared_index: Index):
     vector = _embed(QUESTIONS[0])
-    expected = index.retrieve(QUESTIONS[0], Vector())
+    expected = shared_index.retrieve(QUESTIONS[0], Vector())
     for form in (vector, list(vector), Query(vector=tuple(vector)), Query(text="something else", vector=tuple(vector))):
-        assert [p.id for p in index.retrieve(form, Vector())] == [p.id for p in expected]
-    assert [[p.id for p in row] for row in index.retrieve(np.stack([vector, vector]), Vector())] == [
+        assert [p.id for p in shared_index.retrieve(form, Vector())] == [p.id for p in expected]
+    assert [[p.id for p in row] for row in shared_index.retrieve(np.stack([vector, vector]), Vector())] == [
         [p.id for p in expected]
     ] * 2
     with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 3"):
-        index.retrieve([0.1, 0.2, 0.3])
+        shared_index.retrieve([0.1, 0.2, 0.3])
 
 
-def test_the_mean_of_several_texts_can_be_searched(index: Index):
+def test_the_mean_of_several_texts_can_be_searched(shared_index: Index):
     mean = (_embed("bees dance") + _embed("green tea")) / 2
     together = Query(text="ignored", embedding_texts=("bees dance", "green tea"))
-    assert [p.id for p in index.retrieve(together, Vector())] == [p.id for p in index.retrieve(mean, Vector())]
+    assert [p.id for p in shared_index.retrieve(together, Vector())] == [p.id for p in shared_index.retrieve(mean, Vector())]
 
 
 def _embed(text: str) -> np.ndarray:
     return default_embedder().queries([text])[0]
 
 
-def test_more_is_asked_of_an_index_than_it_has(index: Index):
-    assert len(index.retrieve("question", Vector(), k=1_000)) == len(index.leaves())
+def test_more_is_asked_of_an_index_than_it_has(shared_index: Index):
+    assert len(shared_index.retrieve("question", Vector(), k=1_000)) == len(shared_index.leaves())
 
 
 def test_a_missing_index_is_an_error_where_none_is_to_be_made(tmp_path: Path):
@@ -357,14 +357,14 @@ def test_a_client_of_the_users_on_a_folder_shares_what_is_written(tmp_path: Path
     client.close()
 
 
-def test_leafspan_makes_clients_without_telemetry(index: Index):
-    assert index.client.get_settings().anonymized_telemetry is False
+def test_leafspan_makes_clients_without_telemetry(shared_index: Index):
+    assert shared_index.client.get_settings().anonymized_telemetry is False
 
 
-def test_many_threads_can_read_one_index(index: Index):
-    expected = index.retrieve(QUESTIONS, AutoMerging())
+def test_many_threads_can_read_one_index(shared_index: Index):
+    expected = shared_index.retrieve(QUESTIONS, AutoMerging())
     results: list[object] = []
-    threads = [threading.Thread(target=lambda: results.append(index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: results.append(shared_index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -384,7 +384,7 @@ async def test_asynchronous_twins_do_the_same(tmp_path: Path):
     assert await index.adoctor() == []
 
 
-async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
+async def test_asynchronous_retrieval_leaves_the_event_loop_free(shared_index: Index):
     loop = asyncio.get_running_loop()
     entered, go_on = asyncio.Event(), threading.Event()
 
@@ -393,8 +393,8 @@ async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
         assert go_on.wait(30)
         return [_embed(text).tolist() for text in texts]
 
-    index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
-    task = asyncio.create_task(index.aretrieve(QUESTIONS[0]))
+    shared_index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
+    task = asyncio.create_task(shared_index.aretrieve(QUESTIONS[0]))
     await asyncio.wait_for(entered.wait(), 30)
     # The embedder is at work, and this line runs: the loop is not blocked.
     go_on.set()
@@ -468,13 +468,13 @@ def test_databases_of_one_folder_do_not_see_each_other(tmp_path: Path):
 
 
 @pytest.mark.parametrize("query", [[float("nan")] * 256, [1e39] * 256, Query(vector=(float("inf"),) * 256)])
-def test_vectors_that_are_not_finite_are_refused(index: Index, query):
+def test_vectors_that_are_not_finite_are_refused(shared_index: Index, query):
     with pytest.raises(InvalidArgument, match="a query's vector must be of finite 32-bit numbers"):
-        index.retrieve(query)
+        shared_index.retrieve(query)
 
 
-def test_a_query_may_hold_an_array(index: Index):
-    assert index.retrieve(Query(vector=_embed("bees"))) == index.retrieve(_embed("bees"))
+def test_a_query_may_hold_an_array(shared_index: Index):
+    assert shared_index.retrieve(Query(vector=_embed("bees"))) == shared_index.retrieve(_embed("bees"))
 
 
 @pytest.mark.parametrize(
@@ -485,13 +485,13 @@ def test_a_query_may_hold_an_array(index: Index):
         ({"score": {"$gt": 0.5}}, "no document can have the metadata key 'score'"),
     ],
 )
-def test_filters_that_no_document_can_match_are_refused(index: Index, where, message):
+def test_filters_that_no_document_can_match_are_refused(shared_index: Index, where, message):
     with pytest.raises(InvalidArgument, match=message):
-        index.retrieve("question", where=where)
+        shared_index.retrieve("question", where=where)
 
 
-def test_a_filter_may_be_longer_than_chroma_takes(index: Index):
-    found = index.retrieve("question", Vector(), where={"year": {"$in": list(range(40_000))}}, k=50)
+def test_a_filter_may_be_longer_than_chroma_takes(shared_index: Index):
+    found = shared_index.retrieve("question", Vector(), where={"year": {"$in": list(range(40_000))}}, k=50)
     assert {passage.document_id for passage in found} == {"bees", "harbour"}
 
 
@@ -511,7 +511,7 @@ def test_bad_options_of_a_search_are_refused(kind, options, message):
         kind(**options)
 
 
-def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
+def test_strategies_are_refused_as_bases_where_they_find_spans(shared_index: Index):
     with pytest.raises(
         InvalidArgument, match=r"base must be a strategy that finds single leaves, such as .*, got AutoMerging"
     ):
@@ -519,13 +519,13 @@ def test_strategies_are_refused_as_bases_where_they_find_spans(index: Index):
     with pytest.raises(InvalidArgument, match=r"base must be a strategy such as Vector\(\), got 0.7"):
         AutoMerging(base=0.7)
     with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as Vector\(\), got <class"):
-        index.retrieve("question", AutoMerging)
+        shared_index.retrieve("question", AutoMerging)
 
 
-def test_what_is_listed_can_be_changed_without_changing_the_index(index: Index):
-    index.documents()[0].metadata["mine"] = 1
-    index.get("bees").metadata["mine"] = 1
-    assert "mine" not in index.documents()[0].metadata
+def test_what_is_listed_can_be_changed_without_changing_the_index(shared_index: Index):
+    shared_index.documents()[0].metadata["mine"] = 1
+    shared_index.get("bees").metadata["mine"] = 1
+    assert "mine" not in shared_index.documents()[0].metadata
 
 
 def test_an_enumeration_of_texts_is_stored_as_its_text(index: Index):
@@ -556,15 +556,15 @@ async def test_splitting_leaves_the_event_loop_free(tmp_path: Path):
     assert seen == [False, False]
 
 
-def test_metadata_keeps_one_order_from_call_to_call(index: Index):
-    index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
-    orders = {tuple(index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
+def test_metadata_keeps_one_order_from_call_to_call(shared_index: Index):
+    shared_index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
+    orders = {tuple(shared_index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
     assert orders == {("draft", "lang", "tags", "year")}
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy])
-def test_an_index_is_neither_pickled_nor_copied_and_says_what_to_do(index: Index, duplicate):
-    for view, name in ((index, "Index"), (index.scoped(F("year").exists()), "View"), ({"kb": [index]}, "Index")):
+def test_an_index_is_neither_pickled_nor_copied_and_says_what_to_do(shared_index: Index, duplicate):
+    for view, name in ((shared_index, "Index"), (shared_index.scoped(F("year").exists()), "View"), ({"kb": [index]}, "Index")):
         with pytest.raises(TypeError, match=f"{name} cannot be pickled or copied, .*: open the index again where"):
             duplicate(view)
 
@@ -580,13 +580,14 @@ def test_views_are_equal_where_they_show_the_same_of_the_same_index(index: Index
         assert index.scoped(old) != another.scoped(old)
 
 
-def test_a_forked_process_is_told_to_open_the_index_anew(index: Index, monkeypatch: pytest.MonkeyPatch):
+def test_a_forked_process_is_told_to_open_the_index_anew(shared_index: Index, monkeypatch: pytest.MonkeyPatch):
     child = os.getpid() + 1
     monkeypatch.setattr("leafspan.store._folder_store.os.getpid", lambda: child)
     with pytest.raises(LeafspanError, match="cannot be used in a forked process: open it there"):
-        index.count()
+        shared_index.count()
 
 
+@pytest.mark.slow
 def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add([Document(str(n), f"The number {n} is told by leaf {n}.") for n in range(90)])

@@ -218,7 +218,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
         with open_index({"path": str(place)}) as index:
-            index.add([document(f"large-{i}", 1, 600) for i in range(4)])
+            index.add([document(f"large-{i}", 1, 600) for i in range(2)])
     assert segment(place)
     return place
 

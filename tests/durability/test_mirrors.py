@@ -116,6 +116,7 @@ def test_after_a_kill_at_any_moment_the_next_process_answers_right(
         check(place, expected)
 
 
+@pytest.mark.slow
 def test_a_process_that_asks_by_words_sees_whole_documents_while_another_writes(tmp_path: Path) -> None:
     place = {"path": str(tmp_path / "kb")}
     names = ["apple", "pear", "plum"]

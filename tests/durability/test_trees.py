@@ -190,7 +190,8 @@ def test_a_client_of_a_server_that_is_killed_is_gone_on_with(
     assert step > CALLS
 
 
-@pytest.mark.parametrize("store", ["folder", pytest.param("server", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["folder", "server"])
 def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
     tmp_path: Path, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]], store: str, request: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -31,9 +32,14 @@ def embed(texts):
 EMBEDDER = Embedder("eight", embed, embed)
 
 
-def opened(name=None, client=None):
-    client = client or chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    return Index.open(client=client, name=name or f"building-{next(NAMES)}", embedder=EMBEDDER, splitter=SPLITTER)
+@functools.cache
+def memory():
+    """The Chroma in memory of all these tests: making a client of it takes longer than making an index."""
+    return chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+
+
+def opened(name=None):
+    return Index.open(client=memory(), name=name or f"building-{next(NAMES)}", embedder=EMBEDDER, splitter=SPLITTER)
 
 
 def document(name, count=20, metadata=None, **changed):

@@ -31,6 +31,7 @@ from tests.tree.building import (
     check_laws,
     document,
     fours,
+    memory,
     name_of,
     opened,
     records,
@@ -44,6 +45,15 @@ from tests.tree.building import (
 @pytest.fixture
 def index():
     return opened()
+
+
+@pytest.fixture(autouse=True)
+def _empty_memory():
+    """The collections of one test make listing them slow for the next."""
+    yield
+    for collection in memory().list_collections():
+        if collection.name.startswith("building-"):
+            memory().delete_collection(collection.name)
 
 
 # --- what a tree is
@@ -69,14 +79,13 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@examples(25)
+@examples(25, fast=10)
 @given(st.lists(TEXTS, max_size=4), st.integers(2, 5), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(1, 5))
 def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_layers):
     documents = [Document(f"d{n}", text, f"Title {n}") for n, text in enumerate(texts)]
-    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
     made = []
     for order in (documents, documents[::-1]):
-        index = opened(client=client)
+        index = opened()
         index.add(order)
         options = {"clusterer": Bisecting(size=size, margin=margin), "across_documents": across, "max_layers": max_layers}
         planned = index.build_tree(**options, dry_run=True)
@@ -91,7 +100,7 @@ def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_la
     same_records(*made)
 
 
-@examples(15)
+@examples(15, fast=5)
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=5), st.booleans())
 def test_a_document_added_and_deleted_again_leaves_no_trace(counts, across):
     index = opened()
@@ -150,7 +159,7 @@ def grouped(seed, overlap=0.0):
     return cluster
 
 
-@examples(25)
+@examples(25, fast=10)
 @given(st.integers(0, 999), st.sampled_from([0.0, 0.2]), st.integers(0, 40), st.booleans())
 def test_whatever_a_clusterer_says_that_is_allowed_gives_a_tree(seed, overlap, count, across):
     index = opened()

@@ -274,18 +274,21 @@ def test_few_places_are_one_cluster_as_far_as_they_fit_together(count, noise):
         check_laws(RaptorClusters()(vectors, [10] * count, max_words), [10] * count, max_words)
 
 
+@pytest.mark.slow  # UMAP compiles itself
 @pytest.mark.parametrize("count", [12, 13, 14, 15])
 def test_from_twelve_places_on_there_are_mixtures(count):
     vectors = topics(3, 5)[:count]
     check_laws(RaptorClusters(most_components=4)(vectors, [10] * count, 60), [10] * count, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", [topics(1, 24, noise=0), np.zeros((24, 16), dtype=np.float32)])
 def test_what_is_all_the_same_is_clustered_too(vectors):
     for max_words in 60, NO_LIMIT:
         check_laws(SMALL(vectors, [10] * 24, max_words), [10] * 24, max_words)
 
 
+@pytest.mark.slow
 def test_what_is_alike_comes_together_and_again_for_the_same_seed():
     vectors = topics(2, 15)
     numbers, numpy_state = random.getstate(), np.random.get_state()[1].copy()
@@ -298,6 +301,29 @@ def test_what_is_alike_comes_together_and_again_for_the_same_seed():
     check_laws(clusters, [10] * 30, 200)
     assert all(len({place // 15 for place in cluster}) == 1 for cluster in clusters)
     assert SMALL(vectors, [10] * 30, 200) == clusters
+
+
+@pytest.fixture
+def _without_umap(monkeypatch):
+    """Mixtures are of the vectors as they are, less all but their first dimensions: UMAP takes seconds to compile itself."""
+    monkeypatch.setattr(RaptorClusters, "_reduce", lambda self, vectors, neighbours: vectors[:, : self.dimension])
+
+
+@pytest.mark.usefixtures("_without_umap")
+def test_what_a_mixture_puts_together_is_a_cluster():
+    generator = np.random.default_rng(0)
+    degrees = np.concatenate([centre + 10 * generator.random(8) for centre in (0, 90, 180)])
+    for max_words, expected in ((80, [range(8), range(8, 16), range(16, 24)]), (NO_LIMIT, [range(8), range(8, 16), range(16, 24)])):
+        assert SMALL(directions(*degrees), [10] * 24, max_words) == [list(each) for each in expected]
+
+
+@pytest.mark.usefixtures("_without_umap")
+@pytest.mark.parametrize("count", [4, 12, 15, 24])
+@pytest.mark.parametrize("max_words", [25, 60, NO_LIMIT])
+def test_mixtures_lose_no_place_and_break_no_limit(count, max_words):
+    for vectors in topics(3, 8)[:count], topics(1, count, noise=0), np.zeros((count, 16), dtype=np.float32):
+        check_laws(SMALL(vectors, [10] * count, max_words), [10] * count, max_words)
+        assert SMALL(vectors, [10] * count, max_words) == SMALL(vectors, [10] * count, max_words)
 
 
 def test_without_umap_the_error_names_the_command(monkeypatch):
