@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,19 +22,26 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _corpus_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed index of the small corpus: copying it takes less time than indexing again."""
+    folder = tmp_path_factory.mktemp("corpus") / "kb"
+    with Index.open(folder, splitter=SPLITTER) as made:
+        made.add(DOCUMENTS)
+    return folder
+
+
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
+def index(tmp_path: Path, _corpus_folder: Path) -> Iterator[Index]:
     """The small corpus in a folder of its own."""
-    with Index.open(tmp_path / "kb", splitter=SPLITTER) as opened:
-        opened.add(DOCUMENTS)
+    with Index.open(shutil.copytree(_corpus_folder, tmp_path / "kb")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def shared_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+def shared_index(tmp_path_factory: pytest.TempPathFactory, _corpus_folder: Path) -> Iterator[Index]:
     """The small corpus in a folder, for tests that only read."""
-    with Index.open(tmp_path_factory.mktemp("shared") / "kb", splitter=SPLITTER) as opened:
-        opened.add(DOCUMENTS)
+    with Index.open(shutil.copytree(_corpus_folder, tmp_path_factory.mktemp("shared") / "kb")) as opened:
         yield opened
 
 

@@ -263,7 +263,9 @@ def test_a_query_may_come_as_its_vector(shared_index: Index):
 def test_the_mean_of_several_texts_can_be_searched(shared_index: Index):
     mean = (_embed("bees dance") + _embed("green tea")) / 2
     together = Query(text="ignored", embedding_texts=("bees dance", "green tea"))
-    assert [p.id for p in shared_index.retrieve(together, Vector())] == [p.id for p in shared_index.retrieve(mean, Vector())]
+    assert [p.id for p in shared_index.retrieve(together, Vector())] == [
+        p.id for p in shared_index.retrieve(mean, Vector())
+    ]
 
 
 def _embed(text: str) -> np.ndarray:
@@ -364,7 +366,9 @@ def test_leafspan_makes_clients_without_telemetry(shared_index: Index):
 def test_many_threads_can_read_one_index(shared_index: Index):
     expected = shared_index.retrieve(QUESTIONS, AutoMerging())
     results: list[object] = []
-    threads = [threading.Thread(target=lambda: results.append(shared_index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: results.append(shared_index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -384,7 +388,7 @@ async def test_asynchronous_twins_do_the_same(tmp_path: Path):
     assert await index.adoctor() == []
 
 
-async def test_asynchronous_retrieval_leaves_the_event_loop_free(shared_index: Index):
+async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
     loop = asyncio.get_running_loop()
     entered, go_on = asyncio.Event(), threading.Event()
 
@@ -393,8 +397,8 @@ async def test_asynchronous_retrieval_leaves_the_event_loop_free(shared_index: I
         assert go_on.wait(30)
         return [_embed(text).tolist() for text in texts]
 
-    shared_index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
-    task = asyncio.create_task(shared_index.aretrieve(QUESTIONS[0]))
+    index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
+    task = asyncio.create_task(index.aretrieve(QUESTIONS[0]))
     await asyncio.wait_for(entered.wait(), 30)
     # The embedder is at work, and this line runs: the loop is not blocked.
     go_on.set()
@@ -556,15 +560,19 @@ async def test_splitting_leaves_the_event_loop_free(tmp_path: Path):
     assert seen == [False, False]
 
 
-def test_metadata_keeps_one_order_from_call_to_call(shared_index: Index):
-    shared_index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
-    orders = {tuple(shared_index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
+def test_metadata_keeps_one_order_from_call_to_call(index: Index):
+    index.add(Document("many", "Cats sleep.", metadata={"tags": ["a"], "year": 2020, "draft": False, "lang": "en"}))
+    orders = {tuple(index.retrieve("cats", Vector(), where={"doc_id": "many"})[0].metadata) for _ in range(20)}
     assert orders == {("draft", "lang", "tags", "year")}
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy])
 def test_an_index_is_neither_pickled_nor_copied_and_says_what_to_do(shared_index: Index, duplicate):
-    for view, name in ((shared_index, "Index"), (shared_index.scoped(F("year").exists()), "View"), ({"kb": [index]}, "Index")):
+    for view, name in (
+        (shared_index, "Index"),
+        (shared_index.scoped(F("year").exists()), "View"),
+        ({"kb": [shared_index]}, "Index"),
+    ):
         with pytest.raises(TypeError, match=f"{name} cannot be pickled or copied, .*: open the index again where"):
             duplicate(view)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,21 +38,33 @@ def fails(result: Result) -> str:
     return line.removeprefix("error: ")
 
 
-@pytest.fixture
-def texts(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "texts"
+def write_texts(folder):
     folder.mkdir()
     (folder / "bees.md").write_text(BEES)
     (folder / "rocks.txt").write_text(ROCKS)
     (folder / "photo.jpg").write_bytes(b"\xff\xd8")
-    return Path("texts")
 
 
 @pytest.fixture
-def kb(texts):
-    assert leafspan("index", texts, "--kb", "kb").exit_code == 0
-    return Path("kb")
+def texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_texts(tmp_path / "texts")
+    return Path("texts")
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """The index of the texts, made once: copying it takes less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("indexed"))
+        write_texts(Path("texts"))
+        assert leafspan("index", "texts", "--kb", "kb").exit_code == 0
+        return Path("kb").absolute()
+
+
+@pytest.fixture
+def kb(texts, indexed):
+    return Path(shutil.copytree(indexed, "kb"))
 
 
 # index
@@ -111,13 +124,26 @@ PLACES = ["Lake", "Fell", "River", "Moor", "Wood", "Bay", "Cove", "Hill"]
 VALLEYS = " ".join(f"The {place.lower()} lies in valley {n} of the north." for n, place in enumerate(PLACES))
 
 
-@pytest.fixture
-def forest(texts):
-    """An index of a document of eight leaves, a sentence each, and of a shorter one."""
+def write_valleys(texts):
     (texts / "rocks.txt").unlink()
     (texts / "valleys.txt").write_text(VALLEYS)
-    assert leafspan("index", texts, "--kb", "forest", "--leaf-words", 9).exit_code == 0
-    return Path("forest")
+
+
+@pytest.fixture(scope="module")
+def indexed_valleys(tmp_path_factory):
+    """An index of a document of eight leaves, a sentence each, and of a shorter one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("valleys"))
+        write_texts(Path("texts"))
+        write_valleys(Path("texts"))
+        assert leafspan("index", "texts", "--kb", "forest", "--leaf-words", 9).exit_code == 0
+        return Path("forest").absolute()
+
+
+@pytest.fixture
+def forest(texts, indexed_valleys):
+    write_valleys(texts)
+    return Path(shutil.copytree(indexed_valleys, "forest"))
 
 
 def built(*options):
@@ -468,8 +494,17 @@ def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb
 # demo
 
 
-def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
-    result = leafspan("demo", "--kb", tmp_path / "kb")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What the demo prints, and the index that it makes."""
+    kb = tmp_path_factory.mktemp("demo") / "kb"
+    result = leafspan("demo", "--kb", kb)
+    with Index.open(kb, create=False) as index:
+        yield result, index
+
+
+def test_the_demo_shows_the_same_passages_through_both_frameworks(demo):
+    result, index = demo
     assert result.exit_code == 0
     assert result.stderr == ""
     for question in EXAMPLE_QUESTIONS:
@@ -477,26 +512,25 @@ def test_the_demo_shows_the_same_passages_through_both_frameworks(tmp_path):
     questions = [(question, name) for question in EXAMPLE_QUESTIONS for name in COMPARED] + [(THEME, "tree")]
     assert result.stdout.count("LangChain, LlamaIndex and the index agree on") == len(questions)
     _, *blocks = re.split(r"^  (?=LangChain$)", result.stdout, flags=re.MULTILINE)
-    with Index.open(tmp_path / "kb", create=False) as index:
-        for block, (question, name) in zip(blocks, questions, strict=True):
-            first, second = index.retrieve(question, STRATEGIES[name].strategy)[:2]
-            words = " ".join(first.text.split()[:5])
-            langchain, llamaindex = block.split("  why passage 1")[0].split("  LlamaIndex\n")
-            assert langchain.removeprefix("LangChain\n") == llamaindex
-            for number, found in enumerate((first, second), start=1):
-                summary = f"  summary in layer {found.layer}" if found.layer else ""
-                place = f"{number}. {found.document_id} [{found.start}:{found.end}]{summary}"
-                assert f"{place}  score {found.score:.3f}" in llamaindex
-            assert words in " ".join(llamaindex.split())
+    for block, (question, name) in zip(blocks, questions, strict=True):
+        first, second = index.retrieve(question, STRATEGIES[name].strategy)[:2]
+        words = " ".join(first.text.split()[:5])
+        langchain, llamaindex = block.split("  why passage 1")[0].split("  LlamaIndex\n")
+        assert langchain.removeprefix("LangChain\n") == llamaindex
+        for number, found in enumerate((first, second), start=1):
+            summary = f"  summary in layer {found.layer}" if found.layer else ""
+            place = f"{number}. {found.document_id} [{found.start}:{found.end}]{summary}"
+            assert f"{place}  score {found.score:.3f}" in llamaindex
+        assert words in " ".join(llamaindex.split())
 
 
-def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(tmp_path):
-    output = leafspan("demo", "--kb", tmp_path / "kb").stdout
-    with Index.open(tmp_path / "kb", create=False) as index:
-        root, *_ = index.summaries(THEME_DOCUMENT)
-        characters = len(index.get(THEME_DOCUMENT).text)
-        shares = {each.strategy: each.share for each in theme_coverage(index)}
-        best = index.retrieve(THEME, Tree(), k=1)[0]
+def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(demo):
+    result, index = demo
+    output = result.stdout
+    root, *_ = index.summaries(THEME_DOCUMENT)
+    characters = len(index.get(THEME_DOCUMENT).text)
+    shares = {each.strategy: each.share for each in theme_coverage(index)}
+    best = index.retrieve(THEME, Tree(), k=1)[0]
     (run,) = root.summary.covers
     assert f"\n  layer 2  {THEME_DOCUMENT}, {run.last + 1} leaves, {characters:,} characters  {root.text[:10]}" in output
     for strategy, share in shares.items():

@@ -47,6 +47,13 @@ async def async_index(chroma_server: tuple[str, int]) -> AsyncIterator[Index]:
     yield opened
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """One event loop for all tests, so that its threads are started once."""
+    with asyncio.Runner() as opened:
+        yield opened
+
+
 def shown(passages: list[Passage]) -> list[tuple[Any, ...]]:
     """What must be equal everywhere."""
     return [
@@ -175,7 +182,9 @@ def test_trees_change_nothing_for_what_does_not_search_them(forest: Index, share
 
 
 @every_scenario
-def test_single_queries_and_asynchronous_retrieval_give_what_a_batch_gives(any_index: Index, scenario: Scenario):
+def test_single_queries_and_asynchronous_retrieval_give_what_a_batch_gives(
+    any_index: Index, runner: asyncio.Runner, scenario: Scenario
+):
     view = scenario.view(any_index)
     expected = [shown(passages) for passages in ask(any_index, scenario)]
     for number in (0, 3):
@@ -189,7 +198,7 @@ def test_single_queries_and_asynchronous_retrieval_give_what_a_batch_gives(any_i
 
 
 @every_scenario
-def test_langchain_gives_the_same(any_index: Index, scenario: Scenario):
+def test_langchain_gives_the_same(any_index: Index, runner: asyncio.Runner, scenario: Scenario):
     plain, explaining = scenario.in_langchain(any_index), scenario.in_langchain(any_index, explain=True)
     answers = ask(any_index, scenario)
     expected = [shown(passages) for passages in answers]
@@ -201,7 +210,7 @@ def test_langchain_gives_the_same(any_index: Index, scenario: Scenario):
 
 
 @every_scenario
-def test_llamaindex_gives_the_same(any_index: Index, scenario: Scenario):
+def test_llamaindex_gives_the_same(any_index: Index, runner: asyncio.Runner, scenario: Scenario):
     plain, explaining = scenario.in_llamaindex(any_index), scenario.in_llamaindex(any_index, explain=True)
     answers = ask(any_index, scenario)
     expected = [shown(passages) for passages in answers]

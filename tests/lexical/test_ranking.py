@@ -184,6 +184,24 @@ def test_no_leaf_is_better_than_ideal(leaves, query, options):
     assert of(*leaves).score([*query, "unknown"], settings=options).ideal >= scores.ideal
 
 
+def test_leaves_that_do_not_count_have_no_part_in_the_average_length():
+    corpus = of(["a"], ["a", "b", "b"], ["a"] * 50)
+    everything = scores_of(corpus, "a")
+    counting = np.array([True, True, False])
+    found = corpus.score(["a"], settings=BM25Settings(k1=1.5, b=0.75), counting=counting).scores.tolist()
+    # 4 terms in 2 leaves, 2 on average; "a" is in both of them.
+    idf = log(1 + (2 - 2 + 0.5) / (2 + 0.5))
+    assert found == pytest.approx([idf * 1 / (1 + 1.5 * (0.25 + 0.75 * n / 2)) for n in (1, 3)] + [0])
+    assert scores_of(corpus, "a") == everything
+
+
+@pytest.mark.parametrize("changed", [{"k1": 2}, {"b": 0.1}, {"b": 0}, {"variant": "bm25l"}])
+def test_a_query_with_other_settings_has_norms_of_its_own(changed):
+    corpus = of(*LEAVES)
+    for options in ({}, changed, {}):
+        assert scores_of(corpus, "c", "b", **options) == scores_of(of(*LEAVES), "c", "b", **options)
+
+
 def test_settings_of_one_query_are_not_those_of_the_next():
     corpus = of(*LEAVES)
     for options in ({"k1": 2}, {"b": 0.1}, {"variant": "bm25l"}, {"variant": "bm25+"}, {}):

@@ -38,8 +38,9 @@ def memory():
     return chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
 
 
-def opened(name=None):
-    return Index.open(client=memory(), name=name or f"building-{next(NAMES)}", embedder=EMBEDDER, splitter=SPLITTER)
+def opened(name=None, client=None):
+    client = client or memory()
+    return Index.open(client=client, name=name or f"building-{next(NAMES)}", embedder=EMBEDDER, splitter=SPLITTER)
 
 
 def document(name, count=20, metadata=None, **changed):

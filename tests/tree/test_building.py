@@ -411,6 +411,15 @@ def test_a_key_must_be_a_text(index, key):
         index.build_tree(partition_by=key)
 
 
+@pytest.mark.parametrize("changed", [{"name": "other"}, {"prompt": "Now: {texts}"}, {"max_words": 9}])
+def test_what_one_summarizer_answered_is_not_the_answer_of_another(index, changed):
+    asked = Asked()
+    index.add(document("a", 16))
+    assert building(index, asked).asked == 5
+    again = building(index, asked, summarizer=asked.summarizer(**changed))
+    assert (again.built, again.asked, again.reused) == (("a",), 5, 0)
+
+
 def test_another_summarizer_must_be_said(index):
     index.add(document("a", 8))
     assert index.build_tree().built == ("a",)

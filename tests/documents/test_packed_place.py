@@ -1,0 +1,38 @@
+"""The stored form of a leaf's place. Indexes hold these strings, so that they never change within a format."""
+
+from __future__ import annotations
+
+import pytest
+
+from leafspan import IndexMismatch
+from leafspan.documents import pack_place, unpack_place
+from leafspan.values import Ancestor, Leaf, LeafId
+
+ID = LeafId("a#b", "0a1b2c3d", 3)
+LEAF = Leaf(
+    "a#b",
+    "0a1b2c3d",
+    ordinal=3,
+    start=40,
+    end=57,
+    words=4,
+    ancestors=(
+        Ancestor(first=2, last=5, children=4, start=30, end=80, words=12),
+        Ancestor(first=0, last=9, children=2, start=0, end=120, words=20),
+    ),
+)
+PACKED = "1|3,40,57,4|2,5,4,30,80,12|0,9,2,0,120,20"
+
+
+def test_a_place_is_stored_as_this_string():
+    assert pack_place(LEAF) == PACKED
+    assert unpack_place(ID, PACKED) == LEAF
+
+
+@pytest.mark.parametrize("format_", ["0", "2", "11", ""])
+def test_a_place_in_another_format_is_refused(format_):
+    with pytest.raises(
+        IndexMismatch,
+        match=rf"^leaf 'a#b#0a1b2c3d#3' is stored in format '{format_}', this version of leafspan reads '1'$",
+    ):
+        unpack_place(ID, PACKED.replace("1", format_, 1))

@@ -1,0 +1,60 @@
+"""The stored form of the manifest's rows. Indexes hold these strings, so that they never change within a format."""
+
+from __future__ import annotations
+
+from leafspan.store import Row
+from leafspan.store._manifest import CHANGES_ID, columns, grouped, token_columns, unpack_rows, unpack_token
+from leafspan.values import Section
+
+ROW = Row(
+    "plan",
+    "5d41",
+    "0a1b2c3d",
+    12,
+    leftovers=(("ffffffff", 3), ("eeeeeeee", 4)),
+    title="Plän",
+    metadata={"year": 2024, "tags": ["a", "b"]},
+    sections=(Section(2, 5, 1, "The budget"), Section(3, 3, 2, "Salaries")),
+    characters=900,
+    words=150,
+    extra={"of": "0a1b2c3d"},
+)
+PACKED = (
+    '{"hash":"5d41","version":"0a1b2c3d","leaves":12,"litter":[["ffffffff",3],["eeeeeeee",4]],"title":"Plän",'
+    '"metadata":{"year":2024,"tags":["a","b"]},"sections":[[2,5,1,"The budget"],[3,3,2,"Salaries"]],'
+    '"characters":900,"words":150,"more":{"of":"0a1b2c3d"}}'
+)
+EMPTY = (
+    '{"hash":"","version":null,"leaves":0,"litter":[],"title":null,"metadata":{},"sections":[],'
+    '"characters":0,"words":0,"more":{}}'
+)
+
+
+def test_a_row_is_stored_as_this_string():
+    assert columns([ROW]) == {"embeddings": [[0.0]], "metadatas": [{"row": PACKED}]}
+    assert columns([Row("plan", "", None, 0)])["metadatas"] == [{"row": EMPTY}]
+
+
+def test_a_row_is_read_from_this_string():
+    records = {"plan": {"metadata": {"row": PACKED}}, "empty": {"metadata": {"row": EMPTY}}}
+    assert unpack_rows(records) == {"plan": ROW, "empty": Row("empty", "", None, 0)}
+
+
+def test_the_token_of_the_changes_is_stored_under_this_key_and_is_no_row():
+    assert token_columns("7f") == {"embeddings": [[0.0]], "metadatas": [{"token": "7f"}]}
+    records = {CHANGES_ID: {"metadata": {"token": "7f"}}}
+    assert unpack_token(records) == "7f"
+    assert unpack_token({}) is None
+    assert unpack_rows(records) == {}
+
+
+def test_a_row_is_half_done_while_another_version_may_have_leaves_or_none_is_current():
+    assert ROW.is_half_done
+    assert Row("plan", "", None, 0).is_half_done
+    assert not Row("plan", "", "0a1b2c3d", 0).is_half_done
+
+
+def test_groups_have_at_least_so_many_leaves_except_for_the_last():
+    rows = [Row(str(n), "", "v", leaves) for n, leaves in enumerate([3, 3, 9, 0, 2])]
+    assert [[row.leaves for row in group] for group in grouped(rows, 5)] == [[3, 3], [9], [0, 2]]
+    assert list(grouped([], 5)) == []
