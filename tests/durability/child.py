@@ -15,8 +15,7 @@ from typing import Any
 
 from leafspan import BM25, AutoMerging, F, Vector
 from leafspan.engine import run
-from leafspan.mirror import _mirror as following
-from leafspan.mirror import _segment as segment
+from leafspan.mirror import _mirror, _segment
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
 from tests.durability.versions import ALL, broken, document, open_index, text_of
@@ -74,7 +73,7 @@ def die_before_file_step(number: int) -> None:
         if next(steps, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    pieces, replace_file, unlink = segment._pieces, os.replace, Path.unlink
+    pieces, replace_file, unlink = _segment._pieces, os.replace, Path.unlink
 
     def counted_pieces(written: Any) -> Any:
         for place, piece in enumerate(pieces(written)):
@@ -91,7 +90,7 @@ def die_before_file_step(number: int) -> None:
             step()
         unlink(self, missing_ok)
 
-    segment._pieces = counted_pieces
+    _segment._pieces = counted_pieces
     os.replace = counted_replace  # type: ignore[assignment]
     Path.unlink = counted_unlink  # type: ignore[method-assign]
 
@@ -114,7 +113,7 @@ def write(job: dict[str, Any]) -> None:
     if "delete" in job:
         index.delete(job["delete"])
     if job.get("mirror"):
-        following._MOST_SEGMENTS = 3
+        _mirror._MOST_SEGMENTS = 3
         if "die_at_file" in job:
             die_before_file_step(job["die_at_file"])
         index.retrieve("anything", BM25())
@@ -192,7 +191,7 @@ def read(job: dict[str, Any]) -> None:
 
 def ask(job: dict[str, Any]) -> None:
     """Ask by words all the time, until told to stop; say what was wrong, and what is found at last."""
-    following._MOST_SEGMENTS = 2
+    _mirror._MOST_SEGMENTS = 2
     index = open_index(job["place"])
     versions = range(1, job["versions"] + 1)
     texts = {name: {None: None} | {version: document(name, version).text for version in versions} for name in job["names"]}

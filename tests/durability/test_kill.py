@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index
-from leafspan.store import _connecting as connecting
+from leafspan.store import _connecting
 from tests.durability.children import ForkServer
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 
@@ -216,7 +216,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of which Chroma has written the vectors."""
     place = tmp_path_factory.mktemp("large") / "kb"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
+        patch.setitem(_connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
         with open_index({"path": str(place)}) as index:
             index.add([document(f"large-{i}", 1, 600) for i in range(2)])
     assert segment(place)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from leafspan import BM25, F, Index, Vector
-from leafspan.mirror import _mirror as following
+from leafspan.mirror import _mirror
 from tests.durability.children import ForkServer, child
 from tests.durability.versions import ALL, document, open_index
 
@@ -36,7 +36,7 @@ def ask(index: Index) -> list[list[tuple[str, str, float]]]:
 @pytest.fixture(autouse=True)
 def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that they are merged often."""
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 3)
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ def test_single_queries_and_asynchronous_retrieval_give_what_a_batch_gives(
         calls = (view.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS[1:3])
         return await asyncio.gather(*calls)
 
-    assert [*map(shown, asyncio.run(together()))] == expected[1:3]
+    assert [*map(shown, runner.run(together()))] == expected[1:3]
 
 
 @every_scenario
@@ -206,7 +206,7 @@ def test_langchain_gives_the_same(any_index: Index, runner: asyncio.Runner, scen
     explained = explaining.batch(QUESTIONS[1:3])
     assert [[document.metadata.pop("trace") for document in found] for found in explained] == traces(answers[1:3])
     assert [*map(seen_in_langchain, explained)] == expected[1:3]
-    assert [*map(seen_in_langchain, asyncio.run(plain.abatch(QUESTIONS[2:])))] == expected[2:]
+    assert [*map(seen_in_langchain, runner.run(plain.abatch(QUESTIONS[2:])))] == expected[2:]
 
 
 @every_scenario
@@ -222,7 +222,7 @@ def test_llamaindex_gives_the_same(any_index: Index, runner: asyncio.Runner, sce
     async def together() -> list[Any]:
         return await asyncio.gather(*(plain.aretrieve(question) for question in QUESTIONS[2:]))
 
-    assert [*map(seen_in_llamaindex, asyncio.run(together()))] == expected[2:]
+    assert [*map(seen_in_llamaindex, runner.run(together()))] == expected[2:]
 
 
 @every_scenario

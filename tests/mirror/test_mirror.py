@@ -33,9 +33,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.engine import run
-from leafspan.mirror import VectorCopy, WordPostings
-from leafspan.mirror import _mirror as following
-from leafspan.mirror import _segment_folder as shelf
+from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment_folder
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(20,))
@@ -109,8 +107,8 @@ def made(monkeypatch, recipe=WordPostings):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_after_any_changes_the_answers_are_those_of_a_fresh_index(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 3)
-    monkeypatch.setattr(following, "_GROUP", 5)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(_mirror, "_GROUP", 5)
     generator = random.Random(seed)
     index = open_at(tmp_path / "kb")
     there = {}
@@ -181,7 +179,7 @@ def test_a_segment_that_is_half_dead_is_written_anew(tmp_path):
 
 
 def test_small_segments_are_merged_and_a_large_one_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 3)
     with open_at(tmp_path / "kb") as index:
         index.add(Document("large", "Steam. " * 400))
         answers(index)
@@ -261,7 +259,7 @@ def test_a_file_that_cannot_be_read_is_made_anew_with_a_warning(place, monkeypat
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(shelf, "read_segment", refused)
+        patch.setattr(_segment_folder, "read_segment", refused)
         patch.setattr(Path, "unlink", lambda path, **_: refused(path))
         with open_at(place) as index, pytest.warns(RuntimeWarning, match="Permission denied"):
             assert answers(index) == undamaged()
@@ -318,12 +316,12 @@ def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_c
 
 
 def test_where_nothing_can_be_written_the_answers_are_right(tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 2)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(shelf, "write_segment", full)
+    monkeypatch.setattr(_segment_folder, "write_segment", full)
     with open_at(tmp_path / "kb") as index:
         for last in range(2, 7):
             index.add(some_documents(last))
@@ -332,7 +330,7 @@ def test_where_nothing_can_be_written_the_answers_are_right(tmp_path, monkeypatc
 
 
 def test_what_lies_in_a_folder_that_has_become_read_only_is_used_and_what_is_added_is_right(place, monkeypatch):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 2)
 
     def read_only(*_, **__):
         raise OSError(errno.EROFS, "Read-only file system")
@@ -340,7 +338,7 @@ def test_what_lies_in_a_folder_that_has_become_read_only_is_used_and_what_is_add
     expected = {last: answers_of_fresh(some_documents(*range(1, last + 1))) for last in range(5, 9)}
     calls = made(monkeypatch)
     with open_at(place) as index:
-        monkeypatch.setattr(shelf, "write_segment", read_only)
+        monkeypatch.setattr(_segment_folder, "write_segment", read_only)
         for last in range(5, 9):
             index.add(some_documents(last))
             with monkeypatch.context() as patch:
@@ -396,7 +394,7 @@ def test_two_indexes_on_one_folder_follow_each_other(tmp_path):
 
 
 def test_threads_see_whole_documents_while_another_index_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 2)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 2)
     names = ["apple", "pear", "plum"]
     allowed = {name: {version: document(name, version).text for version in range(1, 9)} | {None: None} for name in names}
     failures, looks, stop = [], itertools.count(), threading.Event()
@@ -452,7 +450,7 @@ def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
 
 
 def test_old_segments_leave_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_MOST_SEGMENTS", 1)
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 1)
     with open_at(tmp_path / "kb") as index:
         index.add(some_documents(1, 2))
         answers(index)
@@ -477,7 +475,7 @@ def test_a_document_replaced_while_a_mirror_is_made_does_not_undo_the_rest(tmp_p
         return (yield from read(self, reader, rows, ids))
 
     monkeypatch.setattr(WordPostings, "read", overtaken)
-    monkeypatch.setattr(following, "_GROUP", 100)
+    monkeypatch.setattr(_mirror, "_GROUP", 100)
     found = answers(index)
     monkeypatch.undo()
     assert found == answers_of_fresh([*some_documents(*range(3, 9)), *some_documents(1), *some_documents(2, seed=1)])
@@ -524,7 +522,7 @@ async def test_a_cancelled_task_leaves_it_free_for_the_next(tmp_path, monkeypatc
         return terms(self, heads, texts)
 
     monkeypatch.setattr(WordPostings, "_terms", slow)
-    monkeypatch.setattr(following, "_GROUP", 4)
+    monkeypatch.setattr(_mirror, "_GROUP", 4)
     index = await Index.aopen(tmp_path / "kb", embedder=EMBEDDER, splitter=SPLITTER)
     await index.aadd(some_documents(1, 2, 3, 4, 6))
     tasks = [asyncio.ensure_future(index.aretrieve("oxygen", BM25())) for _ in range(2)]
@@ -670,7 +668,7 @@ def test_an_index_in_memory_writes_no_files(monkeypatch):
     def fail(*_):
         raise AssertionError("a file was written")
 
-    monkeypatch.setattr(shelf, "write_segment", fail)
+    monkeypatch.setattr(_segment_folder, "write_segment", fail)
     with in_memory() as index:
         index.add(some_documents(1, 2, 3))
         answers(index)

@@ -11,9 +11,10 @@ from chromadb.config import Settings
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from leafspan import Document, HierarchicalSplitter, Index, Vector
+from leafspan import AutoMerging, Document, HierarchicalSplitter, Hybrid, Index, Vector
 from leafspan.filters import F, Where
-from leafspan.search import _vectors as nearness
+from leafspan.search import _vectors as vector_search
+from leafspan.store import Reader
 from leafspan.strategies import BM25, Filter
 from tests.profiles import examples
 
@@ -127,8 +128,8 @@ def check_pages(index, where, k, offset):
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
         if not few:  # as if there were so many leaves that Chroma is asked for more instead
-            patch.setattr(nearness, "_FEW", 0)
-            patch.setattr(nearness, "_FEW_FETCHED", 0)
+            patch.setattr(vector_search, "_FEW", 0)
+            patch.setattr(vector_search, "_FEW_FETCHED", 0)
         check_vector(filled, query, where, k)
     check_words(filled, query, where, k)
     check_pages(filled, where, k, offset)
@@ -146,7 +147,7 @@ def ways_of(index, monkeypatch, *calls):
         return call
 
     for name in ("_overfetch", "_scan", "_rank"):
-        monkeypatch.setattr(nearness, name, counted(name, getattr(nearness, name)))
+        monkeypatch.setattr(vector_search, name, counted(name, getattr(vector_search, name)))
     for where, k in calls:
         check_vector(index, "budget tea", where, k)
     return dict(taken)
@@ -154,8 +155,8 @@ def ways_of(index, monkeypatch, *calls):
 
 def test_each_way_to_the_nearest_is_taken_and_finds_the_same(filled, monkeypatch):
     look = "_scan" if filled._store.embedded else "_rank"
-    monkeypatch.setattr(nearness, "_FEW", 0)
-    monkeypatch.setattr(nearness, "_FEW_FETCHED", 0)
+    monkeypatch.setattr(vector_search, "_FEW", 0)
+    monkeypatch.setattr(vector_search, "_FEW_FETCHED", 0)
     few, half, nothing = F("number") < 5, F("share") < 0.5, F("share") > 1
     with monkeypatch.context() as patch:
         assert ways_of(filled, patch, (ALL, 1000)) == {"_overfetch": 1}
@@ -171,8 +172,8 @@ def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(tmp_p
     with Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index:
         index.add([Document(f"near{n:03}", "The budget.", None, {"far": False}) for n in range(200)])
         index.add([Document(f"far{n:03}", "The tea honey.", None, {"far": True}) for n in range(20)])
-        monkeypatch.setattr(nearness, "_FEW", 0)
-        monkeypatch.setattr(nearness, "_MORE", 0.02)  # three are asked for: which ones Chroma finds does not matter
+        monkeypatch.setattr(vector_search, "_FEW", 0)
+        monkeypatch.setattr(vector_search, "_MORE", 0.02)  # three are asked for: which ones Chroma finds does not matter
         far = F("far") == True  # noqa: E712
         assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "_scan": 1}
         found = index.retrieve("budget", Vector(), k=5, candidates=5, where=far)
@@ -248,3 +249,25 @@ def test_another_process_s_changes_are_seen_by_a_filter_that_was_used_before(tmp
         assert [passage.document_id for passage in other.retrieve("budget", BM25(), where=where)] == ["plan"]
         one.delete(["plan"])
         assert other.retrieve(None, Filter(), where=where) == []
+
+
+@pytest.mark.parametrize("strategy", [Vector(), BM25(), Filter(), Hybrid(), AutoMerging(base=Vector())], ids=repr)
+def test_what_is_replaced_between_the_search_and_the_fetch_is_searched_again(strategy, tmp_path, monkeypatch):
+    with (
+        Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index,
+        Index.open(tmp_path / "kb", embedder=embed) as writer,
+    ):
+        writer.add(Document("plan", "The budget.", None, {"year": 2024}))
+        fetch = Reader.fetch_leaves
+        fetches = []
+
+        def overtaken(self, ids):
+            if not fetches:
+                writer.add(Document("plan", "The budget of next year.", None, {"year": 2024}))
+            fetches.append(ids)
+            return (yield from fetch(self, ids))
+
+        monkeypatch.setattr(Reader, "fetch_leaves", overtaken)
+        found = index.retrieve("budget", strategy, where=F("year") > 2020)
+        assert [passage.text for passage in found] == ["The budget of next year."]
+        assert len(fetches) == 2

@@ -411,7 +411,7 @@ def test_a_key_must_be_a_text(index, key):
         index.build_tree(partition_by=key)
 
 
-@pytest.mark.parametrize("changed", [{"name": "other"}, {"prompt": "Now: {texts}"}, {"max_words": 9}])
+@pytest.mark.parametrize("changed", [{"name": "other"}, {"prompt": "In {max_words}: {texts}"}, {"max_words": 9}])
 def test_what_one_summarizer_answered_is_not_the_answer_of_another(index, changed):
     asked = Asked()
     index.add(document("a", 16))
