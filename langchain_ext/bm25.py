@@ -21,7 +21,7 @@ class BM25Retriever(NamedRetriever):
         min_score: Lowest score of a result, after scaling. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those of
             leaves. Default: False.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

@@ -31,7 +31,7 @@ class EnsembleRetriever(NamedRetriever):
             of all retrievers are always raised. Default: ``"raise"``.
         min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is.
         names: A name for each retriever, for traces and errors. Default: after their classes.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

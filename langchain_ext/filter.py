@@ -14,7 +14,7 @@ class FilterRetriever(NamedRetriever):
     Args:
         index: Index to search, or a view of one.
         offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

@@ -23,7 +23,8 @@ class AutoMergingRetriever(BasedRetriever):
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
         max_words: Longest node to merge into, in words, >= 1. Default: 400. None: any.
         score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
-        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

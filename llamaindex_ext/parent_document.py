@@ -20,7 +20,8 @@ class ParentDocumentRetriever(BasedRetriever):
         level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default splitter),
             2 is their parents (up to 600). None, or more than there are, is the whole document. Default: 1.
         max_parents: Most results, >= 1. Default: any number.
-        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

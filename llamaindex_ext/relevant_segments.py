@@ -24,7 +24,8 @@ class RelevantSegmentsRetriever(BasedRetriever):
         run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
             bridged to make one run of two. Default: 30.
         passage_words: Words for each passage asked for, where there is no budget, >= 1. Default: 75.
-        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

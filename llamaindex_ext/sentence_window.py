@@ -19,7 +19,8 @@ class SentenceWindowRetriever(BasedRetriever):
             same index counts as its strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
         before: Number of leaves before each hit, >= 0. Default: 0.
         after: Number of leaves after each hit, >= 0. Default: 1.
-        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

@@ -19,7 +19,8 @@ class VectorRetriever(NamedRetriever):
             Default: none.
         min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
-        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * similarity_top_k, and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
             does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any

@@ -60,7 +60,9 @@ def test_it_is_whole_and_its_trees_are_up_to_date(index: Index):
 def test_adding_the_same_again_changes_nothing_and_a_changed_document_is_replaced(index: Index, expected: dict[str, Any]):
     bees = index.get("bees")
     assert index.add(bees).unchanged == 1
-    assert index.add(Document("bees", bees.text + " Drones have no sting.", bees.title, bees.metadata)).replaced == ("bees",)
+    assert index.add(Document("bees", bees.text + " Drones have no sting.", bees.title, bees.metadata)).replaced == (
+        "bees",
+    )
     assert index.get("bees").text.endswith("Drones have no sting.")
     assert any("sting" in each.text for each in index.retrieve("Do drones have a sting?", Tree()))
     assert index.delete(["tea"]) == ["tea"]
@@ -68,5 +70,7 @@ def test_adding_the_same_again_changes_nothing_and_a_changed_document_is_replace
 
 
 def test_its_settings_are_remembered(index: Index, tmp_path: Path):
-    with pytest.raises(IndexMismatch, match="context_sentences=1, it cannot go on with 0: open it without context_sentences="):
+    with pytest.raises(
+        IndexMismatch, match="context_sentences=1, it cannot go on with 0: open it without context_sentences="
+    ):
         Index.open(tmp_path / "kb", context_sentences=0)

@@ -317,12 +317,10 @@ def test_what_a_mixture_puts_together_is_a_cluster():
 
 
 @pytest.mark.usefixtures("_without_umap")
-@pytest.mark.parametrize("count", [4, 12, 15, 24])
-@pytest.mark.parametrize("max_words", [25, 60, NO_LIMIT])
+@pytest.mark.parametrize(("count", "max_words"), [(4, 25), (12, NO_LIMIT), (15, 25), (15, 60)])
 def test_mixtures_lose_no_place_and_break_no_limit(count, max_words):
-    for vectors in topics(3, 8)[:count], topics(1, count, noise=0), np.zeros((count, 16), dtype=np.float32):
+    for vectors in topics(3, 5)[:count], np.zeros((count, 16), dtype=np.float32):
         check_laws(SMALL(vectors, [10] * count, max_words), [10] * count, max_words)
-        assert SMALL(vectors, [10] * count, max_words) == SMALL(vectors, [10] * count, max_words)
 
 
 def test_without_umap_the_error_names_the_command(monkeypatch):
