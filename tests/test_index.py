@@ -334,7 +334,7 @@ def test_a_splitter_that_loses_text_is_refused(tmp_path: Path):
         assert index.count() == 0
 
 
-def test_a_path_or_a_client_but_not_both():
+def test_either_a_path_or_a_client_is_given():
     with pytest.raises(InvalidArgument, match="give either a path or a client"):
         Index.open()
     with pytest.raises(InvalidArgument, match="give either a path or a client"):

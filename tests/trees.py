@@ -12,7 +12,7 @@ from leafspan.values import Candidate, Leaf, Span
 
 
 def tree(*parents: int, grandparents: tuple[int, ...] = (), document_id: str = "d") -> list[Leaf]:
-    """Leaves under parents of so many leaves each, under grandparents of so many parents each.
+    """Leaves below parents, given by their numbers of leaves, below grandparents, given by their numbers of parents.
 
     Every leaf is one word of 4 characters: leaf 3 is ``text[12:16]``.
     """

@@ -107,7 +107,7 @@ def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
         (["texts", "--context-sentences", "-1"], "context_sentences must be a whole number >= 0, got -1"),
     ],
 )
-def test_what_cannot_be_indexed_is_said_and_leaves_no_index_behind(texts, arguments, message):
+def test_files_that_cannot_be_indexed_are_named_and_leave_no_index_behind(texts, arguments, message):
     Path("empty").mkdir()
     assert re.search(message, fails(leafspan("index", *arguments, "--kb", "kb")))
     assert not Path("kb").exists()
@@ -211,7 +211,7 @@ def test_clusterer_and_height_reach_the_index(forest, monkeypatch, options, clus
     assert given["clusterer"] == (clusterer or Bisecting())
 
 
-def test_summaries_that_failed_are_told_and_end_with_code_1(forest, monkeypatch):
+def test_failed_summaries_are_named_and_end_with_code_1(forest, monkeypatch):
     failed = FailedSummary("texts/bees.md", 2, ValueError("too [hot]"))
     monkeypatch.setattr(Index, "build_tree", lambda index, **options: TreesBuilt(("a",), 1, 3, 1, 3, 0, 0, (failed,)))
     result = leafspan("tree", "build", "--kb", forest)
@@ -288,7 +288,7 @@ def test_leaves_that_no_summary_was_made_of_stand_by_themselves(forest):
     assert [depth for depth, _ in lines] == [0, *[1] * 7, 0]
 
 
-def test_what_has_no_tree_is_told(forest, texts):
+def test_documents_without_a_tree_are_named(forest, texts):
     assert shown() == ([], "2 of 2 documents have no tree that is up to date: run `leafspan tree build`\n")
     assert shown("texts/valleys.txt") == ([], "there are no summaries\n")
     built()
@@ -303,13 +303,13 @@ def test_the_tree_of_an_unknown_document_is_an_error(forest):
     assert fails(leafspan("tree", "show", "nobody", "--kb", forest)) == "there is no document 'nobody' in the index"
 
 
-def test_show_tells_of_the_trees(forest):
+def test_show_lists_the_trees(forest):
     assert "trees              none" in leafspan("show", "--kb", forest).stdout
     built()
     with Index.open(forest, create=False) as index:
         stats = index.stats()
-    theme_coverage = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
-    assert theme_coverage in leafspan("show", "--kb", forest).stdout
+    line = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
+    assert line in leafspan("show", "--kb", forest).stdout
 
 
 def test_a_summary_that_is_found_says_what_it_is_of(forest):

@@ -45,16 +45,16 @@ def check(index: Index, place: dict[str, Any], expected: list[tuple[str, str]], 
         assert index.doctor() == []
 
 
-def test_of_a_whole_index_there_is_nothing_to_say(index: Index, place: dict[str, Any]) -> None:
+def test_a_whole_index_has_no_findings(index: Index, place: dict[str, Any]) -> None:
     check(index, place, [])
 
 
-def test_of_an_empty_index_there_is_nothing_to_say(place: dict[str, Any]) -> None:
+def test_an_empty_index_has_no_findings(place: dict[str, Any]) -> None:
     with open_index(place) as index:
         check(index, place, [])
 
 
-def test_leaves_of_a_version_or_a_document_that_does_not_count_are_named_and_deleted(
+def test_leaves_of_a_version_or_a_document_that_is_not_current_are_named_and_deleted(
     index: Index, place: dict[str, Any]
 ) -> None:
     whole = records(index, place["name"])

@@ -181,7 +181,7 @@ def test_doctor_right_after_a_kill_names_what_was_half_written_and_mends_it(
 def test_a_reader_that_stays_open_sees_what_the_add_after_a_killed_one_finds_unchanged(
     tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
-    # Killed when all was written and nobody was told of it: the next add has nothing to do but that.
+    # Killed when all was written, before the change was counted: that is all that the next add has to do.
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
     new = [("newest", 1, 9)]
     with open_index(place) as index:
@@ -197,7 +197,7 @@ def test_a_writer_that_stays_open_knows_what_a_killed_one_had_written(
     place = {"path": str(shutil.copytree(before, tmp_path / "kb"))}
     with open_index(place) as index:
         assert text_of(index, "first") == document("first", 1).text
-        # Killed when the manifest had turned to the second version, and nobody was told of it.
+        # Killed when the second version was current, before the change was counted.
         assert fork_server.write(place, add=[("first", 2, 8)], die=4) == -signal.SIGKILL
         index.add(document("first", 3))
         assert text_of(index, "first") == document("first", 3).text
@@ -213,7 +213,7 @@ def segment(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of which Chroma has written the vectors."""
+    """A folder in which Chroma has written its vector files."""
     place = tmp_path_factory.mktemp("large") / "kb"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(_connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough

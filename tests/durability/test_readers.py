@@ -107,7 +107,7 @@ def test_another_process_sees_whole_documents_of_one_version_and_the_new_one_at_
 
 @pytest.mark.slow
 def test_a_process_that_reads_survives_a_writer_of_many_leaves(tmp_path: Path) -> None:
-    # Chroma writes its vectors at every thousandth leaf; whoever loads them half written dies of it.
+    # Chroma writes its vectors at every thousandth leaf; a process that loads them half written crashes.
     place = {"path": str(tmp_path / "kb")}
     states = [{"small": 1}, {"small": 2}]
     with open_index(place) as index, child("read", place, states=states) as reader:

@@ -1,4 +1,4 @@
-"""A build of trees killed anywhere is gone on with: no answer that was kept is asked for again, and the trees are the same."""
+"""The next build continues one that was killed: no cached answer is asked for again, and the trees are the same."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
 
 
 @pytest.mark.slow
-def test_a_build_killed_before_any_step_of_writing_is_gone_on_with(
+def test_a_build_killed_before_any_step_of_writing_is_continued(
     tmp_path: Path, fork_server: TreeForkServer, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     for step in itertools.count():
@@ -164,7 +164,7 @@ def test_a_build_killed_before_any_step_of_writing_is_gone_on_with(
 
 
 @pytest.mark.slow
-def test_a_client_of_a_server_that_is_killed_is_gone_on_with(
+def test_a_build_of_a_killed_client_of_a_server_is_continued(
     tmp_path: Path,
     fork_server: TreeForkServer,
     chroma_server: tuple[str, int],

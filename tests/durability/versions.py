@@ -68,7 +68,7 @@ def broken(
     """What is wrong with one result list, where ``texts`` are the versions that each document may be seen in.
 
     Every passage must be a piece of one of these, all those of a document of the same; together they must be the whole
-    text, since so many were asked for. Only a document that may be absent (version None) may be missing.
+    text, since enough were asked for. Only a document that may be absent (version None) may be missing.
     """
     wrong = []
     seen: dict[str, set[int]] = {}

@@ -23,7 +23,7 @@ def flow(*calls):
     return answer
 
 
-def legs(flows, timeouts=None):
+def concurrently(flows, timeouts=None):
     return flow(run_concurrently(flows, timeouts or [None] * len(flows)))
 
 
@@ -40,8 +40,8 @@ def failing(error):
 
 async def outcome_of_both(make_flows, timeouts=None):
     """What the blocking driver answers, and asyncio's; the flows are made anew for each."""
-    blocking = await asyncio.to_thread(run, legs(make_flows(), timeouts))
-    return blocking, await arun(legs(make_flows(), timeouts))
+    blocking = await asyncio.to_thread(run, concurrently(make_flows(), timeouts))
+    return blocking, await arun(concurrently(make_flows(), timeouts))
 
 
 async def test_each_flow_has_its_result_in_the_order_of_the_flows():
@@ -64,7 +64,7 @@ async def test_flows_run_at_the_same_time():
 async def test_native_calls_run_at_the_same_time():
     barrier = asyncio.Barrier(2)
     flows = [flow(Call(None, native=barrier.wait), value(name)) for name in ("a", "b")]
-    assert await asyncio.wait_for(arun(legs(flows)), 5) == ["a", "b"]
+    assert await asyncio.wait_for(arun(concurrently(flows)), 5) == ["a", "b"]
 
 
 async def test_an_error_takes_the_place_of_the_result_and_the_others_go_on():
@@ -81,7 +81,7 @@ async def test_a_single_flow_that_fails_is_answered_with_its_error_too():
     assert await outcome_of_both(lambda: [flow(failing(error))]) == ([error], [error])
 
 
-async def test_one_that_is_late_has_a_timeout_error_and_the_others_their_results():
+async def test_a_late_flow_has_a_timeout_error_and_the_others_their_results():
     release = threading.Event()
 
     def two():
@@ -96,7 +96,7 @@ async def test_one_that_is_late_has_a_timeout_error_and_the_others_their_results
     release.set()
 
 
-async def test_a_slow_one_without_a_timeout_is_waited_for_where_another_is_late():
+async def test_a_slow_flow_without_a_timeout_is_waited_for_even_if_another_is_late():
     release = threading.Event()
 
     def two():
@@ -115,9 +115,9 @@ async def test_a_flow_s_own_timeout_error_is_its_own():
         assert (type(own), str(own), other) == (TimeoutError, "the server said so", 1)
 
 
-def test_a_late_one_goes_on_in_its_thread_unheard():
+def test_a_late_flow_goes_on_in_its_thread_and_its_result_is_dropped():
     release, done = threading.Event(), threading.Event()
-    assert isinstance(run(legs([flow(Call(release.wait, (5,)), Call(done.set))], [LATE]))[0], TimeoutError)
+    assert isinstance(run(concurrently([flow(Call(release.wait, (5,)), Call(done.set))], [LATE]))[0], TimeoutError)
     assert not done.is_set()
     release.set()
     assert done.wait(5)
@@ -132,7 +132,7 @@ async def test_a_late_task_is_cancelled():
         finally:
             cancelled.set()
 
-    assert isinstance((await arun(legs([flow(Call(None, native=wait))], [LATE])))[0], TimeoutError)
+    assert isinstance((await arun(concurrently([flow(Call(None, native=wait))], [LATE])))[0], TimeoutError)
     assert cancelled.is_set()
 
 
@@ -147,7 +147,7 @@ async def test_cancelling_the_caller_cancels_all_of_them():
             cancelled.append(name)
             raise
 
-    task = asyncio.create_task(arun(legs([flow(Call(None, (name,), native=wait)) for name in "ab"], [5, None])))
+    task = asyncio.create_task(arun(concurrently([flow(Call(None, (name,), native=wait)) for name in "ab"], [5, None])))
     await both_started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -167,16 +167,16 @@ async def test_what_is_no_exception_is_raised_without_waiting_for_the_others():
 
     start = time.monotonic()
     with pytest.raises(Stop, match="now"):
-        await asyncio.to_thread(run, legs(two()))
+        await asyncio.to_thread(run, concurrently(two()))
     with pytest.raises(Stop, match="now"):
-        await arun(legs(two()))
+        await arun(concurrently(two()))
     assert time.monotonic() - start < 4
     release.set()
 
 
 def test_a_single_flow_that_is_interrupted_interrupts_its_caller():
     with pytest.raises(Stop, match="now"):
-        run(legs([flow(failing(Stop("now")))]))
+        run(concurrently([flow(failing(Stop("now")))]))
 
 
 async def test_the_context_variables_of_the_caller_are_there():
@@ -192,7 +192,7 @@ async def test_the_context_variables_of_the_caller_are_there():
 
 def test_only_several_flows_or_a_timeout_take_threads():
     def where(flows, timeouts):
-        return [name == threading.current_thread().name for name in run(legs(flows, timeouts))]
+        return [name == threading.current_thread().name for name in run(concurrently(flows, timeouts))]
 
     def name():
         return flow(Call(lambda: threading.current_thread().name))
@@ -202,9 +202,9 @@ def test_only_several_flows_or_a_timeout_take_threads():
     assert where([name(), name()], [None, None]) == [False, False]
 
 
-def test_legs_have_legs():
+def test_flows_can_run_flows_concurrently():
     inner = [flow(run_concurrently([flow(value(1)), flow(value(2))], [None, 5])), flow(value(3))]
-    assert run(legs(inner)) == [[1, 2], 3]
+    assert run(concurrently(inner)) == [[1, 2], 3]
 
 
 def test_there_is_a_timeout_for_each_flow():

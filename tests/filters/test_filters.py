@@ -58,7 +58,7 @@ def test_filters_combine():
     assert found(~((F("language") == "en") | F("added").exists())) == ["faust", "blank"]
 
 
-def test_one_of_several_values():
+def test_in_matches_one_of_several_values():
     assert found(F("language").in_(["en", "fr"])) == ["emma"]
     assert found(F("price").in_([5.0, 9])) == ["faust"]
     assert found(F("language").in_(code for code in ("de",))) == ["faust"]
@@ -66,7 +66,7 @@ def test_one_of_several_values():
     assert found(F("language").not_in([])) == ["emma", "faust", "notes", "blank"]
 
 
-def test_members_of_lists():
+def test_contains_matches_members_of_lists():
     assert found(F("tags").contains("love")) == ["emma", "faust"]
     assert found(F("tags").contains_any(["village", "devil"])) == ["emma", "faust"]
     assert found(F("tags").contains_all(["love", "devil"])) == ["faust"]
@@ -78,7 +78,7 @@ def test_members_of_lists():
     assert found(F("tags").contains_all([])) == ["emma", "faust", "notes", "blank"]
 
 
-def test_parts_of_texts():
+def test_contains_matches_parts_of_texts():
     assert found(F("year").text_match("know")) == ["notes"]
     assert found(F("language").text_match("E")) == []
     assert found(F("language").text_match("E", ignore_case=True)) == ["emma", "faust"]
@@ -153,7 +153,7 @@ def test_iso_dates_are_compared_as_points_in_time_and_other_texts_by_code_points
         ("", None),
     ],
 )
-def test_what_is_an_iso_date(text, seconds):
+def test_iso_dates_are_read_as_points_in_time(text, seconds):
     assert instant(text) == (None if seconds is None else seconds * 1_000_000)
 
 
@@ -326,7 +326,7 @@ def test_a_filter_stays_as_it_is():
         ({"operator": "Tesla"}, F("operator") == "Tesla"),  # one of Haystack's keys alone is a key of the user's
     ],
 )
-def test_the_dialect_of_chroma(where, same):
+def test_filters_of_chroma_are_read(where, same):
     assert to_filter(where) == same
 
 
@@ -393,7 +393,7 @@ def test_a_contradiction_implies_nothing_that_a_document_could_have():
         implied((F("a") == 1) & (F("a") == True))  # noqa: E712
 
 
-def test_policies():
+def test_a_policy_says_which_of_two_filters_holds():
     own, runtime = F("tenant") == "a", F("tenant") == "b"
     assert apply_policy(own, runtime) is runtime
     assert apply_policy(own, runtime, "merge") == own & runtime
@@ -408,7 +408,7 @@ def test_policies():
 # Columns.
 
 
-def test_columns_of_no_documents():
+def test_columns_of_no_documents_match_nothing():
     filter = F("a").exists() | (F("b") >= "2020-01-01") | F("c").contains(1) | F("a").in_([])
     assert Columns([]).matching(filter).tolist() == []
 
@@ -525,7 +525,7 @@ def test_the_laws_of_logic_hold(one, other, documents):
 
 @examples(300)
 @given(FILTERS, DOCUMENTS)
-def test_what_is_told_of_every_document_holds_of_each(filter, documents):
+def test_a_filter_known_to_match_all_or_none_does_so(filter, documents):
     told = constant(filter)
     assert told is None or Columns(documents).matching(filter).tolist() == [told] * len(documents)
     assert constant(~filter) is (None if told is None else not told)

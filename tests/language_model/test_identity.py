@@ -44,39 +44,39 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_what_holds_something_else_is_known_by_another_name(one, other):
+def test_functions_that_hold_something_else_have_another_identity(one, other):
     assert identity_of(one) == identity_of(one) != identity_of(other)
     assert model_name(one) == model_name(one) != model_name(other)
     assert " at 0x" not in identity_of(one) + identity_of(other)
 
 
-def test_what_is_made_again_of_the_same_is_known_by_the_same():
+def test_functions_made_again_of_the_same_have_the_same_identity():
     assert identity_of(make("one")) == identity_of(make("one"))
     assert identity_of(Model("one")) == identity_of(Model("one"))
     assert identity_of(summarize).startswith("tests.language_model.test_identity.summarize#")
 
 
-def test_another_process_knows_it_by_the_same():
+def test_the_identity_is_the_same_in_another_process():
     program = "from tests.language_model.test_identity import *; print(identity_of(make('one')), identity_of(summarize))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [identity_of(make("one")), identity_of(summarize)]
 
 
-def test_what_holds_itself_comes_to_an_end():
+def test_a_function_that_holds_itself_has_an_identity():
     def endless(texts):
         return endless(texts)
 
     assert "endless#" in identity_of(endless)
 
 
-def test_what_it_holds_cannot_be_read():
+def test_the_identity_does_not_show_what_a_function_holds():
     secret = "sk-123"
     for thing in (make(secret), partial(summarize, model=secret), Model(secret), Model(secret).summarize):
         assert secret not in identity_of(thing)
         assert secret not in model_name(thing)
 
 
-def test_what_is_counted_in_it_does_not_make_it_another():
+def test_counting_in_a_function_does_not_change_its_identity():
     model, asked = Model("one"), []
 
     def counting(texts):
@@ -89,7 +89,7 @@ def test_what_is_counted_in_it_does_not_make_it_another():
     assert (identity_of(model), identity_of(counting)) == before
 
 
-def test_a_frozen_dataclass_is_known_by_its_options():
+def test_the_identity_of_a_frozen_dataclass_has_its_options():
     assert identity_of(Bisecting(size=3)) == identity_of(Bisecting(size=3)) != identity_of(Bisecting(size=4))
 
 

@@ -45,7 +45,7 @@ def test_stemming_and_stop_words_can_be_off():
         ("", []),
     ],
 )
-def test_what_is_a_word_in_english(text, expected):
+def test_english_words_are_found(text, expected):
     assert terms(text) == expected
 
 
@@ -66,7 +66,7 @@ def test_chinese_japanese_and_korean_go_by_pairs_of_characters_in_any_language(t
     )
 
 
-def test_other_languages():
+def test_words_of_other_languages_are_folded_and_stemmed():
     assert terms("Die Häuser und Straßen", language="german") == ["haus", "strass"]
     assert terms("STRASSE Straße", language="german") == ["strass", "strass"]
     assert terms("l'homme", language="french") == ["l", "homm"]
@@ -93,7 +93,7 @@ def test_options_make_an_equal_analyzer():
     assert describe_analyzer(analyzer) == "Analyzer(language=german, stem=False, stop_words=True)"
 
 
-def test_a_function_of_ones_own():
+def test_an_analyzer_can_be_a_function():
     assert to_terms(split_on_commas, ["a,b", "c"]) == [["a", "b"], ["c"]]
     assert describe_analyzer(split_on_commas) == "tests.lexical.test_analysis:split_on_commas"
     assert to_terms(Analyzer(), ["Engines"]) == [["engin"]]

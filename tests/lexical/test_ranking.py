@@ -54,7 +54,7 @@ def same_arrays(found, expected):
 # Postings
 
 
-def test_postings_of_a_small_corpus():
+def test_postings_of_a_small_corpus_have_these_arrays():
     arrays = build_postings(iter(LEAVES))
     assert arrays["lengths"].tolist() == [2, 4, 1, 3, 0]
     assert bytes(arrays["words"]) == b"abcd"
@@ -95,7 +95,7 @@ def test_merging_is_building_anew(corpus):
 # Scores
 
 
-def test_lucene_by_hand():
+def test_lucene_scores_are_those_computed_by_hand():
     # 4 leaves with terms and one without: 10 terms in 5 leaves, 2 on average; "c" is in 2 of them.
     idf = log(1 + (5 - 2 + 0.5) / (2 + 0.5))
     assert scores_of(of(*LEAVES), "c") == pytest.approx(
@@ -103,7 +103,7 @@ def test_lucene_by_hand():
     )
 
 
-def test_okapi_by_hand_with_its_floor_for_a_negative_idf():
+def test_okapi_scores_are_those_computed_by_hand_with_a_floor_for_a_negative_idf():
     corpus = of(["a", "b"], ["a", "c"], ["a", "d"])
     rare = log(3 - 1 + 0.5) - log(1 + 0.5)
     common = log(3 - 3 + 0.5) - log(3 + 0.5)
@@ -112,14 +112,14 @@ def test_okapi_by_hand_with_its_floor_for_a_negative_idf():
     assert scores_of(corpus, "b", variant="okapi") == pytest.approx([rare, 0, 0])
 
 
-def test_bm25l_by_hand():
+def test_bm25l_scores_are_those_computed_by_hand():
     corpus = of(["a", "a"], ["b", "c"])
     assert scores_of(corpus, "a", variant="bm25l") == pytest.approx(
         [(log(3) - log(1.5)) * 2 * 2.5 * (2 + 0.5) / (1.5 + 2 + 0.5), 0]
     )
 
 
-def test_bm25_plus_by_hand_gives_delta_to_leaves_without_the_term():
+def test_bm25_plus_scores_are_those_computed_by_hand_and_give_delta_to_leaves_without_the_term():
     corpus = of(["a", "a"], ["b", "c"])
     scores = corpus.score(["a"], settings=BM25Settings(k1=1.5, b=0.75, variant="bm25+"))
     assert scores.scores.tolist() == pytest.approx([log(3) * (1 + 2 * 2.5 / (1.5 + 2)), log(3) * 1])
@@ -137,7 +137,7 @@ def test_a_term_that_stands_twice_in_a_query_counts_twice(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("leaves", [[], [[]], [[], []]])
-def test_a_corpus_without_terms(variant, leaves):
+def test_a_corpus_without_terms_scores_nothing(variant, leaves):
     scores = of(*leaves).score(["a"], settings=BM25Settings(k1=1.5, b=0.75, variant=variant))
     assert scores.scores.tolist() == [0.0] * len(leaves)
     assert not scores.present.any()

@@ -357,7 +357,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path):
     assert (tmp_path / "kb" / "leafspan.mirror").read_text() == "mine"
 
 
-def test_what_killed_writers_left_is_swept_up_and_what_is_being_written_is_not(place):
+def test_files_that_killed_writers_left_are_removed_and_those_being_written_are_not(place):
     folder = segments(place)[0].parent
     abandoned, growing = folder / "a.segment.1.writing", folder / "b.segment.2.writing"
     for path in (abandoned, growing):
@@ -563,7 +563,7 @@ def test_a_query_of_ten_thousand_words_is_answered_at_once(place):
         assert len(found) == len(index.leaves())
 
 
-def test_an_empty_index_and_one_of_a_single_document(tmp_path):
+def test_an_empty_index_and_one_of_a_single_document_can_be_searched(tmp_path):
     with open_at(tmp_path / "kb") as index:
         assert index.retrieve("oxygen", BM25()) == []
         index.add(Document("only", "Oxygen is a gas."))
@@ -574,7 +574,7 @@ def test_an_empty_index_and_one_of_a_single_document(tmp_path):
         assert index.retrieve("oxygen", BM25()) == []
 
 
-def test_documents_without_words_harm_nobody(tmp_path):
+def test_documents_without_words_can_be_indexed_beside_others(tmp_path):
     with open_at(tmp_path / "kb") as index:
         index.add([Document("signs", "!!! ... ???"), Document("empty", ""), Document("title", "", "Oxygen")])
         assert index.retrieve("oxygen", BM25()) == []  # a title is found by the text that it stands above
@@ -594,7 +594,7 @@ def test_documents_without_words_harm_nobody(tmp_path):
         ("russian", "Книги лежат на столе.", "книга", "на"),
     ],
 )
-def test_other_languages(tmp_path, language, text, query, other):
+def test_an_index_can_be_in_another_language(tmp_path, language, text, query, other):
     with open_at(tmp_path / "kb", analyzer=Analyzer(language)) as index:
         index.add([Document("a", text), Document("b", "Oxygen.")])
         assert [passage.document_id for passage in index.retrieve(query, BM25())] == ["a"]

@@ -75,7 +75,7 @@ def test_a_file_cut_short_anywhere_or_with_more_behind_it_is_noticed(tmp_path):
         read_segment(path)
 
 
-def test_the_reason_is_given(tmp_path):
+def test_the_error_names_the_reason(tmp_path):
     path = tmp_path / "one"
     write_segment(path, small())
     whole = path.read_bytes()
@@ -99,7 +99,7 @@ def test_a_failed_writer_leaves_what_was_there(tmp_path):
     assert_same(read_segment(tmp_path / "one"), small())
 
 
-def test_a_killed_writer_leaves_a_file_of_a_name_that_tells(tmp_path, monkeypatch):
+def test_a_killed_writer_leaves_a_file_whose_name_says_so(tmp_path, monkeypatch):
     left = []
     monkeypatch.setattr("leafspan.mirror._segment.os.replace", lambda source, target: left.append(source.name))
     write_segment(tmp_path / "one", small())

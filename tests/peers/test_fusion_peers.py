@@ -30,7 +30,7 @@ WEIGHTS = st.floats(0.01, 10)
 
 
 @st.composite
-def legs(draw, sizes=(1, 2, 3, 4)):
+def weighted_rankings(draw, sizes=(1, 2, 3, 4)):
     """Rankings, none with a key twice, and a weight for each."""
     rankings = [
         sorted(draw(st.dictionaries(KEYS, SCORES, max_size=10)).items(), key=lambda pair: -pair[1])
@@ -39,7 +39,7 @@ def legs(draw, sizes=(1, 2, 3, 4)):
     return rankings, [draw(WEIGHTS) for _ in rankings]
 
 
-TWO_LEGS = legs((1, 2))
+TWO_RANKINGS = weighted_rankings((1, 2))
 
 
 def assert_same(ours, theirs):
@@ -70,7 +70,7 @@ def keys(fused):
 
 
 @examples(100)
-@given(TWO_LEGS, st.integers(0, 100))
+@given(TWO_RANKINGS, st.integers(0, 100))
 def test_two_rankings_have_the_order_of_langchain_ties_included(drawn, constant):
     rankings, weights = drawn
     ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=False, rank_constant=constant)
@@ -80,7 +80,7 @@ def test_two_rankings_have_the_order_of_langchain_ties_included(drawn, constant)
 
 
 @examples(100)
-@given(legs())
+@given(weighted_rankings())
 def test_more_rankings_have_the_order_of_langchain_but_for_ties_by_rounding(drawn):
     rankings, weights = drawn
     ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=False)
@@ -144,7 +144,7 @@ def llamaindex(mode, rankings, weights=None, queries=1):
 
 
 @examples(50)
-@given(TWO_LEGS)
+@given(TWO_RANKINGS)
 def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
     ours = reciprocal_rank_fusion(rankings, normalize_weights=False, rank_constant=59)
@@ -153,7 +153,7 @@ def test_reciprocal_ranks_of_two_rankings_are_llamaindexs_to_the_last_digit(draw
 
 
 @examples(50)
-@given(TWO_LEGS)
+@given(TWO_RANKINGS)
 def test_relative_scores_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = drawn
 
@@ -169,7 +169,7 @@ def told_apart(rankings):
 
 
 @examples(50)
-@given(TWO_LEGS)
+@given(TWO_RANKINGS)
 def test_scores_by_distribution_of_two_rankings_are_llamaindexs_to_the_last_digit(drawn):
     rankings, weights = told_apart(drawn[0]), drawn[1]
 
@@ -180,7 +180,7 @@ def test_scores_by_distribution_of_two_rankings_are_llamaindexs_to_the_last_digi
 
 
 @examples(50)
-@given(legs())
+@given(weighted_rankings())
 def test_the_best_scores_are_llamaindexs_to_the_last_digit(drawn):
     rankings, _ = drawn
 
@@ -188,7 +188,7 @@ def test_the_best_scores_are_llamaindexs_to_the_last_digit(drawn):
 
 
 @examples(50)
-@given(legs((4, 6, 8)))
+@given(weighted_rankings((4, 6, 8)))
 def test_more_queries_are_more_rankings_in_llamaindex(drawn):
     rankings, weights = told_apart(drawn[0]), drawn[1][:2]
     queries = len(rankings) // 2
@@ -239,7 +239,7 @@ def haystack(mode, rankings, weights=None):
 
 
 @examples(100)
-@given(legs())
+@given(weighted_rankings())
 def test_reciprocal_ranks_are_haystacks(drawn):
     rankings, weights = drawn
 
@@ -251,7 +251,7 @@ def test_reciprocal_ranks_are_haystacks(drawn):
 
 
 @examples(100)
-@given(TWO_LEGS)
+@given(TWO_RANKINGS)
 def test_sums_of_two_rankings_are_haystacks_to_the_last_digit(drawn):
     rankings, weights = drawn
 
@@ -260,7 +260,7 @@ def test_sums_of_two_rankings_are_haystacks_to_the_last_digit(drawn):
 
 
 @examples(100)
-@given(legs())
+@given(weighted_rankings())
 def test_sums_of_more_rankings_are_haystacks(drawn):
     rankings, weights = drawn
 
@@ -268,7 +268,7 @@ def test_sums_of_more_rankings_are_haystacks(drawn):
 
 
 @examples(100)
-@given(legs())
+@given(weighted_rankings())
 def test_the_best_scores_are_haystacks_to_the_last_digit_as_they_are_and_by_distribution(drawn):
     rankings, _ = drawn
     scaled = [three_sigma(ranking, equal_scores="as_is") for ranking in rankings]
@@ -278,7 +278,7 @@ def test_the_best_scores_are_haystacks_to_the_last_digit_as_they_are_and_by_dist
 
 
 @examples(100)
-@given(legs(), st.sets(KEYS))
+@given(weighted_rankings(), st.sets(KEYS))
 def test_with_0_for_what_has_no_score_haystacks_are_the_same(drawn, without):
     rankings, _ = drawn
     theirs = [[(key, None if key in without else score) for key, score in ranking] for ranking in rankings]
@@ -325,7 +325,7 @@ def seen(rankings):
 
 
 @examples(100)
-@given(TWO_LEGS, st.integers(1, 100), st.booleans())
+@given(TWO_RANKINGS, st.integers(1, 100), st.booleans())
 def test_reciprocal_ranks_of_two_rankings_are_chromas_to_the_last_digit_with_the_sign_turned(drawn, k, normalize):
     rankings, weights = drawn
     ours = reciprocal_rank_fusion(rankings, weights=weights, normalize_weights=normalize, rank_constant=k - 1)
@@ -334,7 +334,7 @@ def test_reciprocal_ranks_of_two_rankings_are_chromas_to_the_last_digit_with_the
 
 
 @examples(100)
-@given(legs(), st.booleans())
+@given(weighted_rankings(), st.booleans())
 def test_reciprocal_ranks_of_more_rankings_are_chromas_with_the_sign_turned(drawn, normalize):
     rankings, weights = drawn
 

@@ -26,7 +26,7 @@ from tests.corpus import DOCUMENTS, QUESTIONS
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Counts the calls that context a Chroma collection, as (collection, method)."""
+    """Counts the calls that reach a Chroma collection, as (collection, method)."""
     counted: Counter = Counter()
     original = Collection._call
 

@@ -22,7 +22,7 @@ OTHER = [("c", 0.5), ("d", 0.25)]
 # Reciprocal rank fusion
 
 
-def test_places_count_from_1_and_weights_sum_to_1():
+def test_ranks_count_from_1_and_weights_sum_to_1():
     assert reciprocal_rank_fusion([ONE, OTHER]) == [
         ("c", 0.5 / (60 + 3) + 0.5 / (60 + 1)),
         ("a", 0.5 / (60 + 1)),
@@ -54,7 +54,7 @@ def test_as_shares_the_best_there_can_be_is_1():
     assert dict(reciprocal_rank_fusion([ONE, OTHER], as_share=True))["a"] == pytest.approx(0.5)
 
 
-def test_places_alone_count_not_scores():
+def test_only_ranks_count_and_not_scores():
     anything = [("a", None), ("b", nan), ("c", "no number")]
     assert reciprocal_rank_fusion([anything, OTHER]) == reciprocal_rank_fusion([ONE, OTHER])
 

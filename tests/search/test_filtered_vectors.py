@@ -190,7 +190,7 @@ def test_no_filter_gives_the_same_as_one_that_all_match(filled, strategy):
 
 
 @pytest.mark.parametrize("kind", ["folder", "memory"])
-def test_of_two_versions_of_a_document_only_the_one_that_counts_is_found(kind, tmp_path_factory):
+def test_only_the_current_one_of_two_versions_of_a_document_is_found(kind, tmp_path_factory):
     with make(kind, tmp_path_factory) as index:
         index.add([Document("plan", "The budget.", None, {"year": 2020}), Document("other", "The tea.")])
         recent, old = F("year") > 2020, F("year") <= 2020

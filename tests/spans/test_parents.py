@@ -16,7 +16,7 @@ def test_parents_come_in_hit_order_each_once_with_the_best_score():
     ]
 
 
-def test_higher_levels_and_the_document():
+def test_parents_can_be_of_a_higher_level_or_the_document():
     leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
     found = hits(leaves, {7: 0.9, 0: 0.8})
     assert spans(parents_of(found, level=2)) == [(4, 7, 0.9), (0, 3, 0.8)]

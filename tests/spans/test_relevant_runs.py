@@ -87,7 +87,7 @@ def test_the_best_set_is_not_that_of_taking_the_best_run_again_and_again():
 # Limits
 
 
-def test_a_run_has_at_most_so_many_words():
+def test_a_run_has_at_most_max_words():
     assert runs([3, 2, 2], max_words=3) == [(0, 2)]
     assert runs([3, 2, 2], max_words=2) == [(0, 1), (2, 2)]
     assert runs([3, 0, 2], max_words=2, count=1) == [(0, 0)]
@@ -97,7 +97,7 @@ def test_a_leaf_may_be_longer_than_a_run():
     assert runs([3, 9, 3], [1, 5, 1], max_words=3) == [(1, 1), (0, 0), (2, 2)]
 
 
-def test_there_are_at_most_so_many_runs():
+def test_there_are_at_most_count_runs():
     assert runs([2, 0, 0, 5, 0, 0, 3], count=2) == [(3, 3), (6, 6)]
 
 

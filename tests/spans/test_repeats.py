@@ -74,7 +74,7 @@ def test_no_leaf_is_left_out(found, limits):
 
 
 @given(results())
-def test_only_summaries_go_of_which_every_leaf_is_there(found):
+def test_only_summaries_whose_leaves_are_all_there_are_removed(found):
     leaves = {id_ for each in found if not each.summary for id_ in each.span.leaf_ids}
     assert without_repeats(found) == [each for each in found if not each.summary or covered(each) - leaves]
 
@@ -96,7 +96,7 @@ def test_what_is_cut_off_takes_no_summary_s_place(found, limits):
 
 
 @given(results(), limits)
-def test_once_more_changes_nothing(found, limits):
+def test_removing_repeats_is_idempotent(found, limits):
     left = without_repeats(found, **limits)
     assert without_repeats(left, **limits) == left
 
@@ -154,5 +154,5 @@ def test_the_input_is_not_changed():
         ([summary(0, (0, 0), words=9), leaf(0, 3)], {"words": 5}, ["S0", "0"]),
     ],
 )
-def test_examples(found, limits, expected):
+def test_summaries_are_removed_in_these_cases(found, limits, expected):
     assert shown(without_repeats(found, **limits)) == expected

@@ -25,7 +25,7 @@ def test_runs_that_overlap_are_one_with_the_best_score():
     assert spans(unite([run(0, 3, 0.5), run(3, 5, 0.9), run(8, 9, 0.7)])) == [(0, 5, 0.9), (8, 9, 0.7)]
 
 
-def test_one_within_another_is_part_of_it():
+def test_a_run_within_another_is_part_of_it():
     assert spans(unite([run(0, 9, 0.5), run(2, 3, 0.9), run(5, 7, 0.1)])) == [(0, 9, 0.9)]
 
 

@@ -54,7 +54,7 @@ def test_a_row_is_half_done_while_another_version_may_have_leaves_or_none_is_cur
     assert not Row("plan", "", "0a1b2c3d", 0).is_half_done
 
 
-def test_groups_have_at_least_so_many_leaves_except_for_the_last():
+def test_every_group_but_the_last_has_at_least_as_many_leaves_as_asked_for():
     rows = [Row(str(n), "", "v", leaves) for n, leaves in enumerate([3, 3, 9, 0, 2])]
     assert [[row.leaves for row in group] for group in grouped(rows, 5)] == [[3, 3], [9], [0, 2]]
     assert list(grouped([], 5)) == []

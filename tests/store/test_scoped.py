@@ -204,7 +204,7 @@ STRANGE += [f"plan{AT_B}", "plän 🫖", "a\nb", "a/b?c=%00", " ", "leafspan"]
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_any_id_is_its_own(index, name):
+def test_a_document_can_have_any_id(index, name):
     a, b = index.scoped(A), index.scoped(B)
     for view, text in ((a, "The budget."), (b, "The merger.")):
         assert view.add([Document(name, text), Document("plan", "Tea.")]).added == (name, "plan")
@@ -655,7 +655,7 @@ def test_a_second_tenant_s_equal_texts_are_summarised_anew(anywhere):
     assert [each.text for each in b.summaries()] == [each.text for each in a.summaries()]
 
 
-def test_what_others_have_built_with_is_not_told(index):
+def test_the_summarizers_of_others_are_not_named(index):
     a, b = index.scoped(A), index.scoped(B)
     a.add(Document("plan", LONG_A))
     b.add(Document("plan", LONG_B))
@@ -918,7 +918,7 @@ def nearly(one: object, other: object) -> bool:
     return one == other
 
 
-def test_nearly_looks_into_passages():
+def test_nearly_equal_looks_into_passages():
     passage = SentenceWindow  # any dataclass will do
     assert nearly([passage(after=1)], [passage(after=1)])
     assert not nearly([passage(after=1)], [passage(after=2)])
@@ -938,7 +938,9 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
     # these are clustered. And of a document that was deleted the summaries of a language model are forgotten at once, and not
     # only when its owner builds the next time, as where it has become somebody else's.
     tells = any(
-        kind == "narrow" or (kind == "build" and {"across_documents", "partition_by", "summarizer"} & what[0].keys())
+        kind == "narrow"
+        or (kind == "build" and {"across_documents", "partition_by", "summarizer"} & what[0].keys())
+        or (kind == "build all" and "partition_by" in what[0])  # which lays layers across the documents of each tenant
         for kind, *what in work
     )
 

@@ -19,7 +19,7 @@ from tests.trees import hit, hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 QUERY = Query("What?")
-REACH = RetrievalContext(10)
+CONTEXT = RetrievalContext(10)
 
 
 def outside(name: str = "theirs") -> HostRetriever:
@@ -34,7 +34,7 @@ def by(source, scores):
     ]
 
 
-def answered(ensemble, *answers, queries=(QUERY,), context=REACH):
+def answered(ensemble, *answers, queries=(QUERY,), context=CONTEXT):
     """The results for each query, where the retrievers answer so."""
     asking = ensemble.retrieve(queries, context)
     request = next(asking)
@@ -51,8 +51,8 @@ ONE, OTHER = by("vector", {0: 0.9, 1: 0.8, 2: 0.5}), by("theirs", {2: 5.0, 3: 2.
 
 def test_all_retrievers_are_asked_at_once_for_the_same():
     queries = [QUERY, Query("Why?")]
-    request = next(Ensemble(retrievers=TWO).retrieve(queries, REACH))
-    assert request == RunStrategies((StrategyRun(TWO[0], queries, REACH), StrategyRun(TWO[1], queries, REACH)))
+    request = next(Ensemble(retrievers=TWO).retrieve(queries, CONTEXT))
+    assert request == RunStrategies((StrategyRun(TWO[0], queries, CONTEXT), StrategyRun(TWO[1], queries, CONTEXT)))
 
 
 def test_each_retriever_is_asked_for_at_least_min_candidates_and_has_its_timeout():
@@ -64,7 +64,7 @@ def test_each_retriever_is_asked_for_at_least_min_candidates_and_has_its_timeout
     assert [run.timeout for run in asked.runs] == [None, 0.5]
 
 
-def test_leaves_are_fused_by_their_places():
+def test_leaves_are_fused_by_their_ranks():
     assert spans(answered(Ensemble(retrievers=TWO), [ONE], [OTHER])[0]) == [
         (2, 2, 0.5 / 63 + 0.5 / 61),
         (0, 0, 0.5 / 61),

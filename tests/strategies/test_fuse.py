@@ -23,16 +23,16 @@ def test_relative_scores_go_on_beyond_the_list_but_not_below_zero():
     }
 
 
-def test_a_rank_is_that_behind_all_of_a_higher_score():
+def test_another_result_ranks_behind_all_with_a_higher_score():
     shares = beside([("x", 4.0), ("y", 7.0), ("z", 3.0)], "rrf")
     assert shares == {"x": 0.7 / 62, "y": 0.7 / 61, "z": 0.7 / 62}
 
 
-def test_beside_equal_scores_no_less_gets_as_much_and_less_nothing():
+def test_beside_equal_scores_a_score_as_high_gets_as_much_and_a_lower_one_nothing():
     assert beside([("x", 2.0), ("y", 1.9)], "relative_score", [("a", 2.0), ("b", 2.0)]) == {"x": 0.7, "y": 0.0}
 
 
-def test_beside_an_empty_list_they_are_one_themselves():
+def test_beside_an_empty_list_other_results_are_a_list_themselves():
     assert beside([("x", 4.0), ("y", 2.0)], "relative_score", []) == {"x": 0.7, "y": 0.0}
 
 
@@ -40,7 +40,7 @@ scores = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=8).map(l
 
 
 @given(scores, st.sampled_from(FUSIONS))
-def test_one_with_the_score_of_a_member_gets_what_the_member_gets(ranked, fusion):
+def test_a_result_with_the_score_of_a_member_gets_what_the_member_gets(ranked, fusion):
     ranking = [(f"m{n}", score) for n, score in enumerate(ranked)]
     given_to = dict(shares_of(ranking, 0.7, fusion))
     others = [(f"x{n}", score) for n, score in enumerate(ranked)]

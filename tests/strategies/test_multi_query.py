@@ -14,7 +14,7 @@ from tests.profiles import examples
 from tests.trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
-REACH = RetrievalContext(10)
+CONTEXT = RetrievalContext(10)
 
 
 class Scripted(Strategy):
@@ -35,7 +35,7 @@ class Scripted(Strategy):
         return [self.table.get(query.text or query.vector, []) for query in queries]
 
 
-def found(queries, strategy, *answers, context=REACH):
+def found(queries, strategy, *answers, context=CONTEXT):
     """The results, and the prompts of the one request to the model, where its answers are these."""
     asking = strategy.retrieve([query if isinstance(query, Query) else Query(query) for query in queries], context)
     prompts = []
@@ -65,7 +65,7 @@ def never(prompt):
 def test_the_query_and_its_phrasings_are_searched_at_once_and_fused_by_rank():
     base = Scripted(TABLE)
     results, prompts = found(["fire?"], MultiQuery(base=base, phrasings=["blaze?", (1.0, 0.0)]))
-    assert base.asked == [([Query("fire?"), Query("blaze?"), Query(vector=(1.0, 0.0))], REACH)]
+    assert base.asked == [([Query("fire?"), Query("blaze?"), Query(vector=(1.0, 0.0))], CONTEXT)]
     assert prompts == []
     assert spans(results[0]) == [
         (1, 1, 1 / 3 / 62 + 1 / 3 / 61),
@@ -86,7 +86,7 @@ def test_a_model_is_asked_for_phrasings_of_each_query_and_all_are_searched_at_on
     results, prompts = found(["fire?", "tea?"], strategy, '1. Fire?\n2. "blaze?"\n3. burnt?\n4. ash?', "- leaf?")
     assert prompts == ["2 of: fire?", "2 of: tea?"]
     asked = [Query(text) for text in ("fire?", "blaze?", "burnt?", "tea?", "leaf?")]
-    assert base.asked == [(asked, REACH)]
+    assert base.asked == [(asked, CONTEXT)]
     assert spans(results[0])[0] == (1, 1, pytest.approx(1 / 3 * (1 / 62 + 1 / 61 + 1 / 61)))
     assert spans(results[1]) == [(9, 9, 1 / 2 / 61)]
     assert all(not each.trace.notes for row in results for each in row)
@@ -192,7 +192,7 @@ def test_leaves_stay_leaves_and_spans_that_overlap_are_united():
 
 
 def test_the_default_base_embeds_all_phrasings_in_one_request():
-    asking = MultiQuery(phrasings=["blaze?"]).retrieve([Query("fire?"), Query("tea?")], REACH)
+    asking = MultiQuery(phrasings=["blaze?"]).retrieve([Query("fire?"), Query("tea?")], CONTEXT)
     assert next(asking) == Embed(("fire?", "blaze?", "tea?", "blaze?"))
 
 

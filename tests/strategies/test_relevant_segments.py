@@ -153,7 +153,7 @@ def test_fewer_candidates_than_the_base_is_asked_for_anyway_have_no_effect(wikip
     assert wikipedia.retrieve("steam engine", candidates=4 * asked) != default
 
 
-def test_without_a_budget_so_many_passages_as_asked_for(index: Index):
+def test_without_a_budget_k_passages_come_back(index: Index):
     assert [len(index.retrieve(QUESTIONS[0], RelevantSegments(passage_words=15), k=k)) for k in (1, 3)] == [1, 3]
 
 

@@ -163,7 +163,7 @@ def test_a_leaf_that_is_cut_off_takes_no_summary_s_place(four):
 
 
 @pytest.mark.parametrize("top_k", range(1, 8))
-def test_collapsed_top_k_all_of_which_come_back(four, top_k):
+def test_all_of_the_top_k_of_a_collapsed_tree_come_back(four, top_k):
     every = ["a90", "cd70", "abcd60", "c50", "d40", "ab30", "b10"]
     assert names(four.retrieve("?", Tree(base=Vector(), top_k=top_k, keep_covered_summaries=True))) == every[:top_k]
 
@@ -213,7 +213,7 @@ def test_traversal_goes_from_the_top_layer_down(four):
     assert [passage.layer for passage in found] == [2, 1, 0]
 
 
-def test_traversal_chooses_so_many_of_each_layer(four):
+def test_traversal_chooses_top_k_of_each_layer(four):
     assert names(four.retrieve("?", Tree(mode="traversal", top_k=2))) == ["abcd60", "cd70", "ab30", "a90", "c50"]
 
 
@@ -239,7 +239,7 @@ def test_traversal_with_min_score_takes_all_that_are_as_similar(four):
     assert four.retrieve("?", Tree(mode="traversal", min_score=0.65)) == []
 
 
-def test_traversal_from_layer_to_layer(four):
+def test_a_traversal_goes_from_the_start_layer_to_the_end_layer(four):
     def traversed(**options):
         return names(four.retrieve("?", Tree(mode="traversal", keep_covered_summaries=True, **options)))
 
@@ -528,7 +528,7 @@ def test_traces_say_what_was_found_where(four):
 
 @pytest.fixture
 def calls(monkeypatch) -> Counter:
-    """Counts the calls that context a Chroma collection, as (collection, method)."""
+    """Counts the calls that reach a Chroma collection, as (collection, method)."""
     counted: Counter = Counter()
     original = Collection._call
 
@@ -571,7 +571,7 @@ def test_round_trips(four, calls, strategy, expected, query):
 # --- options
 
 
-def test_options_that_are_wrong():
+def test_wrong_options_are_refused():
     cases = [
         ({"mode": "flat"}, "mode must be one of 'collapsed', 'traversal', got 'flat'"),
         ({"base": "vector"}, r"base must be a strategy such as Vector\(\), got 'vector'"),

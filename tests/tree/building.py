@@ -44,7 +44,7 @@ def opened(name=None, client=None):
 
 
 def document(name, count=20, metadata=None, **changed):
-    """A document of so many leaves, a sentence each; ``s3="..."`` puts another one in the place of the fourth."""
+    """A document of ``count`` leaves, a sentence each; ``s3="..."`` replaces the fourth."""
     lines = [
         f"In {name} the sentence {n} tells of {['fire', 'tea', 'rain', 'salt'][n % 4]} and of {name}{n}."
         for n in range(count)

@@ -420,7 +420,7 @@ def test_what_one_summarizer_answered_is_not_the_answer_of_another(index, change
     assert (again.built, again.asked, again.reused) == (("a",), 5, 0)
 
 
-def test_another_summarizer_must_be_said(index):
+def test_another_summarizer_must_be_given_on_purpose(index):
     index.add(document("a", 8))
     assert index.build_tree().built == ("a",)
     asked = Asked()
@@ -607,7 +607,7 @@ def test_where_a_document_fails_the_layers_above_wait(index):
     assert check_laws(index) == 1
 
 
-def test_what_an_error_interrupts_is_gone_on_with(index):
+def test_a_build_that_an_error_interrupts_is_continued_by_the_next(index):
     asked = Asked()
     index.add([document("a", 16), document("b", 16)])
 
@@ -754,7 +754,7 @@ async def test_building_does_not_block_the_event_loop(tmp_path: Path):
     assert len(await index.asummaries()) == 5
 
 
-async def test_coroutine_functions_are_awaited_so_many_at_a_time(index):
+async def test_coroutine_functions_are_awaited_as_many_at_a_time_as_concurrency_allows(index):
     now = most = 0
 
     async def model(texts):
@@ -796,7 +796,7 @@ async def test_trees_are_built_and_forgotten_through_an_asynchronous_client(chro
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_build_that_is_cancelled_is_gone_on_with(tmp_path: Path, asynchronous):
+async def test_a_build_that_is_cancelled_is_continued_by_the_next(tmp_path: Path, asynchronous):
     loop, six = asyncio.get_running_loop(), asyncio.Event()
 
     class Watched(Asked):
@@ -913,6 +913,6 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
 
 
 @pytest.mark.parametrize("name", ["dry_run", "across_documents"])
-def test_what_is_yes_or_no_must_be_said_so(index, name):
+def test_flags_must_be_true_or_false(index, name):
     with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
         index.build_tree(**{name: "no"})

@@ -25,7 +25,7 @@ for version in $(sed -nE 's/.*"Programming Language :: Python :: (3\.[0-9]+)".*/
     fi
     "$python" -m venv "$work/$version"
     "$work/$version/bin/pip" install --quiet --upgrade pip
-    "$work/$version/bin/pip" install --quiet "$root[all]" hypothesis pytest pytest-asyncio
+    "$work/$version/bin/pip" install --quiet "$root[all]" hypothesis pytest pytest-asyncio sybil
     (cd "$root" && "$work/$version/bin/python" -m pytest -q -p no:cacheprovider -m "not slow" \
         tests/test_index.py tests/store/test_formats.py tests/hosts/test_contract.py)
     ran+=("$version")
