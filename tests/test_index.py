@@ -12,7 +12,7 @@ from pathlib import Path
 import chromadb
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import (
@@ -130,7 +130,7 @@ def test_an_empty_index_finds_nothing(tmp_path: Path):
         assert empty.stats().embedder is None
 
 
-@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, fast=10)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b#c", "ü/1"]), st.text(max_size=80)), max_size=4), st.data())
 def test_any_sequence_of_adds_and_deletes_leaves_what_was_added_last(tmp_path_factory, steps, data):
     with Index.open(tmp_path_factory.mktemp("any") / "kb", splitter=HierarchicalSplitter(4, (8,))) as index:
