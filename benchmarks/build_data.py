@@ -95,7 +95,7 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
 
     Args:
         squad: SQuAD 2.0 file with questions and answers.
-        articles: SQuAD file of which only the articles are taken. Default: none.
+        articles: SQuAD file whose articles are added, without their questions. Default: none.
         xquad: XQuAD file whose questions are added if their paragraph is in one of the articles, word for word.
             Default: none.
 
@@ -401,7 +401,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     one = add("squad", lambda each: build_squad(each.squad, each.articles, each.xquad))
     one.add_argument("--squad", type=Path, required=True, help="SQuAD 2.0 file with questions and answers, dev-v2.0.json")
-    one.add_argument("--articles", type=Path, help="SQuAD file of which only the articles are taken")
+    one.add_argument("--articles", type=Path, help="SQuAD file whose articles are added, without their questions")
     one.add_argument("--xquad", type=Path, help="XQuAD file with questions about these articles, xquad.en.json")
     one = add("covidqa", lambda each: build_covidqa(each.covidqa))
     one.add_argument("--covidqa", type=Path, required=True, help="COVID-QA file, 200423_covidQA.json")

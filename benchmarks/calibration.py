@@ -7,7 +7,8 @@ and as many questions of the other two sets, which its documents say nothing abo
 overlaps an answer, so no leaf is right for a foreign question. The questions are not those that the numbers were fitted on:
 of squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
 
-Printed, as Markdown: how well leaves and questions are told apart, how far off probabilities are, and what thresholds do.
+Prints as Markdown how well right leaves are told from wrong ones and answerable questions from others, how far the
+probabilities are off, and what thresholds do.
 With ``--fit``, the numbers of ``leafspan.scoring`` are fitted by maximum likelihood, and printed beside those in use. They
 are fitted on at most 700 other questions of each set and as many foreign ones; each set weighs the same.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from leafspan import Index
+from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.server import running_server
@@ -50,3 +52,17 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
     """Host and port of a Chroma server on loopback."""
     with running_server(tmp_path_factory.mktemp("server")) as address:
         yield address
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    """Counts the calls that reach a Chroma collection, as (collection, method)."""
+    counted: Counter = Counter()
+    original = Collection._call
+
+    def counting(self, method, options, *, finish=False):
+        counted[self.name, method] += 1
+        return original(self, method, options, finish=finish)
+
+    monkeypatch.setattr(Collection, "_call", counting)
+    return counted

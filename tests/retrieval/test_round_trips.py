@@ -20,22 +20,7 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
-from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, QUESTIONS
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Counts the calls that reach a Chroma collection, as (collection, method)."""
-    counted: Counter = Counter()
-    original = Collection._call
-
-    def counting(self, method, options, *, finish=False):
-        counted[self.name, method] += 1
-        return original(self, method, options, finish=finish)
-
-    monkeypatch.setattr(Collection, "_call", counting)
-    return counted
 
 
 def traffic(queries: int, gets: int) -> Counter:

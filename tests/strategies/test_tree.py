@@ -31,7 +31,6 @@ from leafspan import (
     Vector,
     joined,
 )
-from leafspan.store._collection import Collection
 
 
 def cosine(text: str) -> float:
@@ -524,20 +523,6 @@ def test_traces_say_what_was_found_where(four):
     first, second, *_ = four.retrieve("?", COLLAPSED)
     assert first.trace.explain() == ["vector found leaf 0 (score 0.900)"]
     assert second.trace.explain() == ["vector found layer 1, summary 1 (score 0.700)"]
-
-
-@pytest.fixture
-def calls(monkeypatch) -> Counter:
-    """Counts the calls that reach a Chroma collection, as (collection, method)."""
-    counted: Counter = Counter()
-    original = Collection._call
-
-    def counting(self, method, options, *, finish=False):
-        counted[self.name, method] += 1
-        return original(self, method, options, finish=finish)
-
-    monkeypatch.setattr(Collection, "_call", counting)
-    return counted
 
 
 LEAVES, TREES = "kb.leaves", "kb.tree.leaves"
