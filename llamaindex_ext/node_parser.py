@@ -11,7 +11,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 from llama_index.core.utils import get_tqdm_iterable
 
 from leafspan import HierarchicalSplitter
-from leafspan.hosting import check_document, split_into_leaves, to_document
+from leafspan.hosting import split_into_leaves, to_document
 
 
 class SpanNodeParser(NodeParser):
@@ -33,7 +33,7 @@ class SpanNodeParser(NodeParser):
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
-            document = check_document(to_document(node))
+            document = to_document(node)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llama_index.core.node_parser import NodeParser
@@ -32,21 +32,21 @@ class _NodeParserSplitter:
 
     def __call__(self, text: str) -> list[Cut]:
         nodes = self.node_parser.get_nodes_from_documents([Document(text=text)])
-        return cuts_at([self._starts(level) for level in _levels(nodes)], text)
+        by_id = {node.node_id: node for node in nodes}
+        return cuts_at([[self._start(node, by_id) for node in level] for level in _levels(nodes)], text)
 
     def describe(self) -> str:
         """What is recorded in an index that was made with this splitter."""
         options = self.node_parser.model_dump(include={"chunk_size", "chunk_sizes", "chunk_overlap", "window_size"})
         return f"{type(self.node_parser).__name__}({', '.join(f'{k}={v}' for k, v in sorted(options.items()))})"
 
-    def _starts(self, nodes: Sequence[BaseNode]) -> list[int]:
-        starts = []
-        for node in nodes:
-            if not isinstance(node, TextNode) or node.start_char_idx is None:
-                name = type(self.node_parser).__name__
-                raise InvalidDocument(f"{name} changed the text: its node {node.get_content()[:40]!r} has no place in it")
-            starts.append(node.start_char_idx)
-        return starts
+    def _start(self, node: BaseNode, by_id: Mapping[str, BaseNode]) -> int:
+        """The character of the text at which the node starts. LlamaIndex says where it starts in the node above it."""
+        if not isinstance(node, TextNode) or node.start_char_idx is None:
+            name = type(self.node_parser).__name__
+            raise InvalidDocument(f"{name} changed the text: its node {node.get_content()[:40]!r} has no place in it")
+        above = by_id.get(node.parent_node.node_id) if node.parent_node else None
+        return node.start_char_idx + (self._start(above, by_id) if above else 0)
 
 
 def _levels(nodes: Sequence[BaseNode]) -> list[list[BaseNode]]:

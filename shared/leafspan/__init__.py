@@ -1,5 +1,6 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
+from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder
 from leafspan.errors import (
     ConcurrentUpdate,
@@ -45,13 +46,15 @@ from leafspan.tree import (
     Summarizer,
     TreesBuilt,
 )
-from leafspan.values import Covered, Document, Passage, Query, Summary
+from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
 from leafspan.view import View
 
 __all__ = [
     "Index",
     "View",
     "Document",
+    "Chunk",
+    "chunks_of",
     "Passage",
     "Summary",
     "Covered",

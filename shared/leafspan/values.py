@@ -10,6 +10,20 @@ from leafspan.trace import Trace, TracedHit
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece that a text has been split into already. Each begins where the one before it ends.
+
+    Args:
+        end: The character after its last one, in the text.
+        metadata: Values of its own, beside those of its document. They are in the results that are this piece alone, and
+            around it; filters do not look at them. Default: none.
+    """
+
+    end: int
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id: what is added to an index, and what ``Index.get`` returns.
 
@@ -19,12 +33,15 @@ class Document:
         title: Its title, which is indexed with every leaf, but is not part of the text. Default: None.
         metadata: Values by key, each a str, int, float, bool, or a list of one of these types. They can be filtered by, and
             every passage has a copy of them. Default: none.
+        chunks: Pieces that the text has been split into already, which become its leaves: see ``chunks_of``. Default:
+            none, the index splits the text.
     """
 
     id: str
     text: str
     title: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    chunks: tuple[Chunk, ...] = ()
 
 
 class LeafId(NamedTuple):

@@ -102,30 +102,50 @@ class View:
             scope = self._scope.narrowed(condition, share_statistics=share_statistics)
         return View(self._sources, self._settings, self._timeout, scope)
 
-    def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+    def add(
+        self,
+        documents: Iterable[object] | object,
+        *,
+        flatten_metadata: bool = False,
+        progress: bool | None = None,
+    ) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
+
+        A document is replaced by one of the same id only. A framework's Document without an id gets one of its source, its
+        place there, and a hash of its text and metadata. So it can be added again without harm, and never replaces another
+        one.
 
         Documents are written in groups. If something fails or the process is killed, earlier groups are there, and the
         others are as they were; add them again.
 
         Args:
-            documents: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of text
-                and Markdown files or of folders; one, or any iterable.
+            documents: leafspan, LangChain, LlamaIndex or Haystack Documents, mappings with id and text, or
+                ``pathlib.Path``s of text and Markdown files or of folders; one, or any iterable. For chunks of one text,
+                see ``chunks_of``.
+            flatten_metadata: Whether nested metadata are flattened: ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``.
+                Default: False, they are an error.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Returns:
             The ids of the documents that were added and replaced, and the number of the unchanged ones.
 
         Raises:
-            InvalidDocument: if one cannot be stored, or an id occurs twice. Of a list, nothing is written then.
+            InvalidDocument: if one cannot be stored, or two different ones have the same id. Of a list, nothing is written
+                then.
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._ingest(documents, progress))
+        return run(self._ingest(documents, flatten_metadata, progress))
 
-    async def aadd(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
+    async def aadd(
+        self,
+        documents: Iterable[object] | object,
+        *,
+        flatten_metadata: bool = False,
+        progress: bool | None = None,
+    ) -> Added:
         """Like ``add``."""
-        return await arun(self._ingest(documents, progress))
+        return await arun(self._ingest(documents, flatten_metadata, progress))
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete documents, and all summaries made of them.
@@ -399,7 +419,8 @@ class View:
         options = BuildOptions(embed, weight, self._scope, self._timeout, progress, dry_run)
         return build_trees(self._sources.trees, plan, self._store, options)
 
-    def _ingest(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
+    def _ingest(self, documents: Iterable[object] | object, flatten_metadata: bool, show: bool | None) -> Flow[Added]:
+        check_flag("flatten_metadata", flatten_metadata)
         return ingest(
             self._store,
             self._embedder.documents,
@@ -408,6 +429,7 @@ class View:
             scope=self._scope,
             timeout=self._timeout,
             show=show,
+            flatten_metadata=flatten_metadata,
         )
 
     def _retrieve(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:

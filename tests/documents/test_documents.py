@@ -24,15 +24,6 @@ def test_documents_of_both_frameworks_and_mappings_are_taken(index: Index):
     assert index.get("map") == Document("map", "From a mapping.", "M", {})
 
 
-def test_langchain_documents_without_an_id_are_known_by_source_or_content():
-    def id_of(**fields):
-        return next(read_documents([LangChainDocument(**fields)])).id
-
-    assert id_of(page_content="x", metadata={"source": "a.txt"}) == "a.txt"
-    assert id_of(page_content="x", metadata={"source": "a.pdf", "page": 2}) == "a.pdf:2"
-    assert id_of(page_content="x") == id_of(page_content="x") != id_of(page_content="y")
-
-
 def test_text_and_markdown_files_are_read(tmp_path: Path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "a.md").write_bytes("\ufeff# The title\r\n\r\nText.\r\n".encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
@@ -15,7 +16,7 @@ from llama_index.core.instrumentation.events.llm import LLMCompletionStartEvent
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, MockLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
@@ -358,3 +359,12 @@ def test_the_levels_of_a_parser_become_levels_of_the_index(tmp_path, parser, lev
         index.add(DOCUMENTS)
         whole = index.retrieve(QUESTIONS[0], AutoMerging(threshold=0, max_level=levels, max_words=None), k=1)[0]
         assert whole.text == TEXTS[whole.document_id]
+
+
+def test_leaves_start_where_the_lowest_nodes_of_a_hierarchical_parser_do():
+    text = " ".join(f"Sentence {number} has five words." for number in range(60))
+    parser = HierarchicalNodeParser.from_defaults([100, 30], chunk_overlap=0)
+    lowest = [node.text for node in get_leaf_nodes(parser.get_nodes_from_documents([Document(text=text)]))]
+    ends = [cut.end for cut in splitter_from(parser)(text)]
+    leaves = [text[start:end].strip() for start, end in pairwise([0, *ends])]
+    assert leaves == [each.strip() for each in lowest]

@@ -1,20 +1,32 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
-from leafspan.documents._accepting import SUFFIXES, check_document, read_documents, to_document
+from leafspan.documents._accepting import (
+    SUFFIXES,
+    check_document,
+    content_hash,
+    distinct,
+    read_documents,
+    to_document,
+)
+from leafspan.documents._chunks import CHUNK_ID, chunks_of
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
+    "CHUNK_ID",
     "FORMAT",
     "SUFFIXES",
     "TREE_SETTINGS",
     "IndexSettings",
     "OpenOptions",
     "check_document",
+    "chunks_of",
     "clean_metadata",
+    "content_hash",
     "copy_metadata",
+    "distinct",
     "find_sections",
     "indexed_heads",
     "indexed_texts",

@@ -1,28 +1,33 @@
-"""Documents from everything that a user may add: leafspan's, LangChain's and LlamaIndex's documents, mappings and files."""
+"""Documents from everything that a user may add, as they will be stored."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leafspan.documents._metadata import clean_metadata
+from leafspan.checks import shown
+from leafspan.documents._frameworks import GivenDocument, recognise
+from leafspan.documents._identity import made_id, source_of
+from leafspan.documents._metadata import clean_metadata, flatten
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.splitting import find_headings
-from leafspan.values import Document
+from leafspan.values import Chunk, Document
 
 SUFFIXES = (".md", ".markdown", ".txt", ".text")
 """Endings of the files that are read from a folder. Hidden files are not."""
 
 
-def read_documents(things: Any) -> Iterator[Document]:
-    """The documents that a user adds, checked, in order.
+def read_documents(things: Any, *, flatten_metadata: bool = False) -> Iterator[Document]:
+    """The documents that a user adds, as they will be stored, in order.
 
     Args:
-        things: A leafspan, LangChain or LlamaIndex Document, a mapping with ``id`` and ``text``, or a Path, or an iterable
-            of these. A folder stands for all text and Markdown files in it and below it.
+        things: A leafspan, LangChain, LlamaIndex or Haystack Document, a mapping with ``id`` and ``text``, or a Path, or an
+            iterable of these. A folder stands for all text and Markdown files in it and below it.
+        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
         InvalidDocument: if one of them is no document, or cannot be stored.
@@ -32,7 +37,34 @@ def read_documents(things: Any) -> Iterator[Document]:
             for path in _files(thing):
                 yield check_document(_from_file(path))
         else:
-            yield check_document(to_document(thing))
+            yield to_document(thing, flatten_metadata=flatten_metadata)
+
+
+def distinct(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, each once, in order.
+
+    Raises:
+        InvalidDocument: if two that differ have the same id.
+    """
+    seen: dict[str, str] = {}
+    for document in documents:
+        hash_ = content_hash(document)
+        if document.id not in seen:
+            seen[document.id] = hash_
+            yield document
+        elif seen[document.id] != hash_:
+            raise InvalidDocument(
+                f"two different documents of one add have the id {document.id!r}, so one would replace the other: give "
+                "each an id of its own, or put chunks of one text together with chunks_of"
+            )
+
+
+def content_hash(document: Document) -> str:
+    """A hash of everything that is stored of a document."""
+    content: list[object] = [document.text, document.title, sorted(document.metadata.items())]
+    if document.chunks:
+        content.append([(chunk.end, sorted(chunk.metadata.items())) for chunk in document.chunks])
+    return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
 def _is_single(things: object) -> bool:
@@ -41,79 +73,75 @@ def _is_single(things: object) -> bool:
     return single or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
-def to_document(thing: object) -> Document:
-    """A document from one thing. Objects are recognised by their attributes, so no framework needs to be installed.
+def to_document(thing: object, *, flatten_metadata: bool = False) -> Document:
+    """A document as it will be stored, from one thing.
 
-    The metadata's ``title`` is the title of a framework's Document. A LangChain Document without an id gets its ``source``
-    (and ``page``) as its id, or else a hash of its text.
+    The metadata's ``title`` is the title of a framework's Document. A Document without an id of its own gets one that tells
+    it apart from every other: see ``made_id``.
 
     Args:
-        thing: A leafspan, LangChain or LlamaIndex Document, or a mapping with ``id`` and ``text``, which may have ``title``
-            and ``metadata`` too.
+        thing: A leafspan, LangChain, LlamaIndex or Haystack Document, or a mapping with ``id`` and ``text``, which may have
+            ``title`` and ``metadata`` too.
+        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
-        InvalidDocument: if it is none of these.
+        InvalidDocument: if it is none of these, or cannot be stored.
     """
-    if isinstance(thing, Document):
-        return thing
-    metadata = getattr(thing, "metadata", None)
-    if hasattr(thing, "page_content"):
-        text = thing.page_content
-        return Document(
-            getattr(thing, "id", None) or _default_id(text, metadata or {}), text, _title(metadata), metadata or {}
-        )
-    if hasattr(thing, "node_id") and hasattr(thing, "get_content"):
-        return Document(thing.node_id, thing.get_content(), _title(metadata), metadata or {})
-    if isinstance(thing, Mapping):
-        unknown = set(thing) - {"id", "text", "title", "metadata"}
-        if unknown or not {"id", "text"} <= set(thing):
-            raise InvalidDocument(
-                f"a mapping must have id and text, may have title and metadata, got keys {sorted(map(str, thing))}"
-            )
-        return Document(**thing)
-    hint = "; for a file, pass a pathlib.Path" if isinstance(thing, str) else ""
-    raise InvalidDocument(
-        "a document must be a leafspan, LangChain or LlamaIndex Document, a mapping or a Path, "
-        f"got {type(thing).__name__}{hint}"
-    )
+    return check_document(recognise(thing), flatten_metadata=flatten_metadata)
 
 
-def check_document(document: Document) -> Document:
-    """The document with its metadata as it will be stored.
+def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
+    """The document as it will be stored.
+
+    Args:
+        given: A document; a framework's may have no id, and then gets one.
+        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
-        InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, or the
-            metadata cannot be stored.
+        InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, the
+            metadata cannot be stored, or the chunks do not end at the end of the text.
     """
-    if not isinstance(document.id, str) or not document.id:
-        raise InvalidDocument(f"a document's id must be a non-empty string, got {document.id!r}")
-    if document.id.startswith(RESERVED_ID_PREFIX):
-        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {document.id!r}")
-    if not isinstance(document.text, str):
-        raise InvalidDocument(f"the text of document {document.id!r} must be a string, got {type(document.text).__name__}")
-    if document.title is not None and not isinstance(document.title, str):
-        raise InvalidDocument(
-            f"the title of document {document.id!r} must be a string, got {type(document.title).__name__}"
-        )
-    for name, value in (("id", document.id), ("text", document.text), ("title", document.title or "")):
+    id_ = _name(given) if given.id is None else given.id
+    if not isinstance(id_, str) or not id_:
+        raise InvalidDocument(f"a document's id must be a non-empty string, got {id_!r}")
+    if id_.startswith(RESERVED_ID_PREFIX):
+        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {id_!r}")
+    if not isinstance(given.text, str):
+        raise InvalidDocument(f"the text of document {id_!r} must be a string, got {type(given.text).__name__}")
+    if given.title is not None and not isinstance(given.title, str):
+        raise InvalidDocument(f"the title of document {id_!r} must be a string, got {type(given.title).__name__}")
+    for name, value in (("id", id_), ("text", given.text), ("title", given.title or "")):
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise InvalidDocument(f"the {name} of document {document.id!r} must be valid Unicode: {error}") from None
-    return Document(document.id, document.text, document.title, clean_metadata(document.id, document.metadata))
+            raise InvalidDocument(f"the {name} of document {id_!r} must be valid Unicode: {error}") from None
+    metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
+    chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
+    if isinstance(given, GivenDocument) and given.id is None:
+        id_ = made_id(given.text, metadata, source=given.source, position=given.position)
+    return Document(id_, given.text, given.title, metadata, chunks)
 
 
-def _default_id(text: str, metadata: Mapping[str, object]) -> str:
-    """The id of a document without one: its source and page, or else a hash of its text."""
-    source = metadata.get("source")
-    if isinstance(source, str) and source:
-        return f"{source}:{metadata['page']}" if "page" in metadata else source
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+def _name(given: Document | GivenDocument) -> str:
+    """What a document without an id is called in errors."""
+    return source_of(given.metadata) or f"{str(given.text)[:40]}..."
 
 
-def _title(metadata: Mapping[str, object] | None) -> str | None:
-    title = (metadata or {}).get("title")
-    return title if isinstance(title, str) and title else None
+def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) -> dict[str, object]:
+    return clean_metadata(id_, flatten(metadata) if flat and isinstance(metadata, Mapping) else metadata)
+
+
+def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) -> Iterator[Chunk]:
+    before = 0
+    for chunk in given.chunks:
+        if not isinstance(chunk, Chunk) or not isinstance(chunk.end, int) or chunk.end <= before:
+            raise InvalidDocument(f"the chunks of document {id_!r} must be Chunks with ascending ends, got {shown(chunk)}")
+        before = chunk.end
+        yield Chunk(chunk.end, _stored_metadata(id_, chunk.metadata, flat=flat))
+    if given.chunks and before != len(given.text):
+        raise InvalidDocument(
+            f"the last chunk of document {id_!r} must end at the end of the text, {len(given.text)}, got {before}"
+        )
 
 
 def _files(path: Path) -> list[Path]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
@@ -18,7 +20,8 @@ def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata as it will be stored.
 
-    None and empty lists are left out, tuples become lists, and numpy's scalars become Python's.
+    None and empty lists are left out, tuples become lists, dates and times become ISO texts (``2024-05-31``), and numpy's
+    scalars become Python's.
 
     Args:
         document_id: Id of the document, for error messages.
@@ -60,6 +63,8 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
     if isinstance(value, str):
         _check_text(document_id, key, value)
         return str.__str__(value)  # a plain str, also from a member of a string enum
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(document_id, key, repr(value))
     if isinstance(value, bool | float):
@@ -68,13 +73,36 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         if not -(2**63) <= value < 2**63:
             raise _refusal(document_id, key, f"{value}, which needs more than 64 bits")
         return int(value)
-    raise _refusal(document_id, key, f"{value!r} of type {type(value).__name__}")
+    remedy = "; flatten_metadata=True stores what is in it under keys of its own" if isinstance(value, Mapping) else ""
+    raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}{remedy}")
+
+
+def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Metadata without nested mappings: ``{"a": {"b": 1}}`` becomes ``{"a.b": 1}``.
+
+    Raises:
+        InvalidDocument: if two values would have the same key.
+    """
+    flat: dict[str, object] = {}
+    for key, value in _leaf_values(metadata):
+        if key in flat:
+            raise InvalidDocument(f"metadata have two values for {key!r} when they are flattened; rename one of them")
+        flat[key] = value
+    return flat
+
+
+def _leaf_values(metadata: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in metadata.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value))
+        else:
+            yield key, value
 
 
 def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:
     return InvalidDocument(
-        f"metadata {key!r} of document {document_id!r} must be a str, a finite int or float, a bool, or a list of one of "
-        f"these types, got {what}"
+        f"metadata {key!r} of document {document_id!r} must be a str, a finite int or float, a bool, a date, or a list of "
+        f"one of these types, got {what}"
     )
 
 

@@ -5,7 +5,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.checks import check_choice, check_flag, shown
-from leafspan.documents import check_document, to_document
+from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.hosting._options import (
     CALL_OPTIONS,
@@ -37,7 +37,6 @@ __all__ = [
     "apply_policy",
     "check_base_retriever",
     "check_choice",
-    "check_document",
     "check_flag",
     "check_index",
     "check_option_names",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leafspan.documents import IndexSettings, OpenOptions
-from leafspan.indexing import content_hash, split_document
+from leafspan.documents import IndexSettings, OpenOptions, content_hash
+from leafspan.indexing import split_document
 from leafspan.splitting import Splitter
 from leafspan.values import Document, Leaf
 

@@ -4,7 +4,7 @@ from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index
 from leafspan.indexing._deleting import delete_documents
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
-from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+from leafspan.indexing._split_document import SplitDocument, split_document
 
 __all__ = [
     "Added",
@@ -12,7 +12,6 @@ __all__ = [
     "Finding",
     "SplitDocument",
     "Stats",
-    "content_hash",
     "delete_documents",
     "examine",
     "get_document",

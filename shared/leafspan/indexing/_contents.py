@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, read_consistently
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, read_consistently
 from leafspan.trace import Trace
 from leafspan.tree import Trees, count_trees
-from leafspan.values import Document, Passage
+from leafspan.values import Chunk, Document, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,14 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
     def read(reader: Reader) -> Flow[Document]:
         row = yield from _current_row(reader, document_id)
         ids = row.leaf_ids
-        texts = (yield from reader.fetch(ids)) if ids else {}
-        return Document(row.document_id, "".join(texts[id_] for id_ in ids), row.title, copy_metadata(row.metadata))
+        if row.extra.get("chunks"):
+            stored = yield from _stored_leaves(reader, ids)
+            texts = {id_: each.text for id_, each in stored.items()}
+            chunks = tuple(Chunk(stored[id_].leaf.end, _own(stored[id_].metadata, row.metadata)) for id_ in ids)
+        else:
+            texts, chunks = (yield from reader.fetch(ids)) if ids else {}, ()
+        text = "".join(texts[id_] for id_ in ids)
+        return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
 
     return read_consistently(store, read, scope)
 
@@ -135,9 +141,7 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
             known = yield from reader.rows()
             rows = [row for _, row in sorted(known.items()) if row.version is not None]
         ids = [id_ for row in rows for id_ in row.leaf_ids]
-        stored = yield from reader.fetch_leaves(ids)
-        if len(stored) < len(ids):
-            raise StaleRead
+        stored = yield from _stored_leaves(reader, ids)
         leaves = [(id_, stored[id_]) for id_ in ids]
         return [
             Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
@@ -145,6 +149,18 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
         ]
 
     return read_consistently(store, read, scope)
+
+
+def _stored_leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
+    stored = yield from reader.fetch_leaves(ids)
+    if len(stored) < len(ids):
+        raise StaleRead
+    return stored
+
+
+def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
+    """The metadata of a chunk without those of its document."""
+    return {key: value for key, value in copy_metadata(metadata).items() if key not in shared}
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:

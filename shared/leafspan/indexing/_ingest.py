@@ -8,11 +8,11 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, read_documents
+from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import ConcurrentUpdate, IndexMismatch, InvalidDocument, WriterBusy
-from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+from leafspan.errors import ConcurrentUpdate, IndexMismatch, WriterBusy
+from leafspan.indexing._split_document import SplitDocument, split_document
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -43,6 +43,7 @@ def ingest(
     scope: Scope | None,
     timeout: float,
     show: bool | None,
+    flatten_metadata: bool = False,
 ) -> Flow[Added]:
     """Add whatever a user adds. A list is checked as a whole before anything is written.
 
@@ -54,16 +55,19 @@ def ingest(
         scope: The view that they are added through, None for the whole index.
         timeout: Seconds to wait for another writer.
         show: Whether to show a bar, None for where a person is watching.
+        flatten_metadata: Whether nested mappings in metadata are flattened.
 
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
-        InvalidDocument: if a document cannot be stored, or an id occurs twice.
+        InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     if settings.splitter is None:
         recorded = store.settings["splitter"]
         raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
-    checked: Iterable[Document] = read_documents(documents)
+    checked: Iterable[Document] = distinct(read_documents(documents, flatten_metadata=flatten_metadata))
+    if scope:
+        checked = map(scope.checked, checked)
     total = None
     if isinstance(documents, Sequence):
         checked = every = yield Call(list, (checked,))
@@ -98,7 +102,6 @@ class _Ingestion:
     timeout: float
     progress: Progress
     group: _Group = field(default_factory=_Group)
-    seen: set[str] = field(default_factory=set)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
     unchanged: int = 0
@@ -123,10 +126,6 @@ class _Ingestion:
 
     def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
         """The rows of the documents, as far as they are there, by stored id."""
-        for document in documents:
-            if document.id in self.seen:
-                raise InvalidDocument(f"document {document.id!r} occurs twice in one add; ids must differ")
-            self.seen.add(document.id)
         stored_ids = self.scope.stored_ids if self.scope else lambda id_: [id_]
         ids = [id_ for document in documents for id_ in stored_ids(document.id)]
         return (yield from read_consistently(self.store, partial(Reader.rows, ids=ids)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import find_headings
+from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
 from leafspan.store import DocumentToWrite, Row
 from leafspan.values import Document, Leaf
 
@@ -36,15 +34,15 @@ class SplitDocument:
 
     def with_vectors(self, vectors: Any) -> DocumentToWrite:
         """What is stored of the document: of each leaf its text, the document's metadata, its place and its vector."""
-        texts = [self.document.text[leaf.start : leaf.end] for leaf in self.leaves]
-        metadatas = [{**self.document.metadata, STRUCTURE_KEY: pack_place(leaf)} for leaf in self.leaves]
+        document = self.document
+        texts = [document.text[leaf.start : leaf.end] for leaf in self.leaves]
+        own = [chunk.metadata for chunk in document.chunks] or [{}] * len(texts)
+        # The document's values win, since filters and scopes are decided by them.
+        metadatas = [
+            {**more, **document.metadata, STRUCTURE_KEY: pack_place(leaf)}
+            for more, leaf in zip(own, self.leaves, strict=True)
+        ]
         return DocumentToWrite(self.row, texts, metadatas, vectors)
-
-
-def content_hash(document: Document) -> str:
-    """A hash of everything that is stored of a document."""
-    content = [document.text, document.title, sorted(document.metadata.items())]
-    return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
 def split_document(document: Document, hash_: str, settings: IndexSettings, old: Row | None = None) -> SplitDocument:
@@ -61,7 +59,7 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     try:
-        leaves = make_leaves(document, version, settings.splitter(document.text) if settings.splitter else ())
+        leaves = make_leaves(document, version, _cuts(document, settings.splitter))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
@@ -75,6 +73,15 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
+        extra={"chunks": True} if document.chunks else {},
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
+
+
+def _cuts(document: Document, splitter: Splitter | None) -> Sequence[Cut]:
+    """The cuts of the document's text: where its chunks end, or else where the splitter cuts."""
+    ends = [chunk.end for chunk in document.chunks]
+    if ends:
+        return splitter.above(document.text, ends) if isinstance(splitter, HierarchicalSplitter) else [*map(Cut, ends)]
+    return splitter(document.text) if splitter else ()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from leafspan.engine import Flow
 from leafspan.errors import NotALeaf
 from leafspan.filters import Where
 from leafspan.retrieval._leaf_reader import LeafReader
-from leafspan.store import Reader, StoredLeaf
+from leafspan.store import Reader
 from leafspan.strategies import AskHost, HostResult
 from leafspan.values import Candidate, LeafId, scored
 
@@ -35,10 +35,11 @@ def recognise(request: AskHost, results: Sequence[HostResult], reader: Reader, l
                 f"the results of {request.name} must be leaves of this index, but {id_!r} is not in it (any more): give "
                 f"that retriever the leaves as they are now, {_HOW}"
             )
+    matching = yield from _matching(request.where, reader, {each.leaf.document_id for each in stored.values()})
     wanted = [
         (id_, result)
         for id_, result in zip(ids, results, strict=True)
-        if id_ in stored and _is_wanted(stored[id_], request.where)
+        if id_ in stored and stored[id_].leaf.document_id in matching
     ]
     found: dict[str, Candidate] = {}
     for (id_, _), score in zip(wanted, _scores([result for _, result in wanted]), strict=True):
@@ -61,8 +62,12 @@ def _leaf_id(request: AskHost, rank: int, result: HostResult, *, quote: bool) ->
     )
 
 
-def _is_wanted(stored: StoredLeaf, where: Where | None) -> bool:
-    return where is None or where.matches(stored.metadata, stored.leaf.document_id)
+def _matching(where: Where | None, reader: Reader, documents: Set[str]) -> Flow[Set[str]]:
+    """The documents that the filter matches."""
+    if where is None or not documents:
+        return documents
+    rows = yield from reader.rows(sorted(documents))
+    return {id_ for id_, row in rows.items() if where.matches(row.metadata, id_)}
 
 
 def _scores(results: Sequence[HostResult]) -> Iterator[float]:

@@ -63,7 +63,14 @@ class HierarchicalSplitter:
         if not text:
             return []
         headings = find_headings(text)
-        ends = self._leaf_ends(text, headings)
+        return self._with_parents(text, self._leaf_ends(text, headings), headings)
+
+    def above(self, text: str, ends: Sequence[int]) -> list[Cut]:
+        """The cuts of a text whose leaves end at these characters already: only the nodes above them are made."""
+        return self._with_parents(text, ends, find_headings(text)) if ends else []
+
+    def _with_parents(self, text: str, ends: Sequence[int], headings: Sequence[Heading]) -> list[Cut]:
+        """The leaves' ends with the levels that end there: leaves in groups, these in groups, and so on."""
         starts = [0, *ends[:-1]]
         sizes = [self._measure(text[start:end]) for start, end in zip(starts, ends, strict=True)]
         penalties = _penalties(text, starts, headings)

@@ -90,6 +90,17 @@ class Scope:
                 return id_
         raise InvalidDocument(f"document {shown!r} cannot be stored under this id any more; use another one")
 
+    def checked(self, document: Document) -> Document:
+        """The document as it was given, which the view would show under one of its stored ids.
+
+        Raises:
+            InvalidDocument: as ``stamped``.
+        """
+        metadata = self._stamped_metadata(document)
+        if not any(self.where.matches(metadata, stored_id) for stored_id in self.stored_ids(document.id)):
+            raise self._refusal(document, metadata)
+        return document
+
     def stamped(self, document: Document, stored_id: str) -> Document:
         """The document as it is stored: the values that the filter asks for are added to its metadata.
 
@@ -100,13 +111,19 @@ class Scope:
         Raises:
             InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.
         """
+        metadata = self._stamped_metadata(document)
+        if not self.where.matches(metadata, stored_id):
+            raise self._refusal(document, metadata)
+        return replace(document, id=stored_id, metadata=metadata)
+
+    def _stamped_metadata(self, document: Document) -> dict[str, object]:
         try:
             wanted = {key: value for key, value in implied(self.where).items() if key != "doc_id"}
         except InvalidArgument as error:
             raise InvalidDocument(f"no document can match the filter of this view: {error}") from None
-        metadata = clean_metadata(document.id, {**wanted, **document.metadata})
-        if not self.where.matches(metadata, stored_id):
-            raise InvalidDocument(
-                f"document {document.id!r} must match the filter of this view, {self.where!r}, got metadata {metadata!r}"
-            )
-        return replace(document, id=stored_id, metadata=metadata)
+        return clean_metadata(document.id, {**wanted, **document.metadata})
+
+    def _refusal(self, document: Document, metadata: Mapping[str, object]) -> InvalidDocument:
+        return InvalidDocument(
+            f"document {document.id!r} must match the filter of this view, {self.where!r}, got metadata {metadata!r}"
+        )

@@ -1,0 +1,98 @@
+"""Documents of other frameworks, recognised by their attributes, so that none needs to be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafspan.documents._identity import is_random
+from leafspan.errors import InvalidDocument
+from leafspan.values import Chunk, Document
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDocument:
+    """A document of a framework.
+
+    Attributes:
+        id: Its id. None if it has none that it was given.
+        text: Its text.
+        title: The ``title`` in its metadata.
+        metadata: Its metadata.
+        source: Id of the document that it was split from, if there is one.
+        position: Where it is in its source, if its metadata do not say it.
+        chunks: Always empty; a document of leafspan may have some.
+    """
+
+    id: str | None
+    text: str
+    title: str | None
+    metadata: Mapping[str, Any]
+    source: str | None = None
+    position: Mapping[str, object] = field(default_factory=dict)
+    chunks: tuple[Chunk, ...] = ()
+
+
+def recognise(thing: object) -> Document | GivenDocument:
+    """A document of leafspan as it is, and one of a framework or a mapping by its parts.
+
+    Raises:
+        InvalidDocument: if it is none of these.
+    """
+    if isinstance(thing, Document):
+        return thing
+    if isinstance(thing, Mapping):
+        return _from_mapping(thing)
+    document: Any = thing
+    if hasattr(thing, "page_content"):
+        return _given(getattr(thing, "id", None) or None, document.page_content, document.metadata or {})
+    if hasattr(thing, "node_id") and hasattr(thing, "get_content"):
+        return _from_llamaindex(document)
+    if hasattr(thing, "content") and hasattr(thing, "meta") and hasattr(thing, "id"):
+        return _from_haystack(document)
+    hint = "; for a file, pass a pathlib.Path" if isinstance(thing, str) else ""
+    raise InvalidDocument(
+        "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping or a Path, "
+        f"got {type(thing).__name__}{hint}"
+    )
+
+
+def _from_mapping(thing: Mapping[str, Any]) -> Document:
+    unknown = set(thing) - {"id", "text", "title", "metadata", "chunks"}
+    if unknown or not {"id", "text"} <= set(thing):
+        raise InvalidDocument(
+            f"a mapping must have id and text, may have title, metadata and chunks, got keys {sorted(map(str, thing))}"
+        )
+    return Document(**thing)
+
+
+def _from_llamaindex(node: Any) -> GivenDocument:
+    """A LlamaIndex Document or node. LlamaIndex makes a random id for what was given none, and for pieces of a document."""
+    metadata = node.metadata or {}
+    start, whole = getattr(node, "start_char_idx", None), getattr(node, "ref_doc_id", None)
+    given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
+    position = {} if start is None else {"start_char_idx": start}
+    return _given(node.node_id if given else None, node.get_content(), metadata, whole, position)
+
+
+def _from_haystack(document: Any) -> GivenDocument:
+    """A Haystack Document, whose id is a hash of its content unless one was given."""
+    if document.content is None:
+        raise InvalidDocument(f"a Haystack Document must have a text as its content, got none in {document.id!r}")
+    metadata = {key: value for key, value in (document.meta or {}).items() if key != _OVERLAPS}
+    return _given(document.id, document.content, metadata)
+
+
+_OVERLAPS = "_split_overlap"  # the neighbours of a chunk, as a list of mappings
+
+
+def _given(
+    id_: str | None,
+    text: str,
+    metadata: Mapping[str, Any],
+    source: str | None = None,
+    position: Mapping[str, object] | None = None,
+) -> GivenDocument:
+    title = metadata.get("title")
+    return GivenDocument(id_, text, title if isinstance(title, str) and title else None, metadata, source, position or {})

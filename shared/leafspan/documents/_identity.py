@@ -1,0 +1,57 @@
+"""Ids for documents that have none of their own, such as those of most loaders and splitters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+
+SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")
+"""The metadata keys under which loaders say where a text is from. The first one that is there counts."""
+
+POSITION_KEYS = ("page", "page_number", "row", "seq_num", "split_id", "start_index", "split_idx_start", "start_char_idx")
+"""The metadata keys under which loaders and splitters say which part of a source a text is."""
+
+# They change without a change of the text, so the document stays the same one.
+_FILE_DATES = frozenset({"creation_date", "last_modified_date", "last_accessed_date", "last_modified"})
+
+_LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
+
+
+def source_of(metadata: Mapping[str, object]) -> str | None:
+    """Where a document is from, as its metadata say; None if they do not."""
+    sources = (metadata.get(key) for key in SOURCE_KEYS)
+    return next((source for source in sources if isinstance(source, str) and source), None)
+
+
+def made_id(
+    text: str, metadata: Mapping[str, object], *, source: str | None = None, position: Mapping[str, object] | None = None
+) -> str:
+    """An id that tells the document apart from every other one: its source, its place there, and a hash of all of it.
+
+    The same document always gets the same id, so that it can be added again without harm. A document with another text
+    or other metadata gets another id, except that dates of files do not matter.
+
+    Args:
+        text: Text of the document.
+        metadata: Its metadata, as they will be stored.
+        source: Id of the document that it was split from. It is not part of the id if the metadata say a source, since it
+            may be random. Default: none.
+        position: Further values that say which part of the source it is. Default: none.
+    """
+    told = {**metadata, **(position or {})}
+    origin = source_of(metadata) or source or ""
+    content = [text, origin, sorted((key, value) for key, value in told.items() if key not in _FILE_DATES)]
+    digest = hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()[:16]
+    place = [f"{key}={told[key]}" for key in POSITION_KEYS if isinstance(told.get(key), int | str) and told[key] != ""]
+    name = origin[-_LONGEST_SOURCE:]
+    return ":".join([*([name] if name else []), *place, digest])
+
+
+def is_random(id_: str) -> bool:
+    """Whether an id is a random UUID, which frameworks give to everything that has no id of its own."""
+    try:
+        return uuid.UUID(id_).version == 4
+    except ValueError:
+        return False

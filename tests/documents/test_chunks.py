@@ -1,0 +1,187 @@
+"""Chunks of other splitters, put together to documents with ``chunks_of``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from haystack import Document as HaystackDocument
+from haystack.components.preprocessors import DocumentSplitter
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChainDocument
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+
+from leafspan import AutoMerging, Chunk, Document, F, Index, InvalidDocument, SentenceWindow, chunks_of
+from tests.profiles import examples
+
+TEXT = "\n\n".join(
+    f"Paragraph {number} tells of tea. It has a second sentence, on subject {number % 5}." for number in range(30)
+)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Index]:
+    with Index.open(tmp_path / "kb") as index:
+        yield index
+
+
+def langchain_chunks(size: int = 120, overlap: int = 30, *, places: bool = True) -> list[LangChainDocument]:
+    splitter = RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=overlap, add_start_index=places)
+    return splitter.split_documents([LangChainDocument(page_content=TEXT, metadata={"source": "tea.txt", "kind": "green"})])
+
+
+def test_chunks_of_langchain_become_the_leaves_of_one_document(empty: Index):
+    chunks = langchain_chunks()
+    (document,) = chunks_of(chunks)
+    assert document.text == TEXT
+    assert document.metadata == {"source": "tea.txt", "kind": "green"}
+    (id_,) = empty.add(document).added
+    starts = [chunk.metadata["start_index"] for chunk in chunks]
+    assert [(leaf.start, leaf.end) for leaf in empty.leaves(id_)] == list(pairwise([*starts, len(TEXT)]))
+    assert all(
+        chunk.page_content.startswith(leaf.text.rstrip()[:20])
+        for chunk, leaf in zip(chunks, empty.leaves(id_), strict=True)
+    )
+
+
+def test_windows_and_merging_work_across_chunks(empty: Index):
+    empty.add(chunks_of(langchain_chunks(overlap=0)))
+    (window,) = empty.retrieve("Paragraph 7", SentenceWindow(before=1, after=1), k=1)
+    assert window.text.count("Paragraph") >= 3
+    assert window.text == TEXT[window.start : window.end]
+    merged = empty.retrieve("Paragraph tea", AutoMerging(threshold=0), k=1)[0]
+    assert merged.end - merged.start > 120  # longer than any chunk
+
+
+def test_nodes_of_llamaindex_become_the_leaves_of_the_document_they_were_split_from(empty: Index):
+    whole = LlamaIndexDocument(text=TEXT, id_="tea", metadata={"kind": "green"})
+    (document,) = chunks_of(SentenceSplitter(chunk_size=40, chunk_overlap=10).get_nodes_from_documents([whole]))
+    assert (document.id, document.text, document.metadata) == ("tea", TEXT, {"kind": "green"})
+
+
+def test_of_hierarchical_nodes_the_lowest_count():
+    whole = LlamaIndexDocument(text=TEXT, id_="tea")
+    nodes = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0).get_nodes_from_documents([whole])
+    (document,) = chunks_of(nodes)
+    assert len(document.chunks) == len(get_leaf_nodes(nodes))
+    assert document.text == TEXT
+    (without_parents,) = chunks_of(get_leaf_nodes(nodes))  # whose places are unknown then
+    assert without_parents.text.split() == TEXT.split()
+
+
+def test_chunks_of_haystack_become_the_leaves_of_one_document():
+    whole = HaystackDocument(content=TEXT, meta={"kind": "green"})
+    chunks = DocumentSplitter(split_by="word", split_length=30, split_overlap=5).run([whole])["documents"]
+    (document,) = chunks_of(chunks)
+    assert (document.id, document.text) == (whole.id, TEXT)
+    assert document.metadata["kind"] == "green"
+    assert [chunk.metadata["chunk_id"] for chunk in document.chunks] == [chunk.id for chunk in chunks]
+
+
+def test_chunks_without_places_follow_each_other_and_share_what_they_share(empty: Index):
+    chunks = langchain_chunks(places=False)
+    (document,) = chunks_of(chunks, overlap=30)
+    assert document.text.split() == TEXT.split()
+    assert len(document.chunks) == len(chunks)
+
+
+def test_texts_with_an_id_are_chunks_too():
+    (document,) = chunks_of(["Tea is hot.", "Tea is green. ", "Tea is old."], id="tea")
+    assert document == Document(
+        "tea", "Tea is hot.\nTea is green. Tea is old.", None, {}, (Chunk(12), Chunk(26), Chunk(37))
+    )
+    with pytest.raises(InvalidDocument, match="need the id of their document"):
+        chunks_of(["Tea."])
+
+
+def test_what_only_some_chunks_say_is_in_their_results_and_not_in_filters(empty: Index):
+    pages = [
+        LangChainDocument(page_content=f"Page {page} tells of tea.", metadata={"page": page, "by": "Kit"})
+        for page in (1, 2)
+    ]
+    empty.add(chunks_of(pages, id="tea"))
+    assert empty.get("tea").metadata == {"by": "Kit"}
+    assert {
+        passage.metadata["page"] for passage in empty.retrieve("tea", k=2, strategy=SentenceWindow(before=0, after=0))
+    } <= {1, 2}
+    assert [leaf.metadata for leaf in empty.leaves("tea")] == [{"by": "Kit", "page": 1}, {"by": "Kit", "page": 2}]
+    assert empty.retrieve("tea", where=F("page") == 1) == []
+
+
+def test_a_chunk_cannot_take_its_document_to_another_tenant(empty: Index):
+    acme = empty.scoped(F("tenant") == "acme")
+    acme.add(Document("tea", "Tea is hot.", chunks=(Chunk(11, {"tenant": "other", "page": 1}),)))
+    assert [leaf.metadata for leaf in empty.leaves()] == [{"tenant": "acme", "page": 1}]
+
+
+def test_a_document_comes_back_with_its_chunks_and_adding_it_again_changes_nothing(empty: Index):
+    (document,) = chunks_of(langchain_chunks())
+    empty.add(document)
+    assert empty.get(document.id) == document
+    assert empty.add(empty.get(document.id)).unchanged == 1
+
+
+def test_chunks_in_any_order_make_the_same_document():
+    chunks = langchain_chunks()
+    assert chunks_of(chunks[::-1]) == chunks_of(chunks)
+
+
+def test_chunks_of_several_documents_are_kept_apart():
+    def pieces(name: str) -> list[LangChainDocument]:
+        splitter = RecursiveCharacterTextSplitter(chunk_size=100, chunk_overlap=0, add_start_index=True)
+        return splitter.split_documents([LangChainDocument(page_content=f"{name} {TEXT}", metadata={"source": name})])
+
+    a, b = chunks_of([*pieces("a"), *pieces("b")])
+    assert (a.text, b.text) == (f"a {TEXT}", f"b {TEXT}")
+    assert a.id != b.id
+
+
+def test_a_missing_chunk_leaves_white_space_so_that_places_stay():
+    chunks = langchain_chunks(overlap=0)
+    (document,) = chunks_of([chunks[0], *chunks[2:]])
+    assert len(document.text) == len(TEXT)
+    assert document.text[chunks[2].metadata["start_index"] :] == TEXT[chunks[2].metadata["start_index"] :]
+
+
+def test_chunks_of_different_texts_are_an_error():
+    pieces = [LangChainDocument(page_content=text, metadata={"start_index": 0}) for text in ("Tea is hot.", "Bees dance.")]
+    with pytest.raises(InvalidDocument, match="must be the same where they overlap, but the one at character 0 is not"):
+        chunks_of(pieces)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ((Chunk(5), Chunk(3), Chunk(11)), "must be Chunks with ascending ends, got Chunk"),
+        ((Chunk(5),), "the last chunk of document 'tea' must end at the end of the text, 11, got 5"),
+        ((5, 11), "must be Chunks with ascending ends, got 5"),
+        ((Chunk(11, {"doc_id": "x"}),), "metadata key 'doc_id' of document 'tea' is reserved"),
+    ],
+)
+def test_chunks_that_do_not_partition_the_text_are_refused(empty: Index, chunks, message):
+    with pytest.raises(InvalidDocument, match=message):
+        empty.add(Document("tea", "Tea is hot.", chunks=chunks))
+
+
+@examples(200)
+@given(
+    st.text(st.sampled_from("ab. \n"), min_size=1, max_size=60),
+    st.lists(st.tuples(st.integers(0, 59), st.integers(1, 30)), min_size=1, max_size=8),
+)
+def test_chunks_with_places_make_the_text_that_they_were_cut_from(text: str, places: list[tuple[int, int]]):
+    cut = [(min(start, len(text) - 1), length) for start, length in [(0, 1), *places]]
+    chunks = [
+        LangChainDocument(page_content=text[start : start + length], metadata={"start_index": start})
+        for start, length in cut
+    ]
+    (document,) = chunks_of(chunks)
+    held = {place for start, length in cut for place in range(start, min(start + length, len(text)))}
+    assert len(document.text) == max(held) + 1
+    assert all(document.text[place] == text[place] for place in held)
+    assert all(document.text[place].isspace() for place in set(range(max(held))) - held)
+    assert document.chunks[-1].end == len(document.text)
