@@ -263,13 +263,13 @@ def test_a_filter_combines_with_filters_only():
     [
         (lambda: F(""), "the key must be a non-empty str, got ''"),
         (lambda: F(3), "the key must be a non-empty str, got 3"),
-        (lambda: F("a") == None, r"F\('a'\): a value must be a str, int, float or bool, got None"),  # noqa: E711
+        (lambda: F("a") == None, r"F\('a'\): a value must be a str, int, float, bool or date, got None"),  # noqa: E711
         (lambda: F("a") == {"b": 1}, "got {'b': 1}"),
         (lambda: F("a") == F("b"), r"got F\('b'\)"),
         (lambda: F("a").__eq__(float("nan")), "a number must be finite, got nan"),
         (lambda: F("a") == [], "no document has an empty list as a value"),
         (lambda: F("a") == [1, "x"], "the values of a list must have one type, got int and str"),
-        (lambda: F("a") == [[1]], r"a value must be a str, int, float or bool, got \[1\]"),
+        (lambda: F("a") == [[1]], r"a value must be a str, int, float, bool or date, got \[1\]"),
         (lambda: F("a") > True, "an order comparison needs a number or a str, got True"),
         (lambda: F("a") > np.True_, "an order comparison needs a number or a str, got np.True_"),
         (lambda: F("a") <= [1], r"an order comparison needs a number or a str, got \[1\]"),
@@ -279,7 +279,7 @@ def test_a_filter_combines_with_filters_only():
         (lambda: F("a").in_(3), "a list of values is needed, got 3"),
         (lambda: F("a").in_({"b": 1}), "a list of values is needed, got {'b': 1}"),
         (lambda: F("a").not_in([1, True]), "the values of a list must have one type, got bool and int"),
-        (lambda: F("a").contains(["x"]), r"a value must be a str, int, float or bool, got \['x'\]"),
+        (lambda: F("a").contains(["x"]), r"a value must be a str, int, float, bool or date, got \['x'\]"),
         (lambda: F("a").contains_any("xy"), "a list of values is needed, got 'xy'"),
         (lambda: F("a").text_match(3), "a text match needs a str, got 3"),
     ],
@@ -337,7 +337,7 @@ def test_filters_of_chroma_are_read(where, same):
         ({"year": {"$gt": "x"}}, r"where: an order comparison needs a number, got 'x' in {'year': {'\$gt': 'x'}}"),
         ({"year": {"$gt": True}}, "an order comparison needs a number, got True"),
         ({"year": {"$gt": float("nan")}}, "a number must be finite, got nan in"),
-        ({"a": 1, "year": None}, "where: a value must be a str, int, float or bool, got None in {'year': None}"),
+        ({"a": 1, "year": None}, "where: a value must be a str, int, float, bool or date, got None in {'year': None}"),
         ({"tags": ["a"]}, r"where: a list needs an operator in {'tags': \['a'\]}; \$in for one of these values"),
         ({"year": {}}, "an operator is missing in {'year': {}}"),
         ({"year": {"eq": 3}}, "unknown operator 'eq' in {'year': {'eq': 3}}"),
@@ -570,3 +570,12 @@ def test_a_document_that_matches_has_what_is_implied(filter, documents):
 def test_merged_a_runtime_filter_never_widens_the_own_one(own, runtime, documents):
     merged = apply_policy(own, runtime, "merge")
     assert not any(merged.matches(metadata, id) and not own.matches(metadata, id) for id, metadata in documents)
+
+
+def test_dates_as_values_are_the_iso_texts_that_metadata_have():
+    day, noon = date(2026, 5, 31), datetime(2026, 5, 31, 12, tzinfo=UTC)
+    stored = {"day": "2026-05-31", "at": "2026-05-31T12:00:00+00:00", "all": ["2026-05-31"]}
+    assert all(
+        where.matches(stored) for where in (F("day") == day, F("at") == noon, F("day").in_([day]), F("all").contains(day))
+    )
+    assert not (F("day") == noon).matches(stored)

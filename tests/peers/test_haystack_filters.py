@@ -157,7 +157,7 @@ def test_what_makes_no_sense_is_refused_by_both(filters, message):
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        (comparison("==", {"a": 1}), "a value must be a str, int, float or bool, got {'a': 1}"),
+        (comparison("==", {"a": 1}), "a value must be a str, int, float, bool or date, got {'a': 1}"),
         (comparison("==", float("nan")), "a number must be finite, got nan"),
         (comparison("==", []), "no document has an empty list as a value"),
         (comparison("==", [1, "a"]), "the values of a list must have one type"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import date
 from typing import Any, TypeAlias, TypeGuard
 
 from leafspan.errors import InvalidArgument
@@ -37,7 +38,9 @@ def canonical(value: object) -> Hashable:
 
 
 def checked_scalar(value: object) -> Scalar:
-    """The value as a plain str, int, float or bool. Scalars of numpy and members of a string enum are converted.
+    """The value as a plain str, int, float or bool.
+
+    Scalars of numpy and members of a string enum are converted, and dates and times become ISO texts, as in metadata.
 
     Raises:
         InvalidArgument: if it is anything else, or not finite.
@@ -55,7 +58,9 @@ def checked_scalar(value: object) -> Scalar:
         return float(value)
     if isinstance(value, int):
         return int(value)
-    raise InvalidArgument(f"a value must be a str, int, float or bool, got {value!r}")
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()
+    raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {value!r}")
 
 
 def checked_scalars(values: object) -> tuple[Scalar, ...]:
