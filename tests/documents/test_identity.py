@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,6 +15,7 @@ from haystack import Document as HaystackDocument
 from haystack.components.preprocessors import DocumentSplitter
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core import Document as LlamaIndexDocument
@@ -248,3 +250,41 @@ def test_any_grouping_of_adds_gives_the_same_index_as_all_at_once(
         assert {
             (once.get(each.id).text, json.dumps(dict(each.metadata), sort_keys=True)) for each in once.documents()
         } == told_apart
+
+
+class WhatWasAddedIsThere(RuleBasedStateMachine):
+    """Documents are added with ids and without, named again, and deleted; whatever was not named again or deleted stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.index = Index.open(self.folder.name)
+        self.there: dict[object, tuple[str, dict]] = {}  # by id, or by content
+
+    @rule(documents=st.lists(_DOCUMENTS, max_size=4))
+    def add_documents_of_a_loader(self, documents: list[LangChainDocument]) -> None:
+        self.index.add(documents)
+        for each in documents:
+            self.there[each.page_content, json.dumps(each.metadata, sort_keys=True)] = (each.page_content, each.metadata)
+
+    @rule(id_=st.sampled_from("abc"), text=st.sampled_from(["Tea.", "Bees dance."]))
+    def add_a_named_document(self, id_: str, text: str) -> None:
+        self.index.add(Document(id_, text))
+        self.there[id_] = (text, {})
+
+    @rule(id_=st.sampled_from("abc"))
+    def delete_a_named_document(self, id_: str) -> None:
+        assert self.index.delete([id_]) == ([id_] if self.there.pop(id_, None) else [])
+
+    @invariant()
+    def nothing_else_is_missing_and_nothing_is_there_twice(self) -> None:
+        found = [(self.index.get(each.id).text, dict(each.metadata)) for each in self.index.documents()]
+        assert sorted(found, key=repr) == sorted(self.there.values(), key=repr)
+
+    def teardown(self) -> None:
+        self.index.close()
+        self.folder.cleanup()
+
+
+TestWhatWasAddedIsThere = WhatWasAddedIsThere.TestCase
+TestWhatWasAddedIsThere.settings = examples(60, stateful_step_count=10)
