@@ -1,6 +1,6 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
-from leafspan.embedding import Embedder
+from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
     DocumentNotFound,
@@ -78,6 +78,7 @@ __all__ = [
     "ChunkSplitter",
     "Cut",
     "Embedder",
+    "EmbeddingCache",
     "Analyzer",
     "BM25Settings",
     "Summarizer",

@@ -56,6 +56,7 @@ class View:
         self._settings = settings
         self._timeout = timeout
         self._scope = scope
+        self._embed = partial(sources.embedder.documents, view=scope.suffix if scope else "")
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same index, opened once, of which both show the same by the same filter."""
@@ -105,13 +106,15 @@ class View:
     def add(self, documents: Iterable[object] | object, *, progress: bool | None = None) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
 
-        Documents are written in groups. If something fails or the process is killed, earlier groups are there, and the
-        others are as they were; add them again.
+        Documents are written in groups. If something fails or is interrupted, earlier groups are there, and the others are
+        as they were; a note of the error says how many are stored. Add them again to go on: texts that were embedded are in
+        the embedding cache, if it is on.
 
         Args:
             documents: leafspan, LangChain or LlamaIndex Documents, mappings with id and text, or ``pathlib.Path``s of text
                 and Markdown files or of folders; one, or any iterable.
-            progress: Whether to show a bar. Default: only in a terminal or a notebook.
+            progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
+                notebook, after a second.
 
         Returns:
             The ids of the documents that were added and replaced, and the number of the unchanged ones.
@@ -395,14 +398,13 @@ class View:
             across_documents,
             partition_by,
         )
-        embed, weight = self._embedder.documents, self._settings.title_weight
-        options = BuildOptions(embed, weight, self._scope, self._timeout, progress, dry_run)
+        options = BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
         return build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(self, documents: Iterable[object] | object, show: bool | None) -> Flow[Added]:
         return ingest(
             self._store,
-            self._embedder.documents,
+            self._embed,
             documents,
             self._settings,
             scope=self._scope,

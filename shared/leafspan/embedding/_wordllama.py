@@ -14,7 +14,7 @@ from leafspan.embedding._embedders import Embedder
 
 def default_embedder() -> Embedder:
     """The embedder WordLlama: vectors of 256 dimensions and length 1. The model is loaded at the first use."""
-    return Embedder("WordLlama(l2_supercat_256)", _embed, _embed)
+    return Embedder("WordLlama(l2_supercat_256)", _embed, _embed, local=True, model="l2_supercat_256")
 
 
 def _embed(texts: list[str]) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import find_headings
+from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
 from leafspan.store import DocumentToWrite, Row
 from leafspan.values import Document, Leaf
 
@@ -47,7 +47,13 @@ def content_hash(document: Document) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
-def split_document(document: Document, hash_: str, settings: IndexSettings, old: Row | None = None) -> SplitDocument:
+def split_document(
+    document: Document,
+    hash_: str,
+    settings: IndexSettings,
+    old: Row | None = None,
+    done: Callable[[int], None] = lambda _: None,
+) -> SplitDocument:
     """Cut a document into leaves.
 
     Args:
@@ -55,13 +61,14 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
         hash_: Its content hash. The version is made of it, and differs from the one that counts now.
         settings: How to split and index.
         old: Its row in the manifest, None for a new document.
+        done: Function to call with each number of characters that are split, together all of them. Default: none.
 
     Raises:
         InvalidDocument: if the splitter's cuts do not partition the text.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     try:
-        leaves = make_leaves(document, version, settings.splitter(document.text) if settings.splitter else ())
+        leaves = make_leaves(document, version, _cuts(settings.splitter, document.text, done))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
@@ -78,3 +85,12 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
+
+
+def _cuts(splitter: Splitter | None, text: str, done: Callable[[int], None]) -> Sequence[Cut]:
+    """The cuts of a text. Other splitters than the default one do not say how far they are."""
+    if isinstance(splitter, HierarchicalSplitter):
+        return splitter(text, done)
+    cuts = splitter(text) if splitter else ()
+    done(len(text))
+    return cuts
