@@ -235,18 +235,21 @@ def _next_use(database: sqlite3.Connection) -> int:
 
 
 def _shrink(database: sqlite3.Connection, max_bytes: int) -> None:
-    """Delete the vectors that were not used for the longest time, if the file is too large."""
-    (pages,), (free,), (page_size,) = (
-        database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
-    )
-    used = (pages - free) * page_size
-    if used <= max_bytes:
-        return
-    (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
-    surplus = count - int(count * _KEPT * max_bytes / used)
-    database.execute(
-        "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?)", (surplus,)
-    )
+    """Delete the vectors that were not used for the longest time, as long as the file is too large."""
+    while (size := _size(database)) > max_bytes:
+        (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
+        if not count:
+            return
+        surplus = count - int(count * _KEPT * max_bytes / size)
+        oldest = "SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?"
+        database.execute(f"DELETE FROM vectors WHERE rowid IN ({oldest})", (surplus,))  # noqa: S608
+
+
+def _size(database: sqlite3.Connection) -> int:
+    """The size of the file in bytes, once the transaction is committed."""
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int((pages - free) * page_size)
 
 
 def _checksum(key: bytes, vector: bytes) -> int:

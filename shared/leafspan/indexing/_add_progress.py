@@ -37,7 +37,7 @@ class AddProgress:
         for document in documents:
             self._documents_read += 1
             self._characters_read += len(document.text)
-            self._show("Reading", f"{self._documents_read:,} documents")
+            self._show("Reading", _documents(self._documents_read))
             yield document
         self._all_read = True
 
@@ -79,7 +79,7 @@ class AddProgress:
         """Show what was added."""
         self._all_read = True
         self._done = _STEPS * self._characters_read
-        self._show("Added", f"{self._leaves:,} leaves of {self._stored:,} documents")
+        self._show("Added", f"{self._leaves:,} leaves, {_documents(self._stored)}")
 
     def close(self) -> None:
         """Leave the bar as it stands."""
@@ -87,8 +87,9 @@ class AddProgress:
 
     def note(self) -> str:
         """A sentence that says what is stored, for the error that ends the work."""
-        of = f" of {self._documents_read:,}" if self._all_read else ""
-        return f"{self._stored:,}{of} documents are stored; add the same documents again to go on"
+        of = f"{self._stored:,} of " if self._all_read else ""
+        documents = _documents(self._documents_read if self._all_read else self._stored)
+        return f"stored {of}{documents}; add the same again to go on"
 
     def _counter(self, what: str, leaves: int, characters: int, steps: int) -> Callable[[int], None]:
         """A function that counts a group's leaves and characters in proportion to the steps that are done."""
@@ -106,3 +107,7 @@ class AddProgress:
     def _show(self, what: str, counts: str) -> None:
         total = _STEPS * self._characters_read if self._all_read else None
         self._bar.say(what, counts, done=self._done, total=total)
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} document" if count == 1 else f"{count:,} documents"
