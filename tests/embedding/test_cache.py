@@ -174,7 +174,9 @@ def test_vectors_are_the_same_with_it_and_without(tmp_path: Path, cache):
 def test_a_model_with_a_name_is_not_asked_again_for_another_index(cache):
     service = Service()
     for _ in range(2):  # indexes in memory, as in a notebook that is run again
-        index = Index.open(client=chromadb.EphemeralClient(), name="kb", embedder=Hosted("m", service), embedding_cache=cache)
+        index = Index.open(
+            client=chromadb.EphemeralClient(), name="kb", embedder=Hosted("m", service), embedding_cache=cache
+        )
         index.add(MANY)
         index.client.delete_collection("kb.leaves")
         index.client.delete_collection("kb.manifest")

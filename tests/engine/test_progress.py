@@ -41,7 +41,6 @@ class Terminal(io.TextIOWrapper):
             written += piece
         return [line.rstrip() for line in re.split(r"[\r\n]+", written.decode()) if line.strip()]
 
-
     def close(self) -> None:
         """Close both ends."""
         if not self.closed:

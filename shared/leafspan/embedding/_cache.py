@@ -242,7 +242,7 @@ def _shrink(database: sqlite3.Connection, max_bytes: int) -> None:
             return
         surplus = count - int(count * _KEPT * max_bytes / size)
         oldest = "SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?"
-        database.execute(f"DELETE FROM vectors WHERE rowid IN ({oldest})", (surplus,))  # noqa: S608
+        database.execute(f"DELETE FROM vectors WHERE rowid IN ({oldest})", (surplus,))
 
 
 def _size(database: sqlite3.Connection) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.embedding._embedders import Embedder
+from leafspan.errors import MissingExtra
 
 
 def default_embedder() -> Embedder:
@@ -40,8 +41,13 @@ def _logging_left_alone() -> Iterator[None]:
 
 @cache
 def _model() -> Any:
-    with _logging_left_alone():
-        import wordllama
+    try:
+        with _logging_left_alone():
+            import wordllama
+    except ImportError as error:
+        raise MissingExtra(
+            f'the default embedder cannot be loaded: pip install "wordllama>=0.4,<0.5", or open the index with embedder= ({error})'
+        ) from error
 
     # By default its loader looks for the tokenizer in a folder of the user instead of its own package.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
