@@ -68,6 +68,7 @@ def test_the_core_offers_these_names():
         "ChunkSplitter",
         "Cut",
         "Embedder",
+        "EmbeddingCache",
         "Analyzer",
         "BM25Settings",
         "Summarizer",

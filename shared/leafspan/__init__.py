@@ -1,7 +1,7 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
 from leafspan.documents import chunks_of
-from leafspan.embedding import Embedder
+from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
     DocumentNotFound,
@@ -81,6 +81,7 @@ __all__ = [
     "ChunkSplitter",
     "Cut",
     "Embedder",
+    "EmbeddingCache",
     "Analyzer",
     "BM25Settings",
     "Summarizer",

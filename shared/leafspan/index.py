@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
-from leafspan.embedding import CheckedEmbedder, default_embedder, to_embedder
+from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
 from leafspan.indexing import Finding, examine
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.retrieval import Sources
+from leafspan.retrieval import Sources, warm
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import EmbedderRecord, Store, open_store
@@ -42,6 +42,7 @@ class Index(View):
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
         cache: str | Path | None = None,
+        embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
     ) -> Self:
@@ -52,8 +53,9 @@ class Index(View):
             client: A client that chromadb made.
             name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
                 folder can hold several. Default: ``"kb"``.
-            embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, or a function from
-                texts to vectors. Default: WordLlama, which is bundled and works offline.
+            embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
+                ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, or an
+                ``Embedder``. Default: WordLlama, which is bundled and works offline.
             splitter: How documents are cut into leaves. Default: ``HierarchicalSplitter()``.
             context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
                 Default: 0.
@@ -63,6 +65,9 @@ class Index(View):
                 terms. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
+            embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
+                ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
+                known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
             timeout: Seconds, >= 0, to wait for another writer. Default: 30.
 
@@ -80,7 +85,7 @@ class Index(View):
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
             raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        return run(cls._open(path, client, name, embedder, options, cache, create, timeout))
+        return run(cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout))
 
     @classmethod
     async def aopen(
@@ -96,12 +101,13 @@ class Index(View):
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
         cache: str | Path | None = None,
+        embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        return await arun(cls._open(path, client, name, embedder, options, cache, create, timeout))
+        return await arun(cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout))
 
     @classmethod
     def _open(
@@ -112,10 +118,12 @@ class Index(View):
         embedder: Any,
         options: OpenOptions,
         cache: str | Path | None,
+        embedding_cache: bool | EmbeddingCache | None,
         create: bool,
         timeout: float,
     ) -> Flow[Self]:
         used = default_embedder() if embedder is None else to_embedder(embedder)
+        vectors = find_cache(embedding_cache, used)
         wanted = IndexSettings.made(options).record()
         store = yield from open_store(path, client, name, settings=wanted, create=create, timeout=timeout, cache=cache)
         settings = IndexSettings.recorded(store.settings, options)
@@ -124,7 +132,7 @@ class Index(View):
             place: dict[str, Any] = {"settings": TREE_SETTINGS, "timeout": timeout, "cache": cache}
             return open_store(path, client, f"{name}.tree", create=create, **place)
 
-        checked = CheckedEmbedder(EmbedderRecord(store), used, timeout)
+        checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
         return cls(sources, settings, timeout)
 
@@ -156,6 +164,23 @@ class Index(View):
             found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         return findings
+
+    def warm(self) -> None:
+        """Load and build what the first query would: call it when a server starts, so that no user waits for it.
+
+        It loads the embedder and checks that the index was made with it, loads Chroma's vectors, and brings the copies of
+        the words and the vectors up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a
+        notebook. If all is loaded, it takes no time. Documents that are added later make the next query load them.
+
+        Raises:
+            IndexMismatch: if the index was made with another embedder.
+            ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
+        """
+        run(warm(self._sources))
+
+    async def awarm(self) -> None:
+        """Like ``warm``."""
+        await arun(warm(self._sources))
 
     @property
     def client(self) -> Any:

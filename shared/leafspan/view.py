@@ -56,6 +56,7 @@ class View:
         self._settings = settings
         self._timeout = timeout
         self._scope = scope
+        self._embed = partial(sources.embedder.documents, view=scope.suffix if scope else "")
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same index, opened once, of which both show the same by the same filter."""
@@ -115,8 +116,9 @@ class View:
         place there, and a hash of its text and metadata. So it can be added again without harm, and never replaces another
         one.
 
-        Documents are written in groups. If something fails or the process is killed, earlier groups are there, and the
-        others are as they were; add them again.
+        Documents are written in groups. If something fails or is interrupted, earlier groups are there, and the others are
+        as they were; a note of the error says how many are stored. Add them again to go on: texts that were embedded are in
+        the embedding cache, if it is on.
 
         Args:
             documents: leafspan, LangChain, LlamaIndex or Haystack Documents, mappings with id and text, or
@@ -124,7 +126,8 @@ class View:
                 see ``chunks_of``.
             flatten_metadata: Whether nested metadata are flattened: ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``.
                 Default: False, they are an error.
-            progress: Whether to show a bar. Default: only in a terminal or a notebook.
+            progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
+                notebook, after a second.
 
         Returns:
             The ids of the documents that were added and replaced, and the number of the unchanged ones.
@@ -415,15 +418,14 @@ class View:
             across_documents,
             partition_by,
         )
-        embed, weight = self._embedder.documents, self._settings.title_weight
-        options = BuildOptions(embed, weight, self._scope, self._timeout, progress, dry_run)
+        options = BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
         return build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(self, documents: Iterable[object] | object, flatten_metadata: bool, show: bool | None) -> Flow[Added]:
         check_flag("flatten_metadata", flatten_metadata)
         return ingest(
             self._store,
-            self._embedder.documents,
+            self._embed,
             documents,
             self._settings,
             scope=self._scope,

@@ -1,6 +1,7 @@
 """The command line, each command as a user types it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from leafspan.cli._frameworks import FRAMEWORKS
 from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
+from leafspan.embedding import CheckedEmbedder
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
@@ -115,6 +117,43 @@ def test_files_that_cannot_be_indexed_are_named_and_leave_no_index_behind(texts,
 
 def test_another_leaf_size_than_the_indexs_is_refused(texts, kb):
     assert "was made with splitter=" in fails(leafspan("index", texts, "--kb", kb, "--leaf-words", 5))
+
+
+def test_an_interruption_says_what_is_stored_and_ends_with_code_130(texts, monkeypatch):
+    def interrupted(self, texts, *, view=""):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CheckedEmbedder, "documents", interrupted)
+    result = leafspan("index", texts, "--kb", "kb")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "interrupted: stored 0 of 2 documents; add the same again to go on\n"
+
+
+def test_an_interruption_of_another_command_is_one_line(kb, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "documents", interrupted)
+    result = leafspan("show", "--kb", kb)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_ends_the_whole_program_with_one_line(tmp_path):
+    # The embedder is interrupted by the signal that Ctrl-C sends, once it is at work.
+    code = """
+import os, signal, sys
+from leafspan.embedding import _wordllama
+_wordllama._embed.__code__ = (lambda texts: __import__("os").kill(__import__("os").getpid(), 2)).__code__
+from leafspan.cli import app
+app(sys.argv[1:])
+"""
+    (tmp_path / "a.txt").write_text("One.")
+    command = [sys.executable, "-c", code, "index", "a.txt", "--kb", "kb"]
+    plain = {name: value for name, value in (os.environ | PLAIN).items() if value is not None}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=plain, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted: stored 0 of 1 document; add the same again to go on\n"
 
 
 # tree

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ from chromadb import EmbeddingFunction
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
-from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument, Vector
+from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument, MissingExtra, Vector
 from leafspan.embedding import blend, default_embedder, to_embedder
+from leafspan.embedding._wordllama import _model
 
 
 def vector(text: str, dimension: int = 16) -> list[float]:
@@ -134,6 +136,14 @@ def test_what_cannot_embed_is_refused(tmp_path: Path):
 def test_the_default_embedder_gives_unit_vectors_and_zero_for_nothing():
     lengths = np.linalg.norm(default_embedder().documents(["one text", "another", ""]), axis=1)
     assert lengths == pytest.approx([1, 1, 0], abs=1e-5)
+
+
+def test_a_missing_default_embedder_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    _model.cache_clear()
+    with Index.open(tmp_path) as index:
+        with pytest.raises(MissingExtra, match=r'pip install "wordllama>=0\.4,<0\.5", or open the index with embedder='):
+            index.add(Document("a", "One."))
 
 
 def test_an_instruction_stands_before_the_query(tmp_path: Path):

@@ -11,9 +11,14 @@ from typer.core import TyperGroup
 from leafspan.cli._console import console, plain
 from leafspan.errors import LeafspanError
 
+_INTERRUPTED = 130  # what shells report of a command that Ctrl-C has ended: 128 and the number of SIGINT
+
 
 class CleanGroup(TyperGroup):
-    """A group of commands. An expected error prints one red line, and exits with code 2; others keep their traceback."""
+    """A group of commands. An expected error prints one red line, and exits with code 2; others keep their traceback.
+
+    An interruption (Ctrl-C) prints one line, which says what is stored of what was being added, and exits with code 130.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and print an expected error."""
@@ -25,3 +30,7 @@ class CleanGroup(TyperGroup):
             line = " ".join(str(plain(str(error))).split())
             console(stderr=True).print(Text(f"error: {line}", style="red"))
             raise typer.Exit(2) from None
+        except KeyboardInterrupt as interruption:
+            line = ": ".join(["interrupted", *getattr(interruption, "__notes__", [])])
+            console(stderr=True).print(plain(line))
+            raise typer.Exit(_INTERRUPTED) from None

@@ -1,6 +1,7 @@
 """Embedders of any library behind one interface, and operations on their vectors."""
 
 from leafspan.embedding._blending import blend
+from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
 from leafspan.embedding._normalize import normalize
@@ -11,9 +12,11 @@ __all__ = [
     "Embed",
     "Embedder",
     "EmbedderIdentity",
+    "EmbeddingCache",
     "blend",
     "default_embedder",
     "embed_in_batches",
+    "find_cache",
     "normalize",
     "to_embedder",
 ]

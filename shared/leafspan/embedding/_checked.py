@@ -6,8 +6,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
-from leafspan.engine import Flow
+from leafspan.embedding._retrying import RetryingEmbedder
+from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
 
 
@@ -38,26 +40,55 @@ class CheckedEmbedder:
         record: Where the index stores the identity of its embedder.
         embedder: The embedder.
         timeout: Seconds to wait for another writer when the identity is stored.
+        cache: Vectors of texts that were embedded before. None for none.
+        index_id: What tells the index apart from all others in the cache.
     """
 
-    def __init__(self, record: IdentityRecord, embedder: Embedder, timeout: float) -> None:
+    def __init__(
+        self,
+        record: IdentityRecord,
+        embedder: Embedder,
+        timeout: float,
+        cache: CacheFile | None = None,
+        index_id: str = "",
+    ) -> None:
         self._record = record
         self._embedder = embedder
+        self._retrying = RetryingEmbedder(embedder)
         self._timeout = timeout
+        self._cache = cache
+        self._index_id = index_id
         self._identity: EmbedderIdentity | None = None
         self._recorded: EmbedderIdentity | None = None
         self._checked = threading.Event()
 
-    def documents(self, texts: Sequence[str]) -> Flow[Any]:
-        """A vector, as a row, for each text that will be stored.
+    def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
+        """A vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
+
+        Args:
+            texts: The texts.
+            view: Name of the view that they are stored through, "" for the whole index. No other view finds them in the
+                cache, not even by the time that embedding takes.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
             InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.
         """
         yield from self._check(record=True)
-        vectors = yield self._embedder.embed_documents(texts)
-        return self._checked_vectors(vectors, len(texts))
+        assert self._identity is not None
+        if self._cache is None:
+            return self._checked_vectors((yield from self._retrying.documents(texts)), len(texts))
+        shared = self._embedder.model is not None and not view
+        space = Space(self._identity, "" if shared else self._index_id + view)
+        keys = [text_key(text) for text in texts]
+        vectors = yield Call(self._cache.find, (space, keys))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if missing:
+            made = yield from self._retrying.documents(list(missing.values()))
+            new = dict(zip(missing, self._checked_vectors(made, len(missing)), strict=True))
+            yield Call(self._cache.keep, (space, new), finish=True)
+            vectors |= new
+        return self._checked_vectors([vectors[key] for key in keys], len(texts))
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """A vector, as a row, for each question.
@@ -76,6 +107,18 @@ class CheckedEmbedder:
             self._recorded = yield from self._record.read()
         return self._identity or self._recorded
 
+    def warm(self) -> Flow[EmbedderIdentity | None]:
+        """Load the embedder, and check that the index was made with it.
+
+        Returns:
+            Its identity, None before the first document.
+
+        Raises:
+            IndexMismatch: if the index was made with another embedder.
+        """
+        yield from self._check(record=False)
+        return self._identity
+
     def _checked_vectors(self, vectors: Any, count: int) -> Any:
         dimension = self._identity.dimension if self._identity else None
         return check_vectors(vectors, count, name=self._embedder.name, dimension=dimension)
@@ -84,7 +127,10 @@ class CheckedEmbedder:
         """Compare the embedder with the stored identity. If there is none yet, store this one if ``record`` is set."""
         if self._checked.is_set():
             return
-        probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
+        if record:
+            probe = (yield from self._retrying.documents([PROBE]))[0]
+        else:  # someone waits for an answer
+            probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
         identity = yield from self._record.read()
         if identity is None and record:
             own = EmbedderIdentity.of(self._embedder.name, probe)

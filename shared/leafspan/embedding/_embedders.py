@@ -23,7 +23,7 @@ PROBE = "The quick brown fox jumps over the lazy dog."
 SAME = 0.999
 """The cosine of two vectors of the probe text above which their embedders are the same."""
 
-_BATCH = 512  # texts that the embedder gets at a time
+_BATCH = 128  # texts that the embedder gets at a time: as many as may be lost by a failure, and a step of a progress bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Embedder:
         queries: Function that embeds questions.
         adocuments: Coroutine function like ``documents``. Default: None, ``documents`` in a thread.
         aqueries: Coroutine function like ``queries``. Default: None, ``queries`` in a thread.
+        local: Whether it runs on this machine. If not, it may cost money and fail for a while: its vectors are kept in the
+            embedding cache, and it is asked again after a rate limit or a timeout. Default: False.
+        model: What the model is called, if its vectors may be used for other indexes, too. Default: None, the embedding
+            cache keeps its vectors for the same index only, since a function can be changed without a sign.
     """
 
     name: str
@@ -43,6 +47,8 @@ class Embedder:
     queries: Callable[[list[str]], Any]
     adocuments: Callable[[list[str]], Any] | None = None
     aqueries: Callable[[list[str]], Any] | None = None
+    local: bool = False
+    model: str | None = None
 
     def embed_documents(self, texts: Sequence[str]) -> Call:
         """The call that embeds texts to be stored."""
@@ -57,25 +63,33 @@ def to_embedder(thing: object) -> Embedder:
     """An ``Embedder`` from an embedder of any library, which is recognised by its methods.
 
     Args:
-        thing: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``, Chroma's ``EmbeddingFunction``, or a function
-            from a list of texts to a list of vectors.
+        thing: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``, Chroma's ``EmbeddingFunction``, a
+            ``SentenceTransformer`` or another model with ``encode``, or a function from a list of texts to a list of
+            vectors.
 
     Raises:
         InvalidArgument: if it is none of these.
     """
     if isinstance(thing, Embedder):
         return thing
+    if isinstance(thing, type):
+        raise InvalidArgument(f"an embedder must be an object, got the class {thing.__name__}: call it first")
     model: Any = thing
     if hasattr(model, "embed_documents") and hasattr(model, "embed_query"):
         return _from_langchain(model)
     if hasattr(model, "get_text_embedding_batch") and hasattr(model, "get_query_embedding"):
         return _from_llamaindex(model)
+    if hasattr(model, "encode") and not isinstance(model, str | bytes):
+        return _from_sentence_transformer(model)
     if callable(model):
         queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list
-        return Embedder(_name(model), model, queries)
+        return Embedder(_name(model), model, queries, model=_model(model))
+    hint = ""
+    if isinstance(model, str):
+        hint = f"; for the model of that name, SentenceTransformer({model!r}) (pip install sentence-transformers)"
     raise InvalidArgument(
-        "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, or a function "
-        f"from texts to vectors, got {type(thing).__name__}"
+        "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
+        f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}{hint}"
     )
 
 
@@ -88,7 +102,7 @@ def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], N
 
     Args:
         embed: Function that embeds a batch.
-        texts: The texts. A batch has 512 of them.
+        texts: The texts. A batch has 128 of them.
         done: Function to call after each batch, with the number of its texts. Default: none.
     """
     vectors: list[Any] = []
@@ -144,11 +158,18 @@ class EmbedderIdentity:
         """The identity of an embedder with this name and this vector for the probe text."""
         return cls(name, len(vector), base64.b64encode(vector.astype("<f4").tobytes()).decode())
 
+    @property
+    def vector(self) -> Vectors:
+        """The vector for the probe text."""
+        import numpy as np
+
+        return np.frombuffer(base64.b64decode(self.probe), dtype="<f4")
+
     def is_same(self, vector: Vectors) -> bool:
         """Whether a vector for the probe text has the stored dimension, and a cosine above 0.999 with the stored vector."""
         import numpy as np
 
-        stored = np.frombuffer(base64.b64decode(self.probe), dtype="<f4")
+        stored = self.vector
         if len(stored) != len(vector):
             return False
         lengths = float(np.linalg.norm(stored) * np.linalg.norm(vector))
@@ -160,8 +181,14 @@ class EmbedderIdentity:
 def _name(model: Any) -> str:
     """The class or function name of a model, with the name of the model in brackets if it has one."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
-    label = next((str(v) for k in ("model_name", "model") if isinstance(v := getattr(model, k, None), str)), None)
+    label = _model(model)
     return f"{kind}({label})" if label else str(kind)
+
+
+def _model(model: Any) -> str | None:
+    """What the model is called, None if it does not say. Models of LlamaIndex that do not say are called unknown."""
+    names = (getattr(model, key, None) for key in ("model_name", "model"))
+    return next((name for name in names if isinstance(name, str) and name not in ("", "unknown")), None)
 
 
 def _from_langchain(model: Any) -> Embedder:
@@ -178,6 +205,7 @@ def _from_langchain(model: Any) -> Embedder:
         queries,
         model.aembed_documents if _overrides(model, "aembed_documents", "langchain_core.embeddings") else None,
         aqueries if native else None,
+        model=_model(model),
     )
 
 
@@ -186,7 +214,33 @@ def _from_llamaindex(model: Any) -> Embedder:
         return [model.get_query_embedding(text) for text in texts]
 
     # The asynchronous methods of most LlamaIndex embedders block, so they are not used: a thread is always right.
-    return Embedder(_name(model), partial(model.get_text_embedding_batch, show_progress=False), queries)
+    documents = partial(model.get_text_embedding_batch, show_progress=False)
+    return Embedder(_name(model), documents, queries, model=_model(model))
+
+
+def _from_sentence_transformer(model: Any) -> Embedder:
+    """Models before version 5 have no methods of their own for texts and questions, but may have prompts for them."""
+    prompts = getattr(model, "prompts", None) or {}
+
+    def encoder(method: str, *names: str) -> Callable[[list[str]], Any]:
+        encode = getattr(model, method, None)
+        if encode is None:
+            prompt = next((name for name in names if prompts.get(name)), None)
+            encode = partial(model.encode, prompt_name=prompt) if prompt else model.encode
+        return lambda texts: _array(encode(texts))
+
+    base = getattr(getattr(model, "model_card_data", None), "base_model", None)
+    kind = type(model).__qualname__
+    name = f"{kind}({base})" if isinstance(base, str) and base else kind
+    documents = encoder("encode_document", "document", "passage", "corpus")
+    return Embedder(name, documents, encoder("encode_query", "query"), local=True)
+
+
+def _array(vectors: Any) -> Any:
+    """An array of what may be a tensor, or a list of tensors, of PyTorch, perhaps on a graphics card."""
+    if isinstance(vectors, list | tuple):
+        return [_array(vector) for vector in vectors]
+    return vectors.detach().cpu().float().numpy() if hasattr(vectors, "detach") else vectors
 
 
 def _overrides(model: Any, method: str, base_module: str) -> bool:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.embedding._embedders import Embedder
+from leafspan.errors import MissingExtra
 
 
 def default_embedder() -> Embedder:
     """The embedder WordLlama: vectors of 256 dimensions and length 1. The model is loaded at the first use."""
-    return Embedder("WordLlama(l2_supercat_256)", _embed, _embed)
+    return Embedder("WordLlama(l2_supercat_256)", _embed, _embed, local=True, model="l2_supercat_256")
 
 
 def _embed(texts: list[str]) -> Any:
@@ -40,8 +41,13 @@ def _logging_left_alone() -> Iterator[None]:
 
 @cache
 def _model() -> Any:
-    with _logging_left_alone():
-        import wordllama
+    try:
+        with _logging_left_alone():
+            import wordllama
+    except ImportError as error:
+        raise MissingExtra(
+            f'the default embedder cannot be loaded: pip install "wordllama>=0.4,<0.5", or open the index with embedder= ({error})'
+        ) from error
 
     # By default its loader looks for the tokenizer in a folder of the user instead of its own package.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)

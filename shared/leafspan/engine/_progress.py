@@ -3,42 +3,98 @@
 from __future__ import annotations
 
 import sys
-import warnings
+import threading
 from typing import Any
+
+_TICK = 1.0  # seconds after which the bar appears, and then shows the time again
+_BAR = 10  # columns that a bar needs
+_TIME = 16  # columns of the time gone and the time left, in brackets
 
 
 class Progress:
-    """Counts what is done, and shows it in a tqdm bar if the work takes more than a second.
+    """A line of text on standard error that says what is being done, and how much of it is done.
+
+    It appears after a second, so that short work shows nothing, and is written again at least each second, so that it is
+    seen to move while a single step takes long. It fits the terminal: in a narrow one the bar and the time are left out
+    first, then the counts. It is text in a notebook, too.
 
     Args:
         total: Number of things to do, None if it is not known.
-        show: Whether to show the bar. None shows it only in a terminal or a notebook.
-        what: Text before the bar.
+        show: Whether to show the line. None shows it only in a terminal or a notebook.
+        what: What is being done, at the start of the line.
         unit: What is counted.
     """
 
-    def __init__(self, total: int | None, *, show: bool | None, what: str = "Indexing", unit: str = " documents") -> None:
+    def __init__(self, total: int | None, *, show: bool | None, what: str, unit: str = " leaves") -> None:
+        self._what = what
+        self._unit = unit
+        self._counts: str | None = None
         self._bar: Any = None
+        self._closed = threading.Event()
+        self._closing = threading.Lock()
         if show or (show is None and (sys.stderr.isatty() or "ipykernel" in sys.modules)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # without ipywidgets tqdm warns, and shows a bar of text instead
-                from tqdm.auto import tqdm
+            from tqdm.std import tqdm
 
-            self._bar = tqdm(total=total, desc=what, unit=unit, delay=1)
-        self._leaves = 0
+            delay = 0 if show else _TICK
+            self._bar = tqdm(
+                total=total, file=sys.stderr, dynamic_ncols=True, miniters=0, smoothing=0, delay=delay, bar_format=what
+            )
+            self._layout()
+            threading.Thread(target=self._tick, name="leafspan progress", daemon=True).start()
 
     def advance(self, count: int) -> None:
         """Count this many more as done."""
         if self._bar is not None:
-            self._bar.update(count)
+            self._bar.n += count
+            self._layout()
+            self._bar.update(0)
 
-    def embedded(self, leaves: int) -> None:
-        """Count this many more leaves as embedded, which is shown beside the bar."""
-        self._leaves += leaves
+    def say(self, what: str, counts: str, *, done: int = 0, total: int | None = None) -> None:
+        """Show what is being done now.
+
+        Args:
+            what: What is being done.
+            counts: What is shown beside the bar instead of how many of the total are done.
+            done: How far the bar is, of the total. It never goes back.
+            total: The total, None if it is not known.
+        """
         if self._bar is not None:
-            self._bar.set_postfix(leaves=self._leaves, refresh=False)
+            self._what, self._counts = what, counts
+            self._bar.total = total or None
+            self._bar.n = max(self._bar.n, done)
+            self._layout()
+            self._bar.update(0)
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """Leave the line as it stands."""
         if self._bar is not None:
-            self._bar.close()
+            with self._closing:
+                self._closed.set()
+                self._bar.close()
+
+    def _layout(self) -> None:
+        """Choose what of the line has room."""
+        bar = self._bar
+        columns = bar.format_dict["ncols"]
+        n, total = bar.n, bar.total
+        counts = self._counts
+        if counts is None:
+            counts = f"{n:,}/{total:,}{self._unit}" if total else f"{n:,}{self._unit}"
+        share = "{percentage:3.0f}%" if total else ""
+        words = f"{self._what}: {share} {counts}" if total else f"{self._what}: {counts}"
+        time = " [{elapsed}<{remaining}]" if total else " [{elapsed}]"
+        whole = f"{self._what}: {share}|{{bar}}| {counts}{time}" if total else words + time
+        if not columns or len(self._what) + len(counts) + 10 + _BAR + _TIME <= columns:
+            bar.bar_format = whole
+        elif len(self._what) + len(counts) + 8 <= columns:
+            bar.bar_format = words
+        else:
+            bar.bar_format = f"{share} {self._what}" if total else self._what
+
+    def _tick(self) -> None:
+        while not self._closed.wait(_TICK):
+            with self._closing:
+                if not self._closed.is_set():
+                    self._bar.delay = 0  # from now on it is shown at the end, too
+                    self._layout()
+                    self._bar.refresh()

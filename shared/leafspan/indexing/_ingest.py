@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,8 +11,9 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, Progress
+from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate, IndexMismatch, WriterBusy
+from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._split_document import SplitDocument, split_document
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
@@ -61,20 +63,21 @@ def ingest(
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
+
+    An error or interruption after the first document has a note that says how many documents are stored.
     """
     if settings.splitter is None:
         recorded = store.settings["splitter"]
         raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
-    checked: Iterable[Document] = distinct(read_documents(documents, flatten_metadata=flatten_metadata))
-    if scope:
-        checked = map(scope.checked, checked)
-    total = None
-    if isinstance(documents, Sequence):
-        checked = every = yield Call(list, (checked,))
-        total = len(every)
-    progress = Progress(total, show=show)
+    progress = AddProgress(show)
     try:
-        return (yield from _Ingestion(store, embed, settings, scope, timeout, progress).run(checked))
+        checked: Iterable[Document] = distinct(read_documents(documents, flatten_metadata=flatten_metadata))
+        checked = progress.reading(map(scope.checked, checked) if scope else checked)
+        if isinstance(documents, Sequence):
+            checked = yield Call(list, (checked,))
+        added = yield from _Ingestion(store, embed, settings, scope, timeout, progress).run(checked)
+        progress.finish()
+        return added
     finally:
         progress.close()
 
@@ -85,6 +88,11 @@ class _Group:
 
     documents: list[SplitDocument] = field(default_factory=list)
     leaves: int = 0
+
+    @property
+    def characters(self) -> int:
+        """Length of the documents in characters."""
+        return sum(len(split.document.text) for split in self.documents)
 
     def has_room(self, split: SplitDocument, batch: int) -> bool:
         """Whether the document fits in, where Chroma takes at most ``batch`` records at once."""
@@ -100,7 +108,7 @@ class _Ingestion:
     settings: IndexSettings
     scope: Scope | None
     timeout: float
-    progress: Progress
+    progress: AddProgress
     group: _Group = field(default_factory=_Group)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
@@ -109,6 +117,13 @@ class _Ingestion:
 
     def run(self, documents: Iterable[Document]) -> Flow[Added]:
         """Add the documents."""
+        try:
+            return (yield from self._run(documents))
+        except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
+            error.add_note(self.progress.note())
+            raise
+
+    def _run(self, documents: Iterable[Document]) -> Flow[Added]:
         stream = iter(documents)
         while some := (yield Call(_next, (stream,))):
             rows = yield from self._look_up(some)
@@ -137,11 +152,13 @@ class _Ingestion:
         old = rows.get(document.id)
         hash_ = yield Call(content_hash, (document,))
         if old is None or old.version is None or old.hash != hash_:
-            return (yield Call(split_document, (document, hash_, self.settings, old)))  # type: ignore[no-any-return]
+            split = yield Call(split_document, (document, hash_, self.settings, old, self.progress.splitting))
+            self.progress.split(len(split.leaves))
+            return split  # type: ignore[no-any-return]
         self.unchanged += 1
         if old.leftovers:
             self.unfinished.append(document.id)
-        self.progress.advance(1)
+        self.progress.unchanged(document)
         return None
 
     def _collect(self, split: SplitDocument) -> Flow[None]:
@@ -155,7 +172,7 @@ class _Ingestion:
         group, self.group = self.group, _Group()
         if not group.documents:
             return
-        vectors = yield from self._vectors(group.documents)
+        vectors = yield from self._vectors(group)
         writer = yield from self.store.start_writing(self.timeout, [split.document.id for split in group.documents])
         try:
             yield from writer.recover()
@@ -169,18 +186,20 @@ class _Ingestion:
                     to_write.append(split.with_vectors(matrix))
                 self.were_there[split.document.id] = old is not None
             if to_write:
-                yield from writer.replace(to_write)
+                yield from writer.replace(to_write, self.progress.writing(group.leaves, group.characters))
         finally:
             writer.stop()
-        self.progress.advance(len(group.documents))
+        self.progress.wrote(len(group.documents))
 
-    def _vectors(self, documents: Sequence[SplitDocument]) -> Flow[list[Any]]:
+    def _vectors(self, group: _Group) -> Flow[list[Any]]:
         """For each document a matrix, with a row for each leaf."""
+        documents = group.documents
         texts = [text for split in documents for text in split.texts]
         heads = [head for split in documents for head in split.heads]
         weight = self.settings.title_weight
         rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
-        vectors = yield from embed_in_batches(self.embed, [*texts, *rows], self.progress.embedded)
+        done = self.progress.embedding(group.leaves, group.characters, len(texts) + len(rows))
+        vectors = yield from embed_in_batches(self.embed, [*texts, *rows], done)
         if not texts:
             return [[] for _ in documents]
         head_of = [*map(rows.get, heads)]

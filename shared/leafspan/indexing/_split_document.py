@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,13 @@ class SplitDocument:
         return DocumentToWrite(self.row, texts, metadatas, vectors)
 
 
-def split_document(document: Document, hash_: str, settings: IndexSettings, old: Row | None = None) -> SplitDocument:
+def split_document(
+    document: Document,
+    hash_: str,
+    settings: IndexSettings,
+    old: Row | None = None,
+    done: Callable[[int], None] = lambda _: None,
+) -> SplitDocument:
     """Cut a document into leaves.
 
     Args:
@@ -53,13 +59,14 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
         hash_: Its content hash. The version is made of it, and differs from the one that counts now.
         settings: How to split and index.
         old: Its row in the manifest, None for a new document.
+        done: Function to call with each number of characters that are split, together all of them. Default: none.
 
     Raises:
         InvalidDocument: if the splitter's cuts do not partition the text.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     try:
-        leaves = make_leaves(document, version, _cuts(document, settings.splitter))
+        leaves = make_leaves(document, version, _cuts(document, settings.splitter, done))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
@@ -79,9 +86,15 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
 
 
-def _cuts(document: Document, splitter: Splitter | None) -> Sequence[Cut]:
+def _cuts(document: Document, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
     """The cuts of the document's text: where its chunks end, or else where the splitter cuts."""
-    ends = [chunk.end for chunk in document.chunks]
+    text, ends = document.text, [chunk.end for chunk in document.chunks]
+    default = splitter if isinstance(splitter, HierarchicalSplitter) else None
+    if default and not ends:
+        return default(text, done)
     if ends:
-        return splitter.above(document.text, ends) if isinstance(splitter, HierarchicalSplitter) else [*map(Cut, ends)]
-    return splitter(document.text) if splitter else ()
+        cuts: Sequence[Cut] = default.above(text, ends) if default else [*map(Cut, ends)]
+    else:
+        cuts = splitter(text) if splitter else ()
+    done(len(text))  # other splitters do not say how far they are
+    return cuts

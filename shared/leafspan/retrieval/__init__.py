@@ -3,5 +3,6 @@
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._retrieve import retrieve
 from leafspan.retrieval._sources import Sources
+from leafspan.retrieval._warm import warm
 
-__all__ = ["Limits", "Sources", "retrieve"]
+__all__ = ["Limits", "Sources", "retrieve", "warm"]

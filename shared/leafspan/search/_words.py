@@ -55,6 +55,16 @@ class LexicalIndex:
         counted = None if scope is None or scope.shares_statistics else visible.select(None)
         return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
 
+    def warm(self, reader: Reader) -> Flow[None]:
+        """Load and bring up to date what a search needs. Does nothing if the analyzer was not given again.
+
+        Raises:
+            StaleRead: if a document is replaced meanwhile.
+        """
+        if self._mirror is not None:
+            snapshot = yield from self._mirror.current(reader)
+            yield Call(self._corpus, (snapshot, "postings"))
+
     def _search(
         self,
         snapshot: MirrorSnapshot,

@@ -58,12 +58,18 @@ class HierarchicalSplitter:
         if not callable(self.unit) and self.unit not in ("words", "characters"):
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {self.unit!r}")
 
-    def __call__(self, text: str) -> list[Cut]:
-        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
+    def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
+        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1.
+
+        Args:
+            text: The text.
+            done: Function to call with each number of characters that are cut, together all of them, since a long text
+                takes long. Default: none.
+        """
         if not text:
             return []
         headings = find_headings(text)
-        return self._with_parents(text, self._leaf_ends(text, headings), headings)
+        return self._with_parents(text, self._leaf_ends(text, headings, done), headings)
 
     def above(self, text: str, ends: Sequence[int]) -> list[Cut]:
         """The cuts of a text whose leaves end at these characters already: only the nodes above them are made."""
@@ -107,11 +113,12 @@ class HierarchicalSplitter:
         # A URL, base64 data or a script without spaces would otherwise be one very long word.
         return max(count_words(text), len(text) // 12)
 
-    def _leaf_ends(self, text: str, headings: Sequence[Heading]) -> list[int]:
+    def _leaf_ends(self, text: str, headings: Sequence[Heading], done: Callable[[int], None]) -> list[int]:
         """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""
         ends: list[int] = []
         for begin, body, end in self._sections(text, headings):
-            cuts = cut_sentences(text[body:end], self.leaf_words, self._measure, markdown=bool(headings))
+            done(body - begin)
+            cuts = cut_sentences(text[body:end], self.leaf_words, self._measure, markdown=bool(headings), done=done)
             ends += [body + cut for cut in cuts] or ([end] if begin < end else [])
         return ends
 

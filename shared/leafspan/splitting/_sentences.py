@@ -13,7 +13,14 @@ _LINE_JOINT = re.compile(r"(?<=[^\s.!?:;…。！？|])\r?\n(?=[^\W_])")
 _BLOCK_ENDS = tuple(re.compile(pattern) for pattern in (r"\n[^\S\n]*\n\s*", r"\n", r"[.!?。！？]\s+|[。！？]", r"\s"))
 
 
-def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdown: bool = False) -> list[int]:
+def cut_sentences(
+    text: str,
+    size: int,
+    measure: Callable[[str], int],
+    *,
+    markdown: bool = False,
+    done: Callable[[int], None] = lambda _: None,
+) -> list[int]:
     """Where leaves end, the last one at the end of the text.
 
     The library semantic-text-splitter fills each leaf with whole paragraphs if they fit, otherwise with whole sentences
@@ -25,6 +32,7 @@ def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdo
         size: Largest size of a leaf, >= 1.
         measure: Function from a text to its size.
         markdown: Whether lists, tables and code blocks are cut as Markdown. Default: False.
+        done: Function to call with each number of characters that are cut, together all of them. Default: none.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
@@ -38,6 +46,7 @@ def cut_sentences(text: str, size: int, measure: Callable[[str], int], *, markdo
         for place, piece in pieces:
             if place > 0 and not piece.isspace() and (not ends or place > ends[-1]):
                 ends.append(place)
+        done(end - start)
     if text and (not ends or ends[-1] < len(text)):
         ends.append(len(text))
     return ends

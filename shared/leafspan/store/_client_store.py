@@ -34,14 +34,16 @@ class ClientStore:
         name: Name of the index.
         settings: What the index was made with.
         connection: The two collections of the index.
-        cache_folder: Folder for what is derived from the index. None to keep that in memory.
+        id_: Id of the collection of the leaves.
+        cache: Folder for what is derived from all indexes of the client. None to keep that in memory.
     """
 
     def __init__(
-        self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, cache_folder: Path | None
+        self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, id_: str, cache: Path | None
     ) -> None:
         self.client = client
-        self.cache_folder = cache_folder
+        self.id = id_
+        self.cache_folder = None if cache is None else cache / id_
         self.settings = settings
         self.batch = connection.leaves.batch
         self._connection = connection

@@ -101,7 +101,7 @@ def _in_folder(
         stored_settings = yield from _make_in_folder(folder, name, settings, timeout)
     leaves = yield Call(folder.opened().client.get_collection, (leaves_name(name),), {"embedding_function": None})
     _check_format(stored_settings)
-    return FolderStore(folder, name, stored_settings, folder.path / "leafspan.mirror" / str(leaves.id))
+    return FolderStore(folder, name, stored_settings, str(leaves.id))
 
 
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
@@ -170,7 +170,7 @@ def _behind_client(
     stored_settings = read_settings(manifest.metadata)
     _check_format(stored_settings)
     cache_path = _cache_path(client, cache, native=native)
-    return ClientStore(client, name, stored_settings, connection, cache_path / str(leaves.id) if cache_path else None)
+    return ClientStore(client, name, stored_settings, connection, str(leaves.id), cache_path)
 
 
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:

@@ -29,13 +29,14 @@ class FolderStore:
         folder: The embedded Chroma.
         name: Name of the index.
         settings: What the index was made with.
-        cache_folder: Folder for what is derived from the index.
+        id_: Id of the collection of the leaves.
     """
 
-    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], cache_folder: Path) -> None:
+    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], id_: str) -> None:
         self._folder: Folder | None = folder
         self._process = os.getpid()
-        self.cache_folder: Path | None = cache_folder
+        self.id = id_
+        self.cache_folder: Path | None = folder.path / "leafspan.mirror" / id_
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)

@@ -21,10 +21,12 @@ class Store(Protocol):
         batch: Most records of one write.
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
+        id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
     """
 
     batch: int
+    id: str
     settings: Mapping[str, Any]
     embedded: bool
     cache_folder: Path | None

@@ -81,8 +81,13 @@ class Writer:
         """Finish what a killed writer left half done, for the documents in ``rows``."""
         yield from self.clear([row for row in self.rows.values() if row.is_half_done])
 
-    def replace(self, documents: Sequence[DocumentToWrite]) -> Flow[None]:
-        """Add documents, or replace those that are there."""
+    def replace(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None] = lambda _: None) -> Flow[None]:
+        """Add documents, or replace those that are there.
+
+        Args:
+            documents: The documents.
+            done: Function to call with each number of leaves that are written. Default: none.
+        """
         noted = []  # rows for step 1
         with_leftovers = {}  # rows for step 3, of documents that were there
         for row, texts, _, _ in documents:
@@ -92,7 +97,7 @@ class Writer:
             if old and old.version is not None:
                 with_leftovers[row.document_id] = replace(row, leftovers=((old.version, old.leaves),))
         yield from self.write_rows(noted)
-        yield from self._add_leaves(documents)
+        yield from self._add_leaves(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
@@ -145,7 +150,7 @@ class Writer:
             yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)
 
-    def _add_leaves(self, documents: Sequence[DocumentToWrite]) -> Flow[None]:
+    def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         import numpy as np
 
         ids = [
@@ -153,11 +158,15 @@ class Writer:
             for each in documents
             for id_ in leaf_ids(each.row.document_id, each.row.version or "", range(len(each.texts)))
         ]
-        if ids:
-            self._is_finished = False
+        if not ids:
+            return
+        self._is_finished = False
+        vectors = np.concatenate([each.vectors for each in documents if len(each.texts)])
+        texts = [text for each in documents for text in each.texts]
+        metadatas = [metadata for each in documents for metadata in each.metadatas]
+        for start in range(0, len(ids), self._leaves.batch):
+            some = slice(start, start + self._leaves.batch)
             yield from self._leaves.add(
-                ids,
-                embeddings=np.concatenate([each.vectors for each in documents if len(each.texts)]),
-                documents=[text for each in documents for text in each.texts],
-                metadatas=[metadata for each in documents for metadata in each.metadatas],
+                ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
+            done(len(ids[some]))

@@ -1,0 +1,262 @@
+"""The embedding cache: vectors of texts that were embedded before, in one file of SQLite for all indexes of a user.
+
+What is kept of a text is a hash. Each vector has a checksum: a damaged file can lose vectors, but never give a wrong one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import warnings
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from platformdirs import user_cache_path
+
+from leafspan.checks import check_whole, shown
+from leafspan.embedding._embedders import Embedder, EmbedderIdentity
+from leafspan.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+T = TypeVar("T")
+
+_FILE = "embeddings-1.sqlite3"  # the number is that of the format
+_TIMEOUT = 10.0  # seconds to wait for other processes, which write for milliseconds
+_KEPT = 0.9  # share of the limit that is kept when it is exceeded
+_AT_ONCE = 500  # parameters of one statement
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_UNUSABLE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS spaces (
+    id INTEGER PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL, probe TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS vectors (
+    space INTEGER NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, checksum INTEGER NOT NULL, used INTEGER NOT NULL,
+    UNIQUE (space, text)
+);
+CREATE INDEX IF NOT EXISTS by_use ON vectors (used);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingCache:
+    """Where the vectors of texts are kept, so that what was embedded once is not embedded, and paid for, again.
+
+    The texts themselves are not kept, only hashes of them. Several indexes, threads and processes can share a folder, which
+    can be deleted at any time.
+
+    Args:
+        folder: Folder of the cache. Default: in the user's cache folder.
+        max_bytes: Most bytes on the disk, >= 1. The vectors that were not used for the longest time go first. Default: a
+            billion, which is enough for 160,000 vectors of 1,536 dimensions.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+
+    folder: str | Path | None = None
+    max_bytes: int = 1_000_000_000
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not isinstance(self.folder, str | Path):
+            raise InvalidArgument(f"folder must be a string or a pathlib.Path, got {shown(self.folder)}")
+        check_whole("max_bytes", self.max_bytes, 1)
+
+    def file(self) -> CacheFile:
+        """The file of the cache."""
+        folder = user_cache_path("leafspan") if self.folder is None else Path(self.folder).expanduser()
+        return CacheFile(folder / _FILE, self.max_bytes)
+
+
+def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> CacheFile | None:
+    """The cache for an embedder, None for none.
+
+    Args:
+        wanted: What the user wants. None is on for embedders that are not local: theirs cost money or a network.
+        embedder: The embedder.
+
+    Raises:
+        InvalidArgument: if ``wanted`` is anything else.
+    """
+    if not isinstance(wanted, bool | EmbeddingCache | None):
+        raise InvalidArgument(f"embedding_cache must be True, False, an EmbeddingCache or None, got {shown(wanted)}")
+    if wanted is False or (wanted is None and embedder.local):
+        return None
+    return (wanted if isinstance(wanted, EmbeddingCache) else EmbeddingCache()).file()
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Texts whose vectors can take each other's place.
+
+    Attributes:
+        identity: The embedder that made them.
+        owner: The index and the view that they were made for; "" for all indexes.
+    """
+
+    identity: EmbedderIdentity
+    owner: str
+
+
+class CacheFile:
+    """The vectors in one file. It is opened for each use, so it can be shared by threads and processes, also after a fork.
+
+    Nothing that goes wrong with it is an error: vectors are then missing. A file that is no database any more is deleted.
+
+    Args:
+        path: The file.
+        max_bytes: Its largest size.
+    """
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+
+    def find(self, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of these texts, as far as they are kept, by key. They count as used now."""
+        return self._use(lambda database: _find(database, space, keys)) or {}
+
+    def keep(self, space: Space, vectors: Mapping[bytes, Vector]) -> None:
+        """Keep the vectors of these texts, given by key. If the file becomes too large, others are deleted."""
+
+        def write(database: sqlite3.Connection) -> None:
+            _keep(database, space, vectors)
+            _shrink(database, self._max_bytes)
+
+        self._use(write)
+
+    def _use(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """The result of some work in one transaction, None if the file cannot be used."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # vectors tell much of a text: for the user only
+            with closing(sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)) as database:
+                # Nothing waits for the disk: what a power cut tears is noticed, and thrown away.
+                database.executescript("PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+                database.executescript(_TABLES)
+                database.execute("BEGIN IMMEDIATE")
+                result = work(database)
+                database.execute("COMMIT")
+                return result
+        except OSError as error:
+            self._warn(error)
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _UNUSABLE:
+                self._warn(error)
+            elif code not in _BUSY:
+                self._throw_away()
+        return None
+
+    def _warn(self, error: Exception) -> None:
+        message = f"the embedding cache {str(self._path)!r} cannot be used, so texts are embedded anew: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+    def _throw_away(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{self._path}{suffix}").unlink()
+
+
+def text_key(text: str) -> bytes:
+    """The hash of a text, under which its vector is kept."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+    number = _find_space(database, space)
+    if number is None:
+        return {}
+    found: dict[bytes, Vector] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        rows = database.execute(
+            f"SELECT text, vector, checksum FROM vectors WHERE space = ? AND text IN ({marks})",
+            (number, *some),
+        )
+        found.update((text, _unpacked(vector)) for text, vector, checksum in rows if _checksum(text, vector) == checksum)
+    now = _next_use(database)
+    database.executemany("UPDATE vectors SET used = ? WHERE space = ? AND text = ?", ((now, number, key) for key in found))
+    return {key: vector for key, vector in found.items() if len(vector) == space.identity.dimension}
+
+
+def _keep(database: sqlite3.Connection, space: Space, vectors: Mapping[bytes, Vector]) -> None:
+    number = _find_space(database, space)
+    if number is None:
+        each = space.identity
+        number = database.execute(
+            "INSERT INTO spaces (owner, name, dimension, probe) VALUES (?, ?, ?, ?)",
+            (space.owner, each.name, each.dimension, each.probe),
+        ).lastrowid
+    now = _next_use(database)
+    packed = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items())
+    database.executemany(
+        "INSERT OR REPLACE INTO vectors (space, text, vector, checksum, used) VALUES (?, ?, ?, ?, ?)",
+        ((number, key, vector, _checksum(key, vector), now) for key, vector in packed),
+    )
+
+
+def _find_space(database: sqlite3.Connection, space: Space) -> int | None:
+    """The number of the space, None if it has no vectors yet.
+
+    The vector of the probe text may differ a little: services do not always give the same numbers.
+    """
+    rows = database.execute(
+        "SELECT id, name, dimension, probe FROM spaces WHERE name = ? AND owner = ? AND dimension = ? ORDER BY id",
+        (space.identity.name, space.owner, space.identity.dimension),
+    )
+    vector = space.identity.vector
+    return next((number for number, *identity in rows.fetchall() if EmbedderIdentity(*identity).is_same(vector)), None)
+
+
+def _next_use(database: sqlite3.Connection) -> int:
+    """A number that is larger than those of all uses so far."""
+    (last,) = database.execute("SELECT max(used) FROM vectors").fetchone()
+    return int(last or 0) + 1
+
+
+def _shrink(database: sqlite3.Connection, max_bytes: int) -> None:
+    """Delete the vectors that were not used for the longest time, as long as the file is too large."""
+    while (size := _size(database)) > max_bytes:
+        (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
+        if not count:
+            return
+        surplus = count - int(count * _KEPT * max_bytes / size)
+        oldest = "SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?"
+        database.execute(f"DELETE FROM vectors WHERE rowid IN ({oldest})", (surplus,))
+
+
+def _size(database: sqlite3.Connection) -> int:
+    """The size of the file in bytes, once the transaction is committed."""
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int((pages - free) * page_size)
+
+
+def _checksum(key: bytes, vector: bytes) -> int:
+    return zlib.crc32(vector, zlib.crc32(key))
+
+
+def _unpacked(vector: bytes) -> Vector:
+    import numpy as np
+
+    return np.frombuffer(vector, dtype="<f4")

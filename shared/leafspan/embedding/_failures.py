@@ -1,0 +1,99 @@
+"""What the error of an embedder says: whether it passes, how long to wait, and whether too much was asked at once.
+
+Errors are recognised by what they carry, since every service has classes of its own, which need not be installed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from leafspan.errors import LeafspanError
+
+_TOO_MANY_REQUESTS = 429
+_PAYLOAD_TOO_LARGE = 413
+_PASSING = {408, 409, 425, _TOO_MANY_REQUESTS}
+_SERVER_ERRORS = range(500, 600)
+_STATUS_NAMES = ("status_code", "http_status", "status", "code")
+_PASSING_NAMES = re.compile(
+    "Timeout|TimedOut|ConnectionError|ConnectError|ConnectionClosed|ProtocolError|ReadError|WriteError|gaierror|RateLimit|"
+    "TooManyRequests|Throttl|ResourceExhausted|ServiceUnavailable|InternalServerError|Overloaded"
+)
+_TOO_LARGE = re.compile(r"too (large|long)", re.IGNORECASE)
+_TOO_MUCH = re.compile(
+    r"too (large|long|many (inputs|tokens|texts|items|documents))|max(imum)?\b.{0,60}(tokens|inputs|batch|items|texts)|"
+    r"batch.{0,30}(size|limit|exceed)|(tokens|inputs|items|texts).{0,60}(max|exceed)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed later: after a rate limit, a timeout, a lost connection or a server's error."""
+    for each in _chain(error):
+        if isinstance(each, LeafspanError) or getattr(each, "code", None) == "insufficient_quota":
+            return False
+        if (status := _status(each)) is not None:
+            return status in _PASSING or status in _SERVER_ERRORS
+        if isinstance(each, TimeoutError | ConnectionError):
+            return True
+        if any(_PASSING_NAMES.search(kind.__name__) for kind in type(each).__mro__):
+            return True
+    return False
+
+
+def asks_for_less(error: BaseException) -> bool:
+    """Whether fewer texts at once may succeed: the service says that there were too many, or too many tokens in all."""
+    for each in _chain(error):
+        status = _status(each)
+        if status == _PAYLOAD_TOO_LARGE:
+            return True
+        # A rate limit speaks of a maximum, too.
+        if (_TOO_LARGE if status == _TOO_MANY_REQUESTS else _TOO_MUCH).search(str(each)):
+            return True
+    return False
+
+
+def retry_after(error: BaseException) -> float:
+    """Seconds that the service asks to wait, in its header Retry-After; 0 if it says nothing."""
+    for each in _chain(error):
+        response: Any = getattr(each, "response", each)
+        items: Any = getattr(getattr(response, "headers", None), "items", dict)()
+        value = next((value for name, value in items if str(name).lower() == "retry-after"), None)
+        if value is not None:
+            return max(0.0, _seconds(str(value)))
+    return 0.0
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it was raised from: hosts wrap the errors of their clients."""
+    seen: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        seen.append(each)
+        yield each
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+
+
+def _status(error: BaseException) -> int | None:
+    """The status code of HTTP that the error carries."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # of AWS
+        values = [response.get("ResponseMetadata", {}).get("HTTPStatusCode")]
+    else:
+        values = [getattr(error, name, None) for name in _STATUS_NAMES] + [getattr(response, "status_code", None)]
+    return next((int(value) for value in values if isinstance(value, int) and 400 <= value < 600), None)
+
+
+def _seconds(value: str) -> float:
+    """Seconds from now, of a number of seconds or a date."""
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    try:
+        return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return 0.0

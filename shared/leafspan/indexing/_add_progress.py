@@ -1,0 +1,113 @@
+"""What an ``add`` shows while it is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from leafspan.engine import Progress
+from leafspan.values import Document
+
+_STEPS = 3  # each character is split, embedded and written
+
+
+class AddProgress:
+    """Counts documents that are read, characters that are split, and leaves that are embedded and written.
+
+    The number of leaves is that of the leaves which are stored at the end, whatever else is embedded with them. The bar is
+    the share of the text that is done, where splitting, embedding and writing count the same. It is known as soon as all
+    documents are read.
+
+    Args:
+        show: Whether to show a bar. None shows it only in a terminal or a notebook.
+    """
+
+    def __init__(self, show: bool | None) -> None:
+        self._bar = Progress(None, show=show, what="Reading")
+        self._documents_read = 0
+        self._characters_read = 0
+        self._all_read = False
+        self._characters_split = 0  # or found unchanged
+        self._leaves = 0  # of the documents that are split
+        self._counted = {"Embedding": 0, "Writing": 0}  # leaves
+        self._done = 0  # characters, each of which is done in three steps
+        self._stored = 0  # documents that are written, or were there as they are
+
+    def reading(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents. Each is counted when it is read."""
+        for document in documents:
+            self._documents_read += 1
+            self._characters_read += len(document.text)
+            self._show("Reading", _documents(self._documents_read))
+            yield document
+        self._all_read = True
+
+    def unchanged(self, document: Document) -> None:
+        """Count a document that is there as it is."""
+        self._stored += 1
+        self._done += (_STEPS - 1) * len(document.text)
+        self.splitting(len(document.text))
+
+    def splitting(self, characters: int) -> None:
+        """Count this many more characters as split."""
+        self._characters_split += characters
+        self._done += characters
+        self._show("Splitting", f"{self._characters_split:,}/{self._characters_read:,} characters")
+
+    def split(self, leaves: int) -> None:
+        """Count the leaves of a document that is split."""
+        self._leaves += leaves
+
+    def embedding(self, leaves: int, characters: int, texts: int) -> Callable[[int], None]:
+        """A function that counts texts of a group of documents as embedded.
+
+        Args:
+            leaves: Number of leaves of the group.
+            characters: Number of characters of the group.
+            texts: Number of texts to embed: those of the leaves, and their titles and headings.
+        """
+        return self._counter("Embedding", leaves, characters, texts)
+
+    def writing(self, leaves: int, characters: int) -> Callable[[int], None]:
+        """A function that counts leaves of a group of documents as written."""
+        return self._counter("Writing", leaves, characters, leaves)
+
+    def wrote(self, documents: int) -> None:
+        """Count this many documents as stored."""
+        self._stored += documents
+
+    def finish(self) -> None:
+        """Show what was added."""
+        self._all_read = True
+        self._done = _STEPS * self._characters_read
+        self._show("Added", f"{self._leaves:,} leaves, {_documents(self._stored)}")
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        self._bar.close()
+
+    def note(self) -> str:
+        """A sentence that says what is stored, for the error that ends the work."""
+        of = f"{self._stored:,} of " if self._all_read else ""
+        documents = _documents(self._documents_read if self._all_read else self._stored)
+        return f"stored {of}{documents}; add the same again to go on"
+
+    def _counter(self, what: str, leaves: int, characters: int, steps: int) -> Callable[[int], None]:
+        """A function that counts a group's leaves and characters in proportion to the steps that are done."""
+        counted, done, steps_done = self._counted[what], self._done, 0
+
+        def count(more: int) -> None:
+            nonlocal steps_done
+            steps_done += more
+            self._counted[what] = counted + leaves * steps_done // steps
+            self._done = done + characters * steps_done // steps
+            self._show(what, f"{self._counted[what]:,}/{self._leaves:,} leaves")
+
+        return count
+
+    def _show(self, what: str, counts: str) -> None:
+        total = _STEPS * self._characters_read if self._all_read else None
+        self._bar.say(what, counts, done=self._done, total=total)
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} document" if count == 1 else f"{count:,} documents"

@@ -1,0 +1,37 @@
+"""Loading what the first query would load."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engine import Flow
+from leafspan.retrieval._sources import Sources
+from leafspan.search import SearchIndexes
+from leafspan.store import Reader, read_consistently
+
+
+def warm(sources: Sources) -> Flow[None]:
+    """Load the embedder, Chroma's vectors and both mirrors, of the documents and of the trees.
+
+    Args:
+        sources: The open index.
+
+    Raises:
+        IndexMismatch: if the index was made with another embedder.
+        ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
+    """
+    identity = yield from sources.embedder.warm()
+    if identity is None:  # nothing is stored
+        return
+    trees = yield from sources.trees.existing()
+    for indexes in (sources.indexes, trees):
+        if indexes is not None:
+            yield from read_consistently(indexes.store, partial(_load, indexes=indexes, identity=identity))
+
+
+def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity) -> Flow[None]:
+    yield from indexes.words.warm(reader)
+    if indexes.vectors is not None:
+        yield from indexes.vectors.current(reader)
+    yield from reader.search_hits(identity.vector[None], 1)  # Chroma loads its vectors at the first search
