@@ -2,6 +2,7 @@
 
 from leafspan.documents._accepting import SUFFIXES, check_document, read_documents, to_document
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves
+from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
@@ -18,7 +19,9 @@ __all__ = [
     "find_sections",
     "indexed_heads",
     "indexed_texts",
+    "lines_of",
     "make_leaves",
+    "pack_lines",
     "pack_place",
     "read_documents",
     "to_document",

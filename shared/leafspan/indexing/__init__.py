@@ -5,11 +5,13 @@ from leafspan.indexing._deleting import delete_documents
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+from leafspan.indexing._surroundings import Reach, surrounding_text
 
 __all__ = [
     "Added",
     "DocumentInfo",
     "Finding",
+    "Reach",
     "SplitDocument",
     "Stats",
     "content_hash",
@@ -21,4 +23,5 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "split_document",
+    "surrounding_text",
 ]

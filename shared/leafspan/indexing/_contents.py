@@ -9,8 +9,7 @@ from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, read_consistently
-from leafspan.trace import Trace
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, leaf_passage, read_consistently
 from leafspan.tree import Trees, count_trees
 from leafspan.values import Document, Passage
 
@@ -138,10 +137,9 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
         stored = yield from reader.fetch_leaves(ids)
         if len(stored) < len(ids):
             raise StaleRead
-        leaves = [(id_, stored[id_]) for id_ in ids]
+        texts = {id_: leaf.text for id_, leaf in stored.items()}
         return [
-            Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
-            for id_, s in leaves
+            leaf_passage(stored[id_].leaf.span, texts, row, stored[id_].metadata) for row in rows for id_ in row.leaf_ids
         ]
 
     return read_consistently(store, read, scope)

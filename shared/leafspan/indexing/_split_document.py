@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
+from leafspan.documents import (
+    IndexSettings,
+    find_sections,
+    indexed_heads,
+    indexed_texts,
+    make_leaves,
+    pack_lines,
+    pack_place,
+)
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import find_headings
@@ -75,6 +83,7 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
+        lines=pack_lines(document.text, leaves),
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
