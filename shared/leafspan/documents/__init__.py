@@ -1,7 +1,7 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
 from leafspan.documents._accepting import SUFFIXES, check_document, read_documents, to_document
-from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves
+from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
@@ -24,6 +24,7 @@ __all__ = [
     "pack_lines",
     "pack_place",
     "read_documents",
+    "titles_of_leaves",
     "to_document",
     "unpack_place",
 ]
