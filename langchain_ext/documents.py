@@ -11,8 +11,10 @@ from leafspan.hosting import citation
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
     """The passage as a Document: the user's own metadata, plus ``doc_id``, ``start``, ``end`` and ``score``.
 
-    A summary has a ``layer`` and ``covers``, too, and the first three only where it is of one document. With ``explain``
-    there is also ``trace``, a list of sentences that say how the passage came about.
+    Where they are known, and the user has no such keys, there are also ``title``, ``headings`` (one text such as
+    ``"Tea > Brewing"``), ``start_line`` and ``end_line``. A summary has a ``layer`` and ``covers``, too, and what is of a
+    document only where it is of one. With ``explain`` there is also ``trace``, a list of sentences that say how the passage
+    came about.
     """
     ours: dict[str, object] = {**citation(passage), "score": passage.score}
     if explain:

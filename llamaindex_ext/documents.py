@@ -5,26 +5,29 @@ from __future__ import annotations
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-from leafspan.hosting import citation
+from leafspan.hosting import SHOWN_TO_MODELS, citation
 
 
 def to_node(passage: Passage) -> TextNode:
     """The passage as a node: the user's own metadata, plus ``doc_id``, ``start`` and ``end``.
 
-    A summary has a ``layer`` and ``covers``, too, and the first three only where it is of one document; since its text is
-    none of a document's, it has no character indexes.
+    Where they are known, and the user has no such keys, there are also ``title``, ``headings`` (one text such as
+    ``"Tea > Brewing"``), ``start_line`` and ``end_line``. A summary has a ``layer`` and ``covers``, too, and what is of a
+    document only where it is of one; since its text is none of a document's, it has no character indexes.
 
-    These are for citing, and kept out of what a language model or an embedder is shown. The score is not among them:
-    LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
+    These are for citing, and kept out of what a language model or an embedder is shown, except for title and headings: they
+    say what the text is about, and leafspan's own vectors have them, too. The score is not among them: LlamaIndex tells
+    nodes apart by a hash of text and metadata, and the same passage must be the same node.
     """
     ours = citation(passage)
+    hidden = [key for key in ours if key not in SHOWN_TO_MODELS]
     of = passage.document_id
     return TextNode(
         id_=passage.id,
         text=passage.text,
         metadata={**passage.metadata, **ours},
-        excluded_llm_metadata_keys=list(ours),
-        excluded_embed_metadata_keys=list(ours),
+        excluded_llm_metadata_keys=hidden,
+        excluded_embed_metadata_keys=hidden,
         start_char_idx=None if passage.summary else passage.start,
         end_char_idx=None if passage.summary else passage.end,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=of)} if of else {},

@@ -173,6 +173,7 @@ def test_an_adapter_is_built_on_these_names():
         "CALL_OPTIONS",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "SHOWN_TO_MODELS",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",

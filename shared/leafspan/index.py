@@ -62,7 +62,7 @@ class Index(View):
             title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text.
                 Default: 0.3.
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
-                terms. Default: ``Analyzer("english")``.
+                terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an

@@ -75,17 +75,28 @@ class LeafId(NamedTuple):
 
     @classmethod
     def of_result(cls, text: str | None) -> LeafId | None:
-        """The leaf that a result is, by its own id or that of a passage of one leaf (``...#4-4``); None if it is none."""
-        document_and_version, _, place = (text or "").rpartition("#")
-        first, dash, last = place.partition("-")
-        if "#" not in document_and_version or not first.isdecimal() or (dash and last != first):
-            return None
-        return cls.parse(f"{document_and_version}#{first}")
+        """The leaf that a result is, by its id, of which ``...#4-4`` is an older form; None if it is none."""
+        run = run_of_id(text)
+        return run[0] if run is not None and run[0].ordinal == run[1] else None
 
     @property
     def is_summary(self) -> bool:
         """Whether this is the id of a summary, and not of a leaf."""
         return self.version.startswith(SUMMARY_VERSION)
+
+
+def run_of_id(text: str | None) -> tuple[LeafId, int] | None:
+    """The first leaf, and the ordinal of the last one, of the passage with this id; None if it is no passage's id.
+
+    Args:
+        text: An id such as ``bees#90795de0#4`` or ``bees#90795de0#4-7``.
+    """
+    document_and_version, _, place = (text or "").rpartition("#")
+    document_id, _, version = document_and_version.rpartition("#")
+    first, dash, last = place.partition("-")
+    if not document_id or not first.isdecimal() or (dash and not last.isdecimal()):
+        return None
+    return LeafId(document_id, version, int(first)), int(last if dash else first)
 
 
 SUMMARY_VERSION = "t"
@@ -167,6 +178,11 @@ class Leaf:
         """Its id as text."""
         return str(LeafId(self.document_id, self.version, self.ordinal))
 
+    @property
+    def span(self) -> Span:
+        """It as a span of one leaf."""
+        return Span(self.document_id, self.version, self.ordinal, self.ordinal, (self.ordinal, self.start))
+
 
 class Hit(NamedTuple):
     """A leaf or summary as a search finds it, before anything of it is loaded.
@@ -211,8 +227,9 @@ class Span:
 
     @property
     def id(self) -> str:
-        """``{document_id}#{version}#{first}-{last}``."""
-        return f"{self.document_id}#{self.version}#{self.first}-{self.last}"
+        """The id of a single leaf; of more, ``{document_id}#{version}#{first}-{last}``."""
+        first = str(LeafId(self.document_id, self.version, self.first))
+        return first if self.first == self.last else f"{first}-{self.last}"
 
     @property
     def size(self) -> int:
@@ -332,8 +349,8 @@ class Passage:
     """A retrieved piece of a document, for which ``document.text[start:end] == text``; or a summary.
 
     Attributes:
-        id: ``{document_id}#{version}#{first}-{last}``, with the ordinals of its first and last leaf. For a leaf that is
-            listed, and for a summary, its own id.
+        id: The id of a single leaf, or of a summary. Of more leaves, ``{document_id}#{version}#{first}-{last}``, with the
+            ordinals of the first and the last one.
         document_id: Id of the document. "" for a summary of several documents.
         start: Its first character in the document. For a summary, the first one that it covers; 0 if these are in several
             documents.
@@ -343,6 +360,11 @@ class Passage:
         metadata: Metadata of the document. Empty for a summary of several documents.
         trace: How the passage came about. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
+        title: Title of the document. None if it has none, and for a summary of several documents.
+        headings: The headings that the whole passage stands under, outermost first. A passage over several sections has
+            those that all of its sections have in common.
+        lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and for a
+            document that an earlier version of leafspan has added.
     """
 
     id: str
@@ -354,6 +376,9 @@ class Passage:
     metadata: Mapping[str, object]
     trace: Trace
     summary: Summary | None = None
+    title: str | None = None
+    headings: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
 
     @property
     def layer(self) -> int:

@@ -14,6 +14,7 @@ from leafspan.filters import constant, to_filter
 from leafspan.indexing import (
     Added,
     DocumentInfo,
+    Reach,
     Stats,
     delete_documents,
     get_document,
@@ -21,6 +22,7 @@ from leafspan.indexing import (
     ingest,
     list_documents,
     list_leaves,
+    surrounding_text,
 )
 from leafspan.retrieval import Limits, Sources, retrieve
 from leafspan.spans import Budget
@@ -205,6 +207,30 @@ class View:
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
         return await arun(list_leaves(self._store, document_id, self._scope))
+
+    def surroundings(
+        self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
+    ) -> Passage:
+        """A passage together with the text around it in its document, as one passage with score 0.
+
+        Args:
+            passage: A passage of any strategy; the LangChain Document or LlamaIndex node of one; or its id.
+            before: Most leaves before it, >= 0. Default: 2, or any number if ``words`` is given.
+            after: Most leaves after it, >= 0. Default: 2, or any number if ``words`` is given.
+            words: Most words in all, >= 1: both sides grow evenly, leaf by leaf, up to the first that does not fit. The
+                passage itself is there even if it is longer. Default: any number.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, ``passage`` is none, or it is a summary.
+            DocumentNotFound: if the document is not there any more, or was replaced since the passage was retrieved.
+        """
+        return run(self._surroundings(passage, before, after, words))
+
+    async def asurroundings(
+        self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
+    ) -> Passage:
+        """Like ``surroundings``."""
+        return await arun(self._surroundings(passage, before, after, words))
 
     def count(self) -> int:
         """The number of documents."""
@@ -391,6 +417,9 @@ class View:
     async def asummaries(self, document_id: str | None = None) -> list[Passage]:
         """Like ``summaries``."""
         return await arun(self._list_summaries(document_id))
+
+    def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
+        return surrounding_text(self._store, passage, Reach.of(before, after, words), self._scope)
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return list_summaries(self._store, self._sources.trees, document_id, self._scope)

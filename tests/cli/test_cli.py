@@ -21,6 +21,7 @@ from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACE
 from leafspan.embedding import CheckedEmbedder
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
+FORMATS = Path(__file__).parent.parent / "store" / "formats"
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
 ROCKS = "Granite is hard. Basalt comes from volcanoes. [red]Rust[/red] is [/not] markup.\n"
 
@@ -379,8 +380,19 @@ def test_every_strategy_prints_document_place_score_and_text(kb, strategy):
     result = leafspan("query", "Who makes honey?", "--kb", kb, "--strategy", strategy, "-k", 1)
     assert result.exit_code == 0
     head, *lines = result.stdout.splitlines()
-    assert re.fullmatch(r"1\. texts/bees\.md  characters \d+ to \d+  score \d\.\d{3}", head)
+    assert re.fullmatch(r"1\. texts/bees\.md:1-3  Bees  score \d\.\d{3}", head)
     assert "Bees make honey in a hive." in "\n".join(lines)
+
+
+def test_a_passage_on_one_line_and_without_headings_is_printed_as_a_place_in_the_file(kb):
+    head, *_ = leafspan("query", "Rust on rocks", "--kb", kb, "-k", 1).stdout.splitlines()
+    assert re.fullmatch(r"1\. texts/rocks\.txt:1  score \d\.\d{3}", head)
+
+
+def test_a_passage_of_an_index_that_knows_no_lines_is_printed_with_its_characters(tmp_path):
+    shutil.unpack_archive(FORMATS / "format-1.zip", tmp_path)
+    head, *_ = leafspan("query", "Who decoded the dance?", "--kb", tmp_path / "kb", "-k", 1).stdout.splitlines()
+    assert re.fullmatch(r"1\. bees  characters \d+ to \d+  score \d\.\d{3}", head)
 
 
 def test_markup_in_a_text_is_printed_as_it_is(kb):
@@ -398,6 +410,9 @@ def test_json_holds_what_the_index_returns(kb, strategy):
             "document_id": passage.document_id,
             "start": passage.start,
             "end": passage.end,
+            "lines": list(passage.lines),
+            "title": passage.title,
+            "headings": list(passage.headings),
             "score": passage.score,
             "text": passage.text,
             "metadata": passage.metadata,

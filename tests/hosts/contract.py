@@ -100,9 +100,17 @@ class Host(ABC):
         assert await self.aask(retriever, question) == found
         return found
 
-    @abstractmethod
     def ask(self, retriever: Any, question: str) -> list[Result]:
         """What it finds."""
+        return [self.seen(result) for result in self.raw(retriever, question)]
+
+    @abstractmethod
+    def raw(self, retriever: Any, question: str) -> list[Any]:
+        """What it finds, as results of the host's own."""
+
+    @abstractmethod
+    def seen(self, result: Any) -> Result:
+        """What there is of a result of the host's own."""
 
     @abstractmethod
     async def aask(self, retriever: Any, question: str) -> list[Result]:
@@ -163,18 +171,16 @@ class LangChain(Host):
     name = "LangChain"
     package = langchain_ext
 
-    def ask(self, retriever: Any, question: str) -> list[Result]:
-        return [self._seen(document) for document in retriever.invoke(question)]
+    def raw(self, retriever: Any, question: str) -> list[Document]:
+        return retriever.invoke(question)
 
     async def aask(self, retriever: Any, question: str) -> list[Result]:
-        return [self._seen(document) for document in await retriever.ainvoke(question)]
+        return [self.seen(document) for document in await retriever.ainvoke(question)]
 
-    @staticmethod
-    def _seen(document: Document) -> Result:
-        metadata = dict(document.metadata)
-        return Result(
-            document.id, document.page_content, metadata.pop("score"), metadata, trace=metadata.pop("trace", None)
-        )
+    def seen(self, result: Document) -> Result:
+        metadata = dict(result.metadata)
+        score, trace = metadata.pop("score", None), metadata.pop("trace", None)
+        return Result(result.id, result.page_content, score, metadata, trace)
 
     def refusal(self, make: Callable[[], object]) -> InvalidArgument:
         with pytest.raises(ValidationError) as caught:
@@ -239,15 +245,14 @@ class LlamaIndex(Host):
     package = llamaindex_ext
     words: ClassVar[Mapping[str, str]] = {"k": "similarity_top_k"}
 
-    def ask(self, retriever: Any, question: str) -> list[Result]:
-        return [self._seen(node) for node in retriever.retrieve(question)]
+    def raw(self, retriever: Any, question: str) -> list[NodeWithScore]:
+        return retriever.retrieve(question)
 
     async def aask(self, retriever: Any, question: str) -> list[Result]:
-        return [self._seen(node) for node in await retriever.aretrieve(question)]
+        return [self.seen(node) for node in await retriever.aretrieve(question)]
 
-    @staticmethod
-    def _seen(node: NodeWithScore) -> Result:
-        return Result(node.node_id, node.text, node.score, dict(node.metadata), getattr(node, "trace", None))
+    def seen(self, result: NodeWithScore) -> Result:
+        return Result(result.node_id, result.text, result.score, dict(result.metadata), getattr(result, "trace", None))
 
     def refusal(self, make: Callable[[], object]) -> InvalidArgument:
         with pytest.raises(InvalidArgument) as caught:

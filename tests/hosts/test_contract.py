@@ -8,6 +8,7 @@ import pickle
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from leafspan import (
     AutoMerging,
     BM25Settings,
     Budget,
+    Document,
     Ensemble,
     F,
     Filter,
@@ -61,10 +63,51 @@ def ids(found: Sequence[Result]) -> list[str]:
 # Results
 
 
+PLACE = ("doc_id", "start", "end", "start_line", "end_line")
+
+
 async def test_results_carry_the_users_metadata_and_their_place(host: Host, shared_index: Index):
     [found] = await host.both(host.make("VectorRetriever", shared_index, k=1), QUESTIONS[1])
-    assert set(found.metadata) == {"topic", "year", "tags", "doc_id", "start", "end"}
+    assert set(found.metadata) == {"topic", "year", "tags", *PLACE, "title", "headings"}
     assert TEXTS["harbour"][found.metadata["start"] : found.metadata["end"]] == found.text
+    assert (found.metadata["title"], found.metadata["headings"]) == ("The harbour of Skarvik", "The harbour")
+    first, last = found.metadata["start_line"], found.metadata["end_line"]
+    assert "\n".join(TEXTS["harbour"].splitlines()[first - 1 : last]).find(found.text.strip()) >= 0
+
+
+async def test_the_users_own_metadata_wins_over_the_titles_headings_and_lines_of_a_result(host: Host, tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("a", "# Bees\n\nThey dance.", "Bees", {"title": "Mine", "headings": 3, "end_line": "last"}))
+        [found] = await host.both(host.make("VectorRetriever", index, k=1), "dance")
+        own = {"title": "Mine", "headings": 3, "end_line": "last"}
+        assert found.metadata == {**own, "doc_id": "a", "start": 0, "end": 19}
+        [leaf] = map(host.seen, host.leaves(index))
+        assert leaf == replace(found, score=None)
+
+
+async def test_a_result_without_title_and_headings_has_no_such_keys(host: Host, tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("a", "They dance."))
+        [found] = await host.both(host.make("VectorRetriever", index, k=1), "dance")
+        assert found.metadata == {"doc_id": "a", "start": 0, "end": 11, "start_line": 1, "end_line": 1}
+
+
+@pytest.mark.parametrize("retriever", ["VectorRetriever", "BM25Retriever", "HybridRetriever"])
+async def test_a_result_of_one_leaf_has_the_id_of_the_leaf(host: Host, shared_index: Index, retriever: str):
+    leaves = {leaf.id: leaf.text for leaf in shared_index.leaves()}
+    assert {host.seen(each).id for each in host.leaves(shared_index)} == set(leaves)
+    found = await host.both(host.make(retriever, shared_index, k=3), QUESTIONS[1])
+    assert [leaves[each.id] for each in found] == [each.text for each in found]
+
+
+async def test_what_stands_around_a_result_of_the_host(host: Host, shared_index: Index):
+    whole = shared_index.leaves("harbour")
+    for retriever in ("VectorRetriever", "SentenceWindowRetriever", "ParentDocumentRetriever"):
+        for found in host.raw(host.make(retriever, shared_index, k=1, where={"doc_id": "harbour"}), QUESTIONS[1]):
+            around = shared_index.surroundings(found, before=99, after=99)
+            assert (around.text, around.start, around.lines) == (TEXTS["harbour"], 0, (1, 17))
+            assert await shared_index.asurroundings(found, before=99, after=99) == around
+    assert around.id == f"{whole[0].id}-{len(whole) - 1}"
 
 
 async def test_results_explain_themselves_when_asked_and_are_otherwise_the_same(host: Host, shared_index: Index):
@@ -82,11 +125,13 @@ async def test_a_summary_says_what_it_covers_and_a_leaf_what_it_always_did(host:
     highest = max(result.metadata.get("layer", 0) for result in found)
     assert (top.metadata["layer"], top.metadata["covers"]) == (highest, whole)
     harbour = next(each for each in others if each.document == "harbour" and "layer" in each.metadata)
-    assert set(harbour.metadata) == {"topic", "year", "tags", "doc_id", "start", "end", "layer", "covers"}
+    own = {"topic", "year", "tags"}
+    assert own | {"doc_id", "start", "end", "layer", "covers", "title"} <= set(harbour.metadata)
+    assert "start_line" not in harbour.metadata
     assert harbour.metadata["covers"][0][:2] == ["harbour", harbour.metadata["start"]]
     assert harbour.metadata["covers"][-1][2] == harbour.metadata["end"]
     leaf = next(each for each in others if each.document == "harbour" and "layer" not in each.metadata)
-    assert set(leaf.metadata) == {"topic", "year", "tags", "doc_id", "start", "end"}
+    assert set(leaf.metadata) - {"headings"} == {*own, *PLACE, "title"}
 
 
 # Options

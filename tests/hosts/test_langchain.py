@@ -185,7 +185,8 @@ def test_a_chain_answers_with_citations_to_character_ranges(shared_index: Index,
 
 def test_a_document_has_its_score_and_when_asked_its_trace_in_its_metadata(shared_index: Index):
     document = VectorRetriever(index=shared_index, k=1).invoke(QUESTIONS[1])[0]
-    assert set(document.metadata) == {"topic", "year", "tags", "doc_id", "start", "end", "score"}
+    place = {"doc_id", "start", "end", "start_line", "end_line", "title", "headings"}
+    assert set(document.metadata) == {"topic", "year", "tags", "score", *place}
     [passage] = shared_index.retrieve(QUESTIONS[1], Vector(), k=1)
     assert document.metadata["score"] == passage.score
     explained = VectorRetriever(index=shared_index, k=1, explain=True).invoke(QUESTIONS[1])[0]

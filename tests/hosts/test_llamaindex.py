@@ -36,6 +36,7 @@ from llamaindex_ext import (
     SpanNodeParser,
     TreeRetriever,
     VectorRetriever,
+    leaf_nodes,
     splitter_from,
 )
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
@@ -124,6 +125,7 @@ def test_a_summary_is_no_place_in_a_text(forest: Index):
     assert (harbour.ref_doc_id, harbour.start_char_idx, harbour.end_char_idx) == ("harbour", None, None)
     for mode in ("llm", "embed"):
         assert top.get_content(mode) == top.text
+        assert "title: The harbour" in harbour.get_content(mode)
         assert "topic: places" in harbour.get_content(mode)
         assert "covers" not in harbour.get_content(mode)
     leaf = next(n for n in others if n.metadata["doc_id"] == "harbour" and "layer" not in n.metadata)
@@ -138,10 +140,20 @@ def test_summaries_can_be_cited_and_synthesised_from(forest: Index):
     assert len(engine.query(QUESTIONS[0]).source_nodes) == len(retriever.retrieve(QUESTIONS[0])) > 2
 
 
-def test_a_model_is_shown_the_users_metadata_only(shared_index: Index):
+@pytest.mark.parametrize("mode", ["llm", "embed"])
+def test_a_model_is_shown_the_users_metadata_and_what_the_text_is_about(shared_index: Index, mode: str):
     node = VectorRetriever(shared_index, similarity_top_k=1).retrieve(QUESTIONS[1])[0].node
-    assert "topic: places" in node.get_content("llm")
-    assert "doc_id" not in node.get_content("llm")
+    shown = dict(line.split(": ", 1) for line in node.get_content(mode).split("\n\n")[0].splitlines())
+    assert set(shown) == {"topic", "year", "tags", "title", "headings"}
+    assert (shown["topic"], shown["headings"]) == ("places", "The harbour")
+
+
+def test_a_leaf_is_the_same_node_wherever_it_comes_from(shared_index: Index):
+    nodes = {node.node_id: node for node in leaf_nodes(shared_index)}
+    for retriever in (VectorRetriever(shared_index), HybridRetriever(shared_index, similarity_top_k=4)):
+        for found in retriever.retrieve(QUESTIONS[1]):
+            assert found.node == nodes[found.node.node_id]
+            assert found.node.hash == nodes[found.node.node_id].hash
 
 
 def test_nodes_explain_themselves_when_asked_as_far_as_the_answer(shared_index: Index):

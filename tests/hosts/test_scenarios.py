@@ -63,7 +63,12 @@ def shown(passages: list[Passage]) -> list[tuple[Any, ...]]:
             (p.layer, [[run.document_id, run.start, run.end] for run in p.summary.covers]) if p.summary else None,
             p.text,
             pytest.approx(p.score, abs=1e-6),
-            dict(p.metadata),
+            {
+                **({"title": p.title} if p.title else {}),
+                **({"headings": " > ".join(p.headings)} if p.headings else {}),
+                **({"start_line": p.lines[0], "end_line": p.lines[1]} if p.lines else {}),
+                **p.metadata,
+            },
         )
         for p in passages
     ]

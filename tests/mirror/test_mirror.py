@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import hashlib
 import itertools
 import os
 import random
@@ -18,7 +19,10 @@ from pathlib import Path
 
 import chromadb
 import pytest
+import Stemmer
 from chromadb.config import Settings
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leafspan import (
     BM25,
@@ -32,10 +36,14 @@ from leafspan import (
     InvalidArgument,
     Vector,
 )
+from leafspan.documents import indexed_heads, titles_of_leaves
 from leafspan.engine import run
+from leafspan.lexical import describe_analyzer
 from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment_folder
+from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 
+_LETTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("a.b ,'é’3東京가\n\u0301İI>")
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(20,))
 WORDS = ["oxygen", "oxygen", "oxygen", "steam", "steam", "engine", "forest", "river", "plague", "network", "piston", "cell"]
 QUERIES = ["oxygen", "steam engine", "forest river plague piston", "cell cell packet unknown"]
@@ -621,6 +629,53 @@ def test_an_analyzer_of_the_users_own_is_needed_again_for_words_only(tmp_path):
         assert {passage.document_id for passage in index.retrieve("b", BM25())} == {"a", "b"}
     with pytest.raises(IndexMismatch, match=r"analyzer=tests\.mirror\.test_mirror:letters"):
         open_at(tmp_path / "kb", analyzer=str.split)
+
+
+def split_on_spaces(text):
+    return text.split(" ")
+
+
+@pytest.mark.parametrize("engine", ["postings", "rank-bm25"])
+def test_an_analyzer_of_the_users_own_sees_title_headings_and_text_apart(tmp_path, engine):
+    strategy = BM25(engine=engine, bm25=BM25Settings(variant="okapi"))
+    text = "# On oxygen\n\nFire needs it to burn.\n\n## Old uses\n\nMiners feared it underground.\n"
+    with open_at(tmp_path / "kb", analyzer=split_on_spaces) as index:
+        index.add([Document("a", text, "Its history"), Document("b", "Cells burn."), Document("c", "  \n Tin. \n")])
+        for word, found in {
+            "Its": "a",
+            "history": "a",
+            "On": "a",
+            "uses": "a",
+            "underground.": "a",
+            "Cells": "b",
+            "burn.": "b",
+            "Tin.": "c",
+        }.items():
+            assert {each.document_id for each in index.retrieve(word, strategy)} >= {found}, word
+        index.build_tree()
+        assert [each.document_id for each in index.retrieve("Its", BM25(summaries=True)) if each.summary] == ["a"]
+
+
+@given(
+    st.sampled_from(["english", "german", "turkish", "chinese"]),
+    st.none() | st.text(_LETTERS, min_size=1),
+    st.lists(st.text(_LETTERS, min_size=1), max_size=3),
+    st.text(_LETTERS),
+)
+def test_the_shipped_analyzer_finds_the_same_terms_apart_as_in_one_text(language, title, headings, text):
+    sections = [Section(0, 0, depth, heading) for depth, heading in enumerate(headings, start=1)]
+    analyzer = Analyzer(language)
+    (head,) = indexed_heads(title, sections, 1)
+    together = analyzer([f"{head}\n{text}"])
+    assert WordPostings(analyzer)._terms(titles_of_leaves(title, sections, 1), [text]) == together
+
+
+def test_words_of_a_function_are_read_again_where_an_earlier_version_has_left_a_mirror():
+    def name_of_earlier_version(analyzer):
+        return f"words-{hashlib.sha256(f'{describe_analyzer(analyzer)} {Stemmer.version()}'.encode()).hexdigest()[:8]}"
+
+    assert WordPostings(Analyzer()).name == name_of_earlier_version(Analyzer())
+    assert WordPostings(letters).name != name_of_earlier_version(letters)
 
 
 def test_how_words_are_scored_is_remembered(tmp_path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import chromadb
 import pytest
+from chromadb.config import Settings
 
 from leafspan import (
     BM25,
@@ -68,6 +70,36 @@ def test_round_trips_at_any_depth(tree: Index, calls, strategy, searches, fetche
     calls.clear()
     tree.retrieve(query, strategy, k=3, candidates=6)
     assert calls == traffic(searches, fetches)
+
+
+COSTS_BEHIND_A_CLIENT = [
+    # strategy, searches, fetches: titles, headings and lines come with the rows that say which leaves are current
+    (Vector(), 1, 0),
+    (SentenceWindow(base=Vector()), 1, 1),
+    (ParentDocument(base=Vector(), level=None), 1, 1),
+    (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1, 0),
+    (BM25(), 0, 1),
+    (Filter(), 0, 1),
+]
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[Index]:
+    """The corpus behind a client, with its words read already."""
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    with Index.open(client=client, name="trips", splitter=HierarchicalSplitter(12, (40,))) as opened:
+        opened.add(DOCUMENTS)
+        opened.retrieve(QUESTIONS[0], BM25())
+        yield opened
+
+
+@pytest.mark.parametrize(("strategy", "searches", "fetches"), COSTS_BEHIND_A_CLIENT, ids=repr)
+def test_what_results_carry_costs_no_round_trip_behind_a_client(remote: Index, calls, strategy, searches, fetches):
+    calls.clear()
+    found = remote.retrieve(QUESTIONS[0], strategy, k=3)
+    assert all(passage.title and passage.lines for passage in found)
+    leaves = {("trips.leaves", "query"): searches, ("trips.leaves", "get"): fetches}
+    assert calls == +Counter({**leaves, ("trips.manifest", "get"): 1})
 
 
 def test_nothing_is_fetched_where_nothing_is_missing(index: Index, calls):

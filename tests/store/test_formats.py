@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from leafspan import Abstractive, Document, F, Hybrid, Index, IndexMismatch, Tree
+from leafspan.values import LeafId
 
 FORMATS = Path(__file__).parent / "formats"
 
@@ -46,8 +47,19 @@ def test_its_documents_leaves_and_summaries_are_read_as_they_were_written(index:
 
 def test_it_answers_as_it_did(index: Index, expected: dict[str, Any]):
     found = index.retrieve("Who decoded the dance of the bees?", Hybrid(), k=3)
-    assert [[each.id, each.start, each.end] for each in found] == [each[:3] for each in expected["retrieved"]]
+    # A single leaf now has its own id, where that code called it ...#1-1.
+    then = [[str(LeafId.of_result(id_)), start, end] for id_, start, end, _ in expected["retrieved"]]
+    assert [[each.id, each.start, each.end] for each in found] == then
     assert [each.score for each in found] == pytest.approx([each[3] for each in expected["retrieved"]], abs=1e-6)
+
+
+def test_its_passages_have_titles_and_once_a_document_is_written_again_lines(index: Index):
+    (found,) = index.retrieve("Who decoded the dance of the bees?", Hybrid(), k=1)
+    assert (found.title, found.lines) == (index.get("bees").title, None)
+    bees = index.get("bees")
+    index.add(Document("bees", "A new first line.\n" + bees.text, bees.title, bees.metadata))
+    (found,) = index.retrieve("Who decoded the dance of the bees?", Hybrid(), k=1)
+    assert (found.title, found.lines) == (bees.title, (2, 2))
 
 
 def test_it_is_whole_and_its_trees_are_up_to_date(index: Index):

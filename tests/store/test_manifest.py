@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leafspan.store import Row
 from leafspan.store._manifest import CHANGES_ID, columns, grouped, token_columns, unpack_rows, unpack_token
 from leafspan.values import Section
@@ -17,16 +19,17 @@ ROW = Row(
     sections=(Section(2, 5, 1, "The budget"), Section(3, 3, 2, "Salaries")),
     characters=900,
     words=150,
+    lines="0,3,1,2",
     extra={"of": "0a1b2c3d"},
 )
 PACKED = (
     '{"hash":"5d41","version":"0a1b2c3d","leaves":12,"litter":[["ffffffff",3],["eeeeeeee",4]],"title":"Plän",'
     '"metadata":{"year":2024,"tags":["a","b"]},"sections":[[2,5,1,"The budget"],[3,3,2,"Salaries"]],'
-    '"characters":900,"words":150,"more":{"of":"0a1b2c3d"}}'
+    '"characters":900,"words":150,"lines":"0,3,1,2","more":{"of":"0a1b2c3d"}}'
 )
 EMPTY = (
     '{"hash":"","version":null,"leaves":0,"litter":[],"title":null,"metadata":{},"sections":[],'
-    '"characters":0,"words":0,"more":{}}'
+    '"characters":0,"words":0,"lines":"","more":{}}'
 )
 
 
@@ -38,6 +41,28 @@ def test_a_row_is_stored_as_this_string():
 def test_a_row_is_read_from_this_string():
     records = {"plan": {"metadata": {"row": PACKED}}, "empty": {"metadata": {"row": EMPTY}}}
     assert unpack_rows(records) == {"plan": ROW, "empty": Row("empty", "", None, 0)}
+
+
+def test_a_row_of_an_earlier_version_has_no_lines():
+    earlier = PACKED.replace('"lines":"0,3,1,2",', "")
+    assert unpack_rows({"plan": {"metadata": {"row": earlier}}}) == {"plan": replace(ROW, lines="")}
+
+
+def test_headings_are_those_over_all_of_the_leaves():
+    row = replace(
+        ROW, sections=(Section(0, 9, 1, "Bees"), Section(1, 4, 2, "Dance"), Section(2, 3, 4, "Round"), Section(5, 9, 2, ""))
+    )
+    assert row.headings([(2, 3)]) == ("Bees", "Dance", "Round")
+    assert row.headings([(1, 3)]) == ("Bees", "Dance")
+    assert row.headings([(2, 2), (4, 4)]) == ("Bees", "Dance")
+    assert row.headings([(3, 5)]) == ("Bees",)
+    assert row.headings([(6, 6)]) == ("Bees",)
+    assert row.headings([(9, 10)]) == ()
+
+
+def test_a_heading_without_text_below_it_is_not_over_the_next_one_of_its_depth():
+    row = replace(ROW, sections=(Section(0, 3, 1, "Bees"), Section(1, 1, 2, "Empty"), Section(1, 3, 2, "Dance")))
+    assert row.headings([(1, 1)]) == ("Bees", "Dance")
 
 
 def test_the_token_of_the_changes_is_stored_under_this_key_and_is_no_row():

@@ -76,9 +76,13 @@ def _print(passages: Sequence[Passage], *, explain: bool) -> None:
 
 
 def _place(passage: Passage) -> str:
-    """Where a passage is: its document and characters, or what a summary covers."""
+    """Where a passage is: its document with its lines and headings, or what a summary covers."""
     if passage.summary is None:
-        return f"{passage.document_id}  characters {passage.start} to {passage.end}"
+        path = f"  {' > '.join(passage.headings)}" if passage.headings else ""
+        if passage.lines is None:
+            return f"{passage.document_id}  characters {passage.start} to {passage.end}{path}"
+        first, last = passage.lines
+        return f"{passage.document_id}:{first}{f'-{last}' if last > first else ''}{path}"
     summary = f"summary in layer {passage.layer}"
     if not passage.document_id:
         return f"{summary}, of {len({run.document_id for run in passage.summary.covers})} documents"
@@ -92,6 +96,9 @@ def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
             "document_id": passage.document_id,
             "start": passage.start,
             "end": passage.end,
+            "lines": passage.lines,
+            "title": passage.title,
+            "headings": passage.headings,
             "score": passage.score,
             "text": passage.text,
             "metadata": dict(passage.metadata),

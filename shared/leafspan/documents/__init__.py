@@ -9,7 +9,8 @@ from leafspan.documents._accepting import (
     to_document,
 )
 from leafspan.documents._chunks import CHUNK_ID, chunks_of
-from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves
+from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
+from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
@@ -30,9 +31,12 @@ __all__ = [
     "find_sections",
     "indexed_heads",
     "indexed_texts",
+    "lines_of",
     "make_leaves",
+    "pack_lines",
     "pack_place",
     "read_documents",
+    "titles_of_leaves",
     "to_document",
     "unpack_place",
 ]

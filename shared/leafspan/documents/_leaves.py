@@ -116,21 +116,27 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
     return [document.text[leaf.start : leaf.end] for leaf in leaves]
 
 
-def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -> list[str]:
-    """The title and headings to index with each leaf, empty if a leaf has none.
+def titles_of_leaves(title: str | None, sections: Sequence[Section], leaves: int) -> list[list[str]]:
+    """The titles to index with each leaf: that of the document, then the headings that the leaf stands under.
 
     Args:
         title: Title of the document, None if it has none.
         sections: Its sections.
         leaves: Number of its leaves.
     """
-    paths: list[list[str]] = [[] for _ in range(leaves)]
+    titles: list[list[str]] = [[title] if title else [] for _ in range(leaves)]
     for section in sections:
         if section.text and section.text != title:
             for ordinal in range(section.first, section.last + 1):
-                paths[ordinal].append(section.text)
-    titles = [title] if title else []
-    return ["\n".join([*titles, *([" > ".join(path)] if path else [])]) for path in paths]
+                titles[ordinal].append(section.text)
+    return titles
+
+
+def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -> list[str]:
+    """The same titles as one text for each leaf, as they are embedded. It is empty if a leaf has none."""
+    first = 1 if title else 0
+    titles = titles_of_leaves(title, sections, leaves)
+    return ["\n".join([*each[:first], *([" > ".join(each[first:])] if each[first:] else [])]) for each in titles]
 
 
 def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int) -> str:

@@ -20,7 +20,7 @@ from leafspan.hosting._options import (
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
 from leafspan.retrieval import Limits
-from leafspan.spans import citation
+from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy, filtered
 
@@ -28,6 +28,7 @@ __all__ = [
     "CALL_OPTIONS",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "SHOWN_TO_MODELS",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",

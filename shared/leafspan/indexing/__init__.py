@@ -5,11 +5,13 @@ from leafspan.indexing._deleting import delete_documents
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._split_document import SplitDocument, split_document
+from leafspan.indexing._surroundings import Reach, surrounding_text
 
 __all__ = [
     "Added",
     "DocumentInfo",
     "Finding",
+    "Reach",
     "SplitDocument",
     "Stats",
     "delete_documents",
@@ -20,4 +22,5 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "split_document",
+    "surrounding_text",
 ]

@@ -9,8 +9,7 @@ from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, read_consistently
-from leafspan.trace import Trace
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.tree import Trees, count_trees
 from leafspan.values import Chunk, Document, Passage
 
@@ -142,10 +141,9 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
             rows = [row for _, row in sorted(known.items()) if row.version is not None]
         ids = [id_ for row in rows for id_ in row.leaf_ids]
         stored = yield from _stored_leaves(reader, ids)
-        leaves = [(id_, stored[id_]) for id_ in ids]
+        texts = {id_: leaf.text for id_, leaf in stored.items()}
         return [
-            Passage(id_, s.leaf.document_id, s.leaf.start, s.leaf.end, s.text, 0.0, s.metadata, Trace())
-            for id_, s in leaves
+            leaf_passage(stored[id_].leaf.span, texts, row, stored[id_].metadata) for row in rows for id_ in row.leaf_ids
         ]
 
     return read_consistently(store, read, scope)

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
+from leafspan.documents import (
+    IndexSettings,
+    find_sections,
+    indexed_heads,
+    indexed_texts,
+    make_leaves,
+    pack_lines,
+    pack_place,
+)
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
@@ -80,6 +88,7 @@ def split_document(
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
+        lines=pack_lines(document.text, leaves),
         extra={"chunks": True} if document.chunks else {},
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)

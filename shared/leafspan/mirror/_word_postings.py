@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leafspan.documents import indexed_heads
+from leafspan.documents import titles_of_leaves
 from leafspan.engine import Call, Flow
-from leafspan.lexical import Analysis, build_postings, describe_analyzer, merge_postings, to_terms
+from leafspan.lexical import Analysis, Analyzer, build_postings, describe_analyzer, merge_postings, to_terms
 from leafspan.store import Reader, Row
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _BATCH = 1_000  # texts to read at a time
 
 class WordPostings:
     """The recipe for a mirror of the leaves' words: postings of the terms of title, headings and text.
+
+    The analyzer gets each of these by itself, without the white space around it.
 
     Args:
         analyzer: How texts become terms.
@@ -37,21 +39,27 @@ class WordPostings:
         import Stemmer
 
         analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()}"
+        if not isinstance(self._analyzer, Analyzer):
+            analysis += " apart"  # leafspan 0.1.0 gave a function all in one text, so that it may have made other terms
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
-        heads = [head for row in rows for head in indexed_heads(row.title, row.sections, row.leaves)]
+        titles = [each for row in rows for each in titles_of_leaves(row.title, row.sections, row.leaves)]
         terms: list[list[str]] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
             texts = yield from reader.fetch(some)
-            terms += yield Call(self._terms, (heads[start : start + _BATCH], [texts[id_] for id_ in some]))
+            terms += yield Call(self._terms, (titles[start : start + _BATCH], [texts[id_] for id_ in some]))
         return (yield Call(build_postings, (terms,)))  # type: ignore[no-any-return]
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         return merge_postings(parts)
 
-    def _terms(self, heads: Sequence[str], texts: Sequence[str]) -> list[list[str]]:
-        return to_terms(self._analyzer, [f"{head}\n{text}" for head, text in zip(heads, texts, strict=True)])
+    def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
+        """The terms of leaves. Titles that several leaves share are analysed once."""
+        leaves = [[part.strip() for part in (*above, text)] for above, text in zip(titles, texts, strict=True)]
+        parts = list(dict.fromkeys(part for leaf in leaves for part in leaf if part))
+        terms_of = dict(zip(parts, to_terms(self._analyzer, parts), strict=True))
+        return [[term for part in leaf if part for term in terms_of[part]] for leaf in leaves]

@@ -10,7 +10,7 @@ from leafspan.search import SearchIndexes, nearest_leaves, page_of_leaves, simil
 from leafspan.store import Reader, StaleRead, StoredLeaf
 from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Hit, Span, scored
+from leafspan.values import Candidate, Hit, scored
 
 
 class LeafReader:
@@ -62,5 +62,4 @@ class LeafReader:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
         leaf = stored.leaf
         self._texts[leaf.id] = stored.text
-        span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, leaf.start))
-        return Candidate(span, 0.0, Trace(), stored.metadata, words=leaf.words, leaf=leaf)
+        return Candidate(leaf.span, 0.0, Trace(), stored.metadata, words=leaf.words, leaf=leaf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.engine import Flow
@@ -11,9 +11,9 @@ from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._sources import Sources
 from leafspan.spans import shortlist, within_budget
-from leafspan.store import Reader, Scope, read_consistently
+from leafspan.store import Reader, Row, Scope, StaleRead, leaf_passage, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, check_strategy, to_queries
-from leafspan.tree import summary_passage
+from leafspan.tree import document_of, summary_passage
 from leafspan.values import Candidate, Passage, Query
 
 _DEFAULT_K = 5
@@ -79,18 +79,19 @@ def _attempt(
     missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in texts]
     if missing:
         texts.update((yield from reader.fetch(missing)))
-    return [within_budget([_passage(found, texts) for found in row], limits.budget) for row in chosen]
+    rows = yield from reader.rows_met(id_ for row in chosen for found in row if (id_ := document_of(found)))
+    return [within_budget([_passage(found, texts, rows) for found in row], limits.budget) for row in chosen]
 
 
-def _passage(found: Candidate, texts: dict[str, str]) -> Passage:
-    """The span with its text. Leaves partition the text, so the place of one leaf gives that of every other."""
-    span = found.span
+def _passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
+    """The candidate with its text, and what the row of its document says of it.
+
+    Raises:
+        StaleRead: if the document was replaced meanwhile.
+    """
+    row = rows.get(document_of(found))
     if found.summary is not None:
-        return summary_passage(found, texts[found.id])
-    pieces = [texts[id_] for id_ in span.leaf_ids]
-    ordinal, place = span.anchor
-    start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
-    text = "".join(pieces)
-    return Passage(
-        span.id, span.document_id, start, start + len(text), text, found.score, dict(found.metadata), found.trace
-    )
+        return summary_passage(found, texts[found.id], row)
+    if row is None or row.version != found.span.version:
+        raise StaleRead
+    return leaf_passage(found.span, texts, row, found.metadata, score=found.score, trace=found.trace)

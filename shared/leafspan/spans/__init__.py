@@ -1,6 +1,6 @@
 """Arithmetic on spans of leaves: merging, windows, parents, relevant runs, uniting and keeping to a budget."""
 
-from leafspan.spans._citation import citation
+from leafspan.spans._citation import SHOWN_TO_MODELS, citation
 from leafspan.spans._merging import SCORES, auto_merge
 from leafspan.spans._packing import Budget, joined, shortlist, within_budget
 from leafspan.spans._parents import parents_of
@@ -11,6 +11,7 @@ from leafspan.spans._word_budget import runs_within_budget
 
 __all__ = [
     "SCORES",
+    "SHOWN_TO_MODELS",
     "Budget",
     "auto_merge",
     "citation",

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from leafspan.values import Passage
 
+SHOWN_TO_MODELS = ("title", "headings")
+"""The keys of a citation that say what the text is about. The others only say where it is."""
+
 
 def citation(passage: Passage) -> dict[str, object]:
-    """The ``doc_id``, ``start`` and ``end`` of a passage.
+    """The ``doc_id``, ``start`` and ``end`` of a passage; its ``title``, ``headings``, ``start_line`` and ``end_line``.
 
     A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
-    document, it has no ``doc_id``, ``start`` and ``end``.
+    document, it has no ``doc_id``, ``start`` and ``end``. The headings are one text such as ``"Tea > Brewing"``, since few
+    stores take lists. What is not known is left out, and so is what the user's own metadata has under the same key.
     """
-    place = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end}
-    if passage.summary is None:
-        return place
-    covers = [[run.document_id, run.start, run.end] for run in passage.summary.covers]
-    return {**(place if passage.document_id else {}), "layer": passage.layer, "covers": covers}
+    place: dict[str, object] = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end}
+    if passage.summary is not None:
+        covers = [[run.document_id, run.start, run.end] for run in passage.summary.covers]
+        place = {**(place if passage.document_id else {}), "layer": passage.layer, "covers": covers}
+    own = passage.metadata
+    if passage.title and "title" not in own:
+        place["title"] = passage.title
+    if passage.headings and "headings" not in own:
+        place["headings"] = " > ".join(passage.headings)
+    if passage.lines and not {"start_line", "end_line"} & own.keys():
+        place["start_line"], place["end_line"] = passage.lines
+    return place

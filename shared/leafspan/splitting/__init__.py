@@ -2,10 +2,11 @@
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter
-from leafspan.splitting._headings import Heading, find_headings
+from leafspan.splitting._headings import LINE_END, Heading, find_headings
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 
 __all__ = [
+    "LINE_END",
     "ChunkSplitter",
     "Cut",
     "Heading",

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 # Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed.
 _HINT = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|=+[ \t]*$)", re.MULTILINE)
-_LINE_END = re.compile(r"\r\n?|\n")  # a line ends here for markdown-it
+LINE_END = re.compile(r"\r\n?|\n")
+"""Where a line ends, for markdown-it as for an editor."""
 
 
 class Heading(NamedTuple):
@@ -48,7 +49,7 @@ def find_headings(text: str) -> list[Heading]:
 def _lines(text: str) -> list[str]:
     """The lines of a text with their line ends."""
     lines, start = [], 0
-    for match in _LINE_END.finditer(text):
+    for match in LINE_END.finditer(text):
         lines.append(text[start : match.end()])
         start = match.end()
     lines.append(text[start:])

@@ -6,6 +6,7 @@ from leafspan.store._connecting import open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._manifest import Row, grouped
+from leafspan.store._passages import leaf_passage
 from leafspan.store._reader import Reader, StaleRead, StoredLeaf
 from leafspan.store._scope import Scope
 from leafspan.store._store import Store
@@ -28,6 +29,7 @@ __all__ = [
     "Visibility",
     "Writer",
     "grouped",
+    "leaf_passage",
     "open_store",
     "read_consistently",
     "shown_rows",

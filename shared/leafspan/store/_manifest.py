@@ -33,6 +33,7 @@ class Row:
         sections: The headings, each with the leaves below it.
         characters: Length of the text in characters.
         words: Length of the text in words.
+        lines: The lines on which the leaves begin, packed. Empty if an earlier version of leafspan has written the row.
         extra: Further values to store with the row, as JSON has them.
     """
 
@@ -46,12 +47,28 @@ class Row:
     sections: tuple[Section, ...] = ()
     characters: int = 0
     words: int = 0
+    lines: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def leaf_ids(self) -> list[str]:
         """The ids of the leaves of the current version, in the order of the text."""
         return leaf_ids(self.document_id, self.version or "", range(self.leaves))
+
+    def headings(self, runs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+        """The headings that all of these leaves stand under, outermost first.
+
+        Args:
+            runs: The leaves as runs, each as the ordinals of its first and last leaf.
+        """
+        runs = list(runs)
+        path: list[Section] = []
+        for section in self.sections:
+            if all(section.first <= first and last <= section.last for first, last in runs):
+                # Two headings without text between them share a leaf, but the second one does not stand under the first.
+                path = [outer for outer in path if outer.depth < section.depth]
+                path.append(section)
+        return tuple(section.text for section in path if section.text)
 
     @property
     def is_half_done(self) -> bool:
@@ -67,7 +84,7 @@ class Row:
     def unpack(cls, document_id: str, metadata: Mapping[str, Any]) -> Row:
         """The row, from the metadata of its record in Chroma."""
         stored = json.loads(metadata[_ROW_KEY])
-        values = {name: stored[key] for name, key in _STORED.items()}
+        values = {name: stored[key] for name, key in _STORED.items() if key in stored}
         values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
         values["sections"] = tuple(Section(*section) for section in values["sections"])
         return cls(document_id, **values)
@@ -84,6 +101,7 @@ _STORED = {
     "sections": "sections",
     "characters": "characters",
     "words": "words",
+    "lines": "lines",
     "extra": "more",
 }
 

@@ -75,6 +75,7 @@ class Reader:
         self._load = load
         self._has_changed = has_changed
         self._stale = stale
+        self._met: dict[str, Row] = {}
         self.scope = scope
         self.stay = stay
         self.leave = leave
@@ -83,6 +84,7 @@ class Reader:
         """A reader of the whole index. It may be used as long as this one."""
         reader = copy(self)
         reader.scope = None
+        reader._met = {}
         return reader
 
     @property
@@ -109,6 +111,13 @@ class Reader:
             return unpack_rows((yield from self._manifest.scan(["metadatas"])))
         rows = (yield from self.catalogue()).rows
         return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
+
+    def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
+        """Like ``rows``, but without asking again for documents of which this reader has met a leaf."""
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._met]
+        if missing:
+            self._met.update((yield from self.rows(missing)))
+        return self._met
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
@@ -269,6 +278,7 @@ class Reader:
             rows = (yield from self.everything()).rows
         else:
             rows = yield from self.rows(list({leaf.document_id for leaf in leaves}))
+            self._met.update(rows)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
         sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._stale)
         # A leaf that is not current was left by a killed writer, unless another writer is at work right now.

@@ -7,7 +7,7 @@ from leafspan.tree._cleanup import forget_documents
 from leafspan.tree._clusters import Clusterer
 from leafspan.tree._contents import count_trees, list_summaries
 from leafspan.tree._extractive import Extractive
-from leafspan.tree._passages import summary_passage
+from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._plan import Plan
 from leafspan.tree._raptor_clusters import RaptorClusters
 from leafspan.tree._report import FailedSummary, TreesBuilt
@@ -31,6 +31,7 @@ __all__ = [
     "TreesBuilt",
     "build_trees",
     "count_trees",
+    "document_of",
     "forget_documents",
     "list_summaries",
     "summary_passage",

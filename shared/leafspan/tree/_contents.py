@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
 from leafspan.store import Reader, Scope, Store, read_consistently
-from leafspan.tree._passages import summary_passage
+from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._summary_reader import SummaryReader
 from leafspan.tree._tree_record import TreeRecord
 from leafspan.tree._trees import Trees
@@ -66,7 +66,10 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
         if document_id is not None and document_id not in documents.rows:
             raise DocumentNotFound(f"there is no document {document_id!r} in the index")
         ids = (yield from summaries.visible()).summaries(document_id)
-        passages = {each.id: summary_passage(each, text) for each, text in (yield from summaries.load(ids))}
+        passages = {
+            each.id: summary_passage(each, text, documents.rows.get(document_of(each)))
+            for each, text in (yield from summaries.load(ids))
+        }
         return [passages[id_] for id_ in ids if id_ in passages]
 
     return _read_summaries(store, trees, scope, read)

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from leafspan.store import Row
 from leafspan.values import Candidate, Passage
 
 
-def summary_passage(candidate: Candidate, text: str) -> Passage:
+def document_of(candidate: Candidate) -> str:
+    """The id of the only document that a candidate is of. Empty for a summary of several."""
+    if candidate.summary is None:
+        return candidate.span.document_id
+    documents = {run.document_id for run in candidate.summary.covers}
+    return documents.pop() if len(documents) == 1 else ""
+
+
+def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage:
     """A summary as a passage, under its own id.
 
-    If it covers one document, the passage has that document's id and the characters from the first to the last leaf that it
-    covers. Otherwise its document id is empty, and start and end are 0.
+    If it covers one document, the passage has that document's id, title and headings, and the characters from the first to
+    the last leaf that it covers. Otherwise its document id is empty, and start and end are 0.
+
+    Args:
+        candidate: The summary.
+        text: Its text.
+        row: Row of the document, None if it covers several.
     """
     summary = candidate.summary
     assert summary is not None
     covers = summary.covers
-    covers_one_document = len({run.document_id for run in covers}) == 1
-    document_id, start, end = "", 0, 0
-    if covers_one_document:
-        document_id, start, end = covers[0].document_id, covers[0].start, covers[-1].end
-    metadata = dict(candidate.metadata)
-    return Passage(candidate.id, document_id, start, end, text, candidate.score, metadata, candidate.trace, summary)
+    document_id, start, end = document_of(candidate), 0, 0
+    if document_id:
+        start, end = covers[0].start, covers[-1].end
+    return Passage(
+        candidate.id,
+        document_id,
+        start,
+        end,
+        text,
+        candidate.score,
+        dict(candidate.metadata),
+        candidate.trace,
+        summary,
+        title=row.title if row else None,
+        headings=row.headings((run.first, run.last) for run in covers) if row else (),
+    )

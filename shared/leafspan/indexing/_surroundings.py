@@ -1,0 +1,142 @@
+"""The text around a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from leafspan.checks import check_whole, shown
+from leafspan.engine import Flow
+from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
+from leafspan.values import LeafId, Passage, leaf_ids, run_of_id
+
+_DEFAULT_LEAVES = 2
+_FIRST_REACH = 16  # leaves to read on either side at first, where only a number of words limits them
+
+
+class Reach(NamedTuple):
+    """How much text to take around a passage.
+
+    Attributes:
+        before: Most leaves before it. None: any number.
+        after: Most leaves after it. None: any number.
+        words: Most words of it and its surroundings together. None: any number.
+    """
+
+    before: int | None
+    after: int | None
+    words: int | None
+
+    @classmethod
+    def of(cls, before: int | None, after: int | None, words: int | None) -> Reach:
+        """The reach that a user gave, with the default number of leaves.
+
+        Raises:
+            InvalidArgument: if a number is out of its range.
+        """
+        for name, number, least in (("before", before, 0), ("after", after, 0), ("words", words, 1)):
+            if number is not None:
+                check_whole(name, number, least)
+        if words is not None:
+            return cls(before, after, words)
+        return cls(_DEFAULT_LEAVES if before is None else before, _DEFAULT_LEAVES if after is None else after, None)
+
+
+def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope | None = None) -> Flow[Passage]:
+    """A passage with the leaves around it, as one passage with score 0.
+
+    Args:
+        store: Where the documents are.
+        passage: A passage, a host's document or node of one, or its id.
+        reach: How much text to take.
+        scope: What is visible, None for the whole index.
+
+    Raises:
+        InvalidArgument: if it is none of these, or a summary.
+        DocumentNotFound: if the document is not there any more, or was replaced.
+    """
+    leaf, last = _run_of(passage)
+    first = leaf.ordinal
+
+    def read(reader: Reader) -> Flow[Passage]:
+        row = (yield from reader.rows([leaf.document_id])).get(leaf.document_id)
+        _check_current(row, leaf)
+        assert row is not None
+        if not first <= last < row.leaves:
+            raise InvalidArgument(f"document {leaf.document_id!r} has {row.leaves} leaves, got {first} to {last}")
+        lowest = 0 if reach.before is None else max(0, first - reach.before)
+        highest = row.leaves - 1 if reach.after is None else min(row.leaves - 1, last + reach.after)
+        leaves: dict[int, StoredLeaf] = {}
+        step = row.leaves if reach.words is None else _FIRST_REACH
+        while True:
+            begin, end = max(lowest, first - step), min(highest, last + step)
+            yield from _read(reader, leaf, [each for each in range(begin, end + 1) if each not in leaves], leaves)
+            sizes = {ordinal: stored.leaf.words for ordinal, stored in leaves.items()}
+            chosen = (begin, end) if reach.words is None else _grown(first, last, begin, end, sizes, reach.words)
+            # What was read may have been too little: the text could have grown beyond it.
+            if (chosen[0] > begin or begin == lowest) and (chosen[1] < end or end == highest):
+                break
+            step *= 2
+        span = replace(leaves[chosen[0]].leaf.span, last=chosen[1])
+        texts = {stored.leaf.id: stored.text for stored in leaves.values()}
+        return leaf_passage(span, texts, row, leaves[first].metadata)
+
+    return read_consistently(store, read, scope)
+
+
+def _run_of(passage: object) -> tuple[LeafId, int]:
+    """The first leaf of a passage, and the ordinal of the last one."""
+    id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
+    run = run_of_id(id_ if isinstance(id_, str) else None)
+    if run is None:
+        raise InvalidArgument(
+            f"passage must be a Passage, a Document or node that leafspan has made of one, or its id, got {shown(passage)}"
+        )
+    if run[0].is_summary:
+        raise InvalidArgument(
+            f"a summary has no surroundings, got {id_!r}: ask for those of a leaf that it covers, passage.summary.leaf_ids"
+        )
+    return run
+
+
+def _check_current(row: Row | None, leaf: LeafId) -> None:
+    if row is None or row.version is None:
+        raise DocumentNotFound(f"there is no document {leaf.document_id!r} in the index (any more): retrieve again")
+    if row.version != leaf.version:
+        raise DocumentNotFound(
+            f"document {leaf.document_id!r} has been replaced, version {leaf.version} is not in the index any more: "
+            "retrieve again"
+        )
+
+
+def _read(reader: Reader, leaf: LeafId, ordinals: Sequence[int], leaves: dict[int, StoredLeaf]) -> Flow[None]:
+    """Read leaves of the document, and enter them by ordinal."""
+    stored = yield from reader.fetch_leaves(leaf_ids(leaf.document_id, leaf.version, ordinals))
+    if len(stored) < len(ordinals):
+        raise StaleRead
+    leaves.update((each.leaf.ordinal, each) for each in stored.values())
+
+
+def _grown(first: int, last: int, lowest: int, highest: int, words: Mapping[int, int], limit: int) -> tuple[int, int]:
+    """The leaves from ``first`` to ``last``, grown on both sides for as long as they fit into a number of words.
+
+    The side that has grown by fewer words grows next; of equal ones, that before. A side ends at the first leaf that does
+    not fit.
+    """
+    left = limit - sum(words[each] for each in range(first, last + 1))
+    before = after = 0
+    while True:
+        fits_before = first > lowest and words[first - 1] <= left
+        fits_after = last < highest and words[last + 1] <= left
+        if fits_before and (before <= after or not fits_after):
+            first -= 1
+            before += words[first]
+            left -= words[first]
+        elif fits_after:
+            last += 1
+            after += words[last]
+            left -= words[last]
+        else:
+            return first, last

@@ -1,0 +1,122 @@
+"""Title, headings and lines of what is retrieved and listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leafspan import (
+    AutoMerging,
+    Document,
+    F,
+    HierarchicalSplitter,
+    Hybrid,
+    Index,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Tree,
+    Vector,
+)
+
+GUIDE = """# Guide
+
+## Tea
+
+### Green
+
+Green tea is brewed at eighty degrees.
+It turns bitter in hot water.
+
+### Black
+
+Black tea takes boiling water.
+
+## Coffee
+
+Coffee is roasted before it is ground.
+"""
+LINES = GUIDE.split("\n")
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory):
+    with Index.open(tmp_path_factory.mktemp("guide") / "kb", splitter=HierarchicalSplitter(12, (24, 60))) as index:
+        index.add(Document("guide.md", GUIDE, "The guide"))
+        index.add(Document("note", "Roasted coffee, without any headings."))
+        yield index
+
+
+def test_leaves_carry_their_title_headings_and_lines(guide: Index):
+    assert [(leaf.title, leaf.headings, leaf.lines) for leaf in guide.leaves("guide.md")] == [
+        ("The guide", ("Guide", "Tea", "Green"), (1, 7)),
+        ("The guide", ("Guide", "Tea", "Green"), (8, 8)),
+        ("The guide", ("Guide", "Tea", "Black"), (10, 12)),
+        ("The guide", ("Guide", "Coffee"), (14, 16)),
+    ]
+    (note,) = guide.leaves("note")
+    assert (note.title, note.headings, note.lines) == (None, (), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "headings", "lines"),
+    [
+        (Vector(), ("Guide", "Tea", "Black"), (10, 12)),
+        (SentenceWindow(base=Vector(), before=1, after=0), ("Guide", "Tea"), (8, 12)),
+        (SentenceWindow(base=Vector(), before=0, after=1), ("Guide",), (10, 16)),
+        (ParentDocument(base=Vector(), level=None), ("Guide",), (1, 16)),
+        (AutoMerging(base=Vector(), threshold=0, max_words=None), ("Guide",), (1, 16)),
+    ],
+    ids=repr,
+)
+def test_a_span_has_the_headings_that_all_of_it_stands_under(guide: Index, strategy: Strategy, headings, lines):
+    (found,) = guide.retrieve("Which tea takes boiling water?", strategy, candidates=1)
+    assert (found.title, found.headings, found.lines) == ("The guide", headings, lines)
+
+
+STRATEGIES = [
+    Vector(),
+    Hybrid(),
+    SentenceWindow(),
+    ParentDocument(),
+    AutoMerging(threshold=0.2),
+    RelevantSegments(),
+    Tree(),
+]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_the_lines_of_any_strategy_are_those_of_the_text(guide: Index, strategy: Strategy):
+    found = guide.retrieve("Is coffee or tea roasted?", strategy)
+    assert found
+    for passage in found:
+        first, last = passage.lines
+        lines = (LINES if passage.document_id == "guide.md" else [passage.text])[first - 1 : last]
+        assert lines[0].strip()
+        assert lines[-1].strip()
+        assert passage.text.strip() in "\n".join(lines)
+
+
+def test_a_summary_carries_what_is_true_of_all_that_it_covers(guide: Index):
+    guide.build_tree(across_documents=True)
+    summaries = {summary.document_id: summary for summary in guide.summaries()}
+    one = summaries["guide.md"]
+    assert (one.title, one.headings, one.lines) == ("The guide", ("Guide",), None)
+    several = summaries[""]
+    assert (several.title, several.headings, several.lines) == (None, (), None)
+    for found in guide.retrieve("tea", Tree(mode="traversal", top_k=9)):
+        if found.summary:
+            listed = next(each for each in guide.summaries() if each.id == found.id)
+            assert (found.title, found.headings) == (listed.title, listed.headings)
+
+
+def test_a_view_shows_titles_headings_and_lines_under_its_own_ids(tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("plan", "# Theirs\n\nThe merger of the others.", "Not yours"))
+        view = index.scoped(F("tenant") == "a")
+        view.add(Document("plan", "\n\n# Ours\n\nThe budget.", "Yours"))
+        for strategy in STRATEGIES:
+            (found,) = view.retrieve("The budget", strategy)
+            assert (found.document_id, found.title, found.headings, found.lines) == ("plan", "Yours", ("Ours",), (3, 5))
