@@ -41,6 +41,7 @@ _UNUSABLE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,  # of locks, as in some network folders
     sqlite3.SQLITE_READONLY,
 }
 
