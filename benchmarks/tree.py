@@ -112,7 +112,7 @@ def grow(nodes: Sequence[TreeNode], clusterer: Clusterer) -> float:
     draft = TreeDraft("d", "d", list(nodes), lambda place, *_: str(LeafId("d", "t0", place)))
     grower = TreeGrower(clusterer, Instant(), max_layers=10, embed=None, title_weight=0.0, cache=NoCache(), key_prefix="")
     started = time.perf_counter()
-    run(grower.grow([draft], Tally(), Progress(None, show=False)))
+    run(grower.grow([draft], Tally(), Progress(None, show=False, what="Growing")))
     return time.perf_counter() - started
 
 

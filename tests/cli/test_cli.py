@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from leafspan import Abstractive, Bisecting, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt
+from leafspan import Abstractive, Bisecting, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt, WriterBusy
 from leafspan.cli import app
 from leafspan.cli._demo import COMPARED
 from leafspan.cli._frameworks import FRAMEWORKS
@@ -128,6 +128,16 @@ def test_an_interruption_says_what_is_stored_and_ends_with_code_130(texts, monke
     result = leafspan("index", texts, "--kb", "kb")
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "interrupted: stored 0 of 2 documents; add the same again to go on\n"
+
+
+def test_a_failure_says_what_is_stored(texts, kb, monkeypatch):
+    def busy(self, texts, *, view=""):
+        raise WriterBusy("another writer has held the folder")
+
+    (texts / "new.txt").write_text("Something new.")
+    monkeypatch.setattr(CheckedEmbedder, "documents", busy)
+    line = fails(leafspan("index", texts, "--kb", kb))
+    assert line == "another writer has held the folder; stored 2 of 3 documents; add the same again to go on"
 
 
 def test_an_interruption_of_another_command_is_one_line(kb, monkeypatch):

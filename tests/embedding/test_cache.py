@@ -14,6 +14,7 @@ from pathlib import Path
 import chromadb
 import numpy as np
 import pytest
+from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
@@ -172,14 +173,10 @@ def test_vectors_are_the_same_with_it_and_without(tmp_path: Path, cache):
 
 
 def test_a_model_with_a_name_is_not_asked_again_for_another_index(cache):
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
     service = Service()
-    for _ in range(2):  # indexes in memory, as in a notebook that is run again
-        index = Index.open(
-            client=chromadb.EphemeralClient(), name="kb", embedder=Hosted("m", service), embedding_cache=cache
-        )
-        index.add(MANY)
-        index.client.delete_collection("kb.leaves")
-        index.client.delete_collection("kb.manifest")
+    for name in ("cached-1", "cached-2"):  # in memory, as in a notebook that is run again
+        Index.open(client=client, name=name, embedder=Hosted("m", service), embedding_cache=cache).add(MANY)
     assert set(service.embedded.values()) == {1}
 
 
@@ -319,24 +316,27 @@ def test_a_damaged_file_never_gives_a_wrong_vector(tmp_path_factory, data):
 
 
 def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path: Path):
-    file = EmbeddingCache(tmp_path, max_bytes=200_000).file()
-    for start in range(0, 400, 100):
-        file.keep(SPACE, some(*range(start, start + 100)))
-    assert same(file.find(SPACE, list(some(*range(100)))), some(*range(100)))  # used again
-    for start in range(400, 2_000, 100):
-        file.keep(SPACE, some(*range(start, start + 100)))
-        file.find(SPACE, list(some(*range(100))))
-        assert (tmp_path / FILE).stat().st_size <= 200_000
-    assert same(file.find(SPACE, list(some(*range(100)))), some(*range(100)))
-    assert same(file.find(SPACE, list(some(*range(1_900, 2_000)))), some(*range(1_900, 2_000)))
-    assert file.find(SPACE, list(some(*range(100, 400)))) == {}
+    file = EmbeddingCache(tmp_path, max_bytes=1_000_000).file()
+    first, last = some(*range(1_000)), some(*range(7_000, 8_000))
+    for start in range(0, 8_000, 1_000):
+        file.keep(SPACE, some(*range(start, start + 1_000)))
+        assert same(file.find(SPACE, list(first)), first)  # which is a use
+        assert (tmp_path / FILE).stat().st_size <= 1_000_000
+    assert same(file.find(SPACE, list(last)), last)
+    assert file.find(SPACE, list(some(*range(1_000, 3_000)))) == {}
 
 
 def test_a_limit_that_is_lowered_makes_the_file_smaller(tmp_path: Path):
-    EmbeddingCache(tmp_path).file().keep(SPACE, some(*range(3_000)))
-    assert (tmp_path / FILE).stat().st_size > 400_000
-    EmbeddingCache(tmp_path, max_bytes=200_000).file().keep(SPACE, some(0))
-    assert (tmp_path / FILE).stat().st_size <= 200_000
+    EmbeddingCache(tmp_path).file().keep(SPACE, some(*range(8_000)))
+    assert (tmp_path / FILE).stat().st_size > 1_000_000
+    EmbeddingCache(tmp_path, max_bytes=500_000).file().keep(SPACE, some(0))
+    assert (tmp_path / FILE).stat().st_size <= 500_000
+
+
+def test_a_limit_below_a_single_vector_keeps_nothing_and_is_no_error(tmp_path: Path):
+    file = EmbeddingCache(tmp_path, max_bytes=1).file()
+    file.keep(SPACE, some(1))
+    assert file.find(SPACE, list(some(1))) == {}
 
 
 def test_many_threads_share_it(cache):
@@ -389,9 +389,11 @@ def test_an_interruption_keeps_what_was_embedded_before(tmp_path: Path, cache):
             raise KeyboardInterrupt
         return service(texts)
 
-    with Index.open(tmp_path / "kb", embedder=interrupted, embedding_cache=cache) as index:
-        with pytest.raises(KeyboardInterrupt):
-            index.add(MANY)
+    with (
+        Index.open(tmp_path / "kb", embedder=interrupted, embedding_cache=cache) as index,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        index.add(MANY)
     with Index.open(tmp_path / "kb", embedder=service, embedding_cache=cache) as index:
         # The function has another name now, but it is the same index, and the same embedder to it.
         index.add(MANY)

@@ -141,9 +141,9 @@ def test_the_default_embedder_gives_unit_vectors_and_zero_for_nothing():
 def test_a_missing_default_embedder_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "wordllama", None)
     _model.cache_clear()
-    with Index.open(tmp_path) as index:
-        with pytest.raises(MissingExtra, match=r'pip install "wordllama>=0\.4,<0\.5", or open the index with embedder='):
-            index.add(Document("a", "One."))
+    message = r'pip install "wordllama>=0\.4,<0\.5", or open the index with embedder='
+    with Index.open(tmp_path) as index, pytest.raises(MissingExtra, match=message):
+        index.add(Document("a", "One."))
 
 
 def test_an_instruction_stands_before_the_query(tmp_path: Path):

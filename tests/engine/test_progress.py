@@ -149,6 +149,7 @@ def test_a_notebook_shows_the_line_as_text(monkeypatch, capsys):
     while "\r" not in written:  # the work lasts until the line is there
         written += capsys.readouterr().err
     bar.close()
+    written += capsys.readouterr().err
     assert "Reading: 100%|██████████| 4/4 leaves [" in written
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import chromadb
 import pytest
+from chromadb.config import Settings
 
 from leafspan import Document, F, Index, IndexMismatch, Tree
 from leafspan.mirror import VectorCopy, WordPostings
@@ -123,7 +124,7 @@ def test_an_analyzer_that_was_not_given_again_is_no_obstacle(tmp_path: Path):
 
 
 def test_an_index_in_memory_can_be_warmed():
-    index = Index.open(client=chromadb.EphemeralClient(), name="warmed")
+    index = Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="warmed")
     index.warm()
     index.add(DOCUMENTS)
     index.warm()

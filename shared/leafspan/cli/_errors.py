@@ -27,7 +27,7 @@ class CleanGroup(TyperGroup):
         except (LeafspanError, OSError) as error:
             if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
                 raise
-            line = " ".join(str(plain(str(error))).split())
+            line = " ".join(str(plain("; ".join([str(error), *getattr(error, "__notes__", [])]))).split())
             console(stderr=True).print(Text(f"error: {line}", style="red"))
             raise typer.Exit(2) from None
         except KeyboardInterrupt as interruption:

@@ -41,9 +41,12 @@ _UNUSABLE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,  # of locks, as in some network folders
     sqlite3.SQLITE_READONLY,
 }
 
+# Large pages hold several vectors each. Nothing waits for the disk: what a power cut tears is noticed, and thrown away.
+_PRAGMAS = "PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS spaces (
     id INTEGER PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL, probe TEXT NOT NULL
@@ -66,7 +69,7 @@ class EmbeddingCache:
     Args:
         folder: Folder of the cache. Default: in the user's cache folder.
         max_bytes: Most bytes on the disk, >= 1. The vectors that were not used for the longest time go first. Default: a
-            billion, which is enough for 160,000 vectors of 1,536 dimensions.
+            billion, which is enough for 150,000 vectors of 1,536 dimensions.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -149,8 +152,7 @@ class CacheFile:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # vectors tell much of a text: for the user only
             with closing(sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)) as database:
-                # Nothing waits for the disk: what a power cut tears is noticed, and thrown away.
-                database.executescript("PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+                database.executescript(_PRAGMAS)
                 database.executescript(_TABLES)
                 database.execute("BEGIN IMMEDIATE")
                 result = work(database)

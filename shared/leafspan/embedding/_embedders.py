@@ -79,7 +79,7 @@ def to_embedder(thing: object) -> Embedder:
         return _from_langchain(model)
     if hasattr(model, "get_text_embedding_batch") and hasattr(model, "get_query_embedding"):
         return _from_llamaindex(model)
-    if hasattr(model, "encode") and not isinstance(model, str | bytes):
+    if hasattr(model, "encode") and not hasattr(model, "embed_query") and not isinstance(model, str | bytes):
         return _from_sentence_transformer(model)
     if callable(model):
         queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list

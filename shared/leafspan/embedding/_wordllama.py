@@ -45,9 +45,8 @@ def _model() -> Any:
         with _logging_left_alone():
             import wordllama
     except ImportError as error:
-        raise MissingExtra(
-            f'the default embedder cannot be loaded: pip install "wordllama>=0.4,<0.5", or open the index with embedder= ({error})'
-        ) from error
+        command = 'pip install "wordllama>=0.4,<0.5"'
+        raise MissingExtra(f"the default embedder is not installed: {command}, or open the index with embedder=") from error
 
     # By default its loader looks for the tokenizer in a folder of the user instead of its own package.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)

@@ -22,7 +22,7 @@ class AddProgress:
     """
 
     def __init__(self, show: bool | None) -> None:
-        self._bar = Progress(None, show=show, what="Reading")
+        self._bar = Progress(None, show=show, what="Reading", unit=" documents")
         self._documents_read = 0
         self._characters_read = 0
         self._all_read = False
