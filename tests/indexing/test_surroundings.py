@@ -147,7 +147,9 @@ def test_a_summary_has_no_surroundings_but_its_leaves_have(index: Index):
     assert index.surroundings(summary.summary.leaf_ids[0], before=0, after=99).text == TEXTS["bees"]
 
 
-@pytest.mark.parametrize("passage", ["bees", "bees#1", "bees#1#x", "", None, 3, Document("a#b", "c"), object()], ids=repr)
+@pytest.mark.parametrize(
+    "passage", ["bees", "bees#1", "bees#1#x", "", None, 3, Document("a#b", "c"), ["bees#1#2"]], ids=repr
+)
 def test_what_is_no_passage_is_refused(shared_index: Index, passage):
     with pytest.raises(
         InvalidArgument, match="passage must be a Passage, a Document or node that leafspan has made of one"
