@@ -10,6 +10,7 @@ from leafspan import (
     AutoMerging,
     Document,
     F,
+    Filter,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -20,6 +21,7 @@ from leafspan import (
     Tree,
     Vector,
 )
+from leafspan.values import LeafId
 
 GUIDE = """# Guide
 
@@ -110,6 +112,22 @@ def test_a_summary_carries_what_is_true_of_all_that_it_covers(guide: Index):
         if found.summary:
             listed = next(each for each in guide.summaries() if each.id == found.id)
             assert (found.title, found.headings) == (listed.title, listed.headings)
+
+
+def test_a_leaf_has_one_id_wherever_it_is_met(guide: Index):
+    leaves = {leaf.id: leaf for leaf in guide.leaves()}
+    found = guide.retrieve(None, Filter(), k=50)
+    assert [each.id for each in found] == list(leaves)
+    guide.build_tree()
+    children = {child for summary in guide.summaries() if summary.layer == 1 for child in summary.summary.children}
+    assert children <= set(leaves)
+    assert {id_ for summary in guide.summaries() for id_ in summary.summary.leaf_ids} <= set(leaves)
+    for id_, leaf in leaves.items():
+        ordinal = id_.rsplit("#", 1)[1]
+        earlier_form = f"{id_}-{ordinal}"
+        assert LeafId.of_result(id_) == LeafId.of_result(earlier_form) == LeafId.parse(id_)
+        assert guide.surroundings(earlier_form, before=0, after=0) == leaf
+    assert LeafId.of_result(f"{id_}-9") is LeafId.of_result("note") is LeafId.of_result(None) is None
 
 
 def test_a_view_shows_titles_headings_and_lines_under_its_own_ids(tmp_path: Path):

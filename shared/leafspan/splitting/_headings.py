@@ -36,7 +36,7 @@ def find_headings(text: str) -> list[Heading]:
 
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    starts = [0, *accumulate(len(line) for line in _lines(text))]
+    starts = [0, *accumulate(len(line) for line in split_lines(text))]
     tokens = parser.parse(text)
     headings = []
     for token, content in pairwise(tokens):
@@ -46,7 +46,7 @@ def find_headings(text: str) -> list[Heading]:
     return headings
 
 
-def _lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a text with their line ends."""
     lines, start = [], 0
     for match in LINE_END.finditer(text):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from leafspan.splitting._unwrapping import unwrapped, with_marks
+
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
 # million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts are not affected.
 _BLOCK = 5_000  # characters
-_LONG_LINE = 50  # characters, from which on a line was probably wrapped
-_LINE_JOINT = re.compile(r"(?<=[^\s.!?:;…。！？|])\r?\n(?=[^\W_])")
 _BLOCK_ENDS = tuple(re.compile(pattern) for pattern in (r"\n[^\S\n]*\n\s*", r"\n", r"[.!?。！？]\s+|[。！？]", r"\s"))
 
 
@@ -25,7 +25,7 @@ def cut_sentences(
 
     The library semantic-text-splitter fills each leaf with whole paragraphs if they fit, otherwise with whole sentences
     (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
-    leaf before it.
+    leaf before it, at the start of the text the one behind it.
 
     Args:
         text: The text.
@@ -36,40 +36,23 @@ def cut_sentences(
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
+    def measure_original(piece: str) -> int:
+        return measure(with_marks(piece))
+
     kind = MarkdownSplitter if markdown else TextSplitter
-    splitter = kind.from_callback(measure, size, trim=False)
+    splitter = kind.from_callback(measure_original if markdown else measure, size, trim=False)
     ends: list[int] = []
-    unwrapped = _unwrapped(text)
-    for start, end in _blocks(unwrapped):
-        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(unwrapped[start:end])]
+    lines = unwrapped(text, markdown=markdown)
+    for start, end in _blocks(lines):
+        pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(lines[start:end])]
         # A leaf ends where the next one begins, so that no character between two pieces is lost.
         for place, piece in pieces:
-            if place > 0 and not piece.isspace() and (not ends or place > ends[-1]):
+            if not piece.isspace() and text[ends[-1] if ends else 0 : place].strip():
                 ends.append(place)
         done(end - start)
     if text and (not ends or ends[-1] < len(text)):
         ends.append(len(text))
     return ends
-
-
-def _unwrapped(text: str) -> str:
-    """The text with spaces instead of the line ends at which sentences were wrapped. Its length stays the same.
-
-    These are line ends after a long line that does not end a sentence, before a line that starts with a letter or a digit.
-    The library would cut there rather than at the end of a sentence.
-    """
-    places = [
-        place
-        for match in _LINE_JOINT.finditer(text)
-        if "\n" not in text[max(0, match.start() - _LONG_LINE) : match.start()] and match.start() >= _LONG_LINE
-        for place in range(*match.span())
-    ]
-    if not places:
-        return text
-    characters = list(text)
-    for place in places:
-        characters[place] = " "
-    return "".join(characters)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

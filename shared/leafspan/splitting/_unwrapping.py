@@ -1,0 +1,160 @@
+"""Sentences in one line each: a text as a library should see it that cuts at line ends and at the marks of Markdown.
+
+Libraries take the line ends of a hard-wrapped text, and the links, code and emphasis of a sentence in Markdown, for better
+places to cut than the end of the sentence. So these are replaced, each character by another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from leafspan.splitting._headings import split_lines
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+_LONG_LINE = 50  # characters, from which on a line was probably wrapped
+_NO_SENTENCE_END = re.compile(r"[^\s.!?:;…。！？|]\Z")
+_SENTENCE_END = re.compile(r"[.!?…。！？|]\Z")
+_PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a line that goes on with a paragraph
+_BULLET = re.compile(r"[ \t]*(?:(?:[-*+•]|\d+[.)])[ \t]+)?")
+_COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S")  # a line of a table
+_HARD_BREAK = re.compile(r"(?:  |\\)\Z")
+_NO_BEGINNING = re.compile(r"[*_\[(\"'“‘]*[^\W\dA-Z_]|[`$({\[]")  # in Markdown, where new sentences seldom begin lines
+
+# In Markdown these begin or end a part of a sentence, or can be written in another way (smart punctuation). Each becomes a
+# character that is like it for Unicode's rules of sentences (Annex 29), and means nothing in Markdown.
+_MARKS = dict(
+    zip(
+        "*`[]<>'\"~^$&|\\",
+        "\u275c\u275b\u27e6\u27e7\u2039\u203a\u2019\u201d\u223c\u2303\u00a4\u214b\u2223\u2216",
+        strict=True,
+    )
+)
+_RUNS = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])|-{2,}|\.{3,}")
+_IN_RUNS = {"_": "\u275d", "-": "\u2013", ".": "\u2024"}
+# By those rules no sentence begins with a small letter. But many begin with code or a link, whose mark becomes a capital.
+_BEGINNING = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[`)\]*_\"'\d]\.))(?<!\bcf\.)(?<!\bvs\.)(?<!\bal\.)\s+[`\[*_(\"']")
+_CAPITALS = dict(zip("`[*_(\"'", "\u24b6\u24b7\u24b8\u24b9\u24ba\u24bb\u24bc", strict=True))
+_MARK_TABLE, _RUN_TABLE = str.maketrans(_MARKS), str.maketrans(_IN_RUNS)
+_ORIGINALS = str.maketrans({new: mark for marks in (_MARKS, _IN_RUNS, _CAPITALS) for mark, new in marks.items()})
+
+
+def unwrapped(text: str, *, markdown: bool) -> str:
+    """The text with its sentences in one line each. Its length stays the same.
+
+    Args:
+        text: The text.
+        markdown: Whether it is Markdown. Code and tables stay as they are then, and marks within sentences are replaced.
+    """
+    characters = list(text)
+    for start, end in _markdown_paragraphs(text) if markdown else _paragraphs(text):
+        for place in _wraps(text, start, end, markdown=markdown):
+            characters[place] = " "
+        if markdown:
+            characters[start:end] = _without_marks("".join(characters[start:end]))
+    return "".join(characters)
+
+
+def with_marks(text: str) -> str:
+    """A part of an unwrapped text with the marks of Markdown that were replaced."""
+    return text if text.isascii() else text.translate(_ORIGINALS)
+
+
+def _without_marks(paragraph: str) -> str:
+    """A paragraph with other characters instead of the marks of Markdown."""
+    paragraph = _BEGINNING.sub(lambda match: match[0][:-1] + _CAPITALS[match[0][-1]], paragraph)
+    paragraph = _RUNS.sub(lambda match: match[0].translate(_RUN_TABLE), paragraph)
+    return paragraph.translate(_MARK_TABLE)
+
+
+def _markdown_paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """The paragraphs of Markdown, also those in lists and block quotes, each as (start, end)."""
+    lines = split_lines(text)
+    starts = [0, *accumulate(map(len, lines))]
+    for token, content in pairwise(_parser().parse(text)):
+        if token.type == "paragraph_open" and token.map:
+            first, after = token.map
+            line = lines[first].rstrip()
+            beginning = content.content.partition("\n")[0].rstrip()
+            if line.endswith(beginning):  # behind the mark of a list or a block quote
+                yield starts[first] + len(line) - len(beginning), starts[after]
+
+
+@lru_cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """The paragraphs of a text: lines between blank lines."""
+    start = end = 0
+    for line in split_lines(text):
+        if line.strip():
+            end += len(line)
+            continue
+        if start < end:
+            yield start, end
+        end += len(line)
+        start = end
+    if start < end:
+        yield start, end
+
+
+def _wraps(text: str, start: int, end: int, *, markdown: bool) -> Iterator[int]:
+    """The characters of the line ends of a paragraph at which sentences were wrapped."""
+    lines = split_lines(text[start:end].rstrip())
+    width = max(len(line.rstrip()) for line in lines)
+    place = start
+    for line, following in pairwise(lines):
+        place += len(line)
+        if _goes_on(line, following, width, markdown=markdown):
+            yield from range(place - len(line) + len(line.rstrip("\r\n")), place)
+
+
+def _goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
+    """Whether a sentence goes on in the following line of a paragraph.
+
+    It does behind a long line that does not end a sentence, and where the next word would have made the line longer than
+    the longest one. (That is how a line is wrapped.)
+
+    Args:
+        line: The line, with its line end.
+        following: The following line.
+        width: Length of the longest line.
+        markdown: Whether it is a paragraph of Markdown.
+    """
+    line = line.rstrip("\r\n")
+    following = following.rstrip()
+    if markdown:
+        if _HARD_BREAK.search(line):
+            return False
+        following = following[_match_end(_PREFIX, following) :]
+        if _NO_BEGINNING.match(following) and not _SENTENCE_END.search(line.rstrip()):
+            return True
+    line = line.rstrip()
+    if len(line) >= _LONG_LINE and _NO_SENTENCE_END.search(line) and following[:1].isalnum():
+        return True
+    if not markdown and (
+        _SENTENCE_END.search(line)
+        or _match_end(_BULLET, line) != _match_end(_PREFIX, following)
+        or _match_end(_BULLET, following) != _match_end(_PREFIX, following)
+        or _COLUMNS.search(line)
+        or _COLUMNS.search(following)
+    ):
+        return False
+    word = following.split(maxsplit=1)[:1]
+    return width >= _LONG_LINE and len(line) + 1 + sum(map(len, word)) > width
+
+
+def _match_end(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.match(text)
+    return match.end() if match else 0
