@@ -4,6 +4,7 @@ from leafspan.embedding import Embedder
 from leafspan.errors import (
     ConcurrentUpdate,
     DocumentNotFound,
+    EmptySource,
     IndexMismatch,
     IndexNotFound,
     InvalidArgument,
@@ -13,9 +14,10 @@ from leafspan.errors import (
     NotALeaf,
     WriterBusy,
 )
+from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.index import Index
-from leafspan.indexing import Added, DocumentInfo, Finding, Stats
+from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
@@ -52,6 +54,7 @@ __all__ = [
     "Index",
     "View",
     "Document",
+    "Files",
     "Passage",
     "Summary",
     "Covered",
@@ -87,6 +90,8 @@ __all__ = [
     "Bisecting",
     "RaptorClusters",
     "Added",
+    "Synced",
+    "Skipped",
     "TreesBuilt",
     "FailedSummary",
     "DocumentInfo",
@@ -99,6 +104,7 @@ __all__ = [
     "LeafspanError",
     "InvalidArgument",
     "InvalidDocument",
+    "EmptySource",
     "NotALeaf",
     "DocumentNotFound",
     "IndexNotFound",

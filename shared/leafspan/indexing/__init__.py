@@ -1,10 +1,11 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
 from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
-from leafspan.indexing._deleting import delete_documents
+from leafspan.indexing._deleting import delete_documents, delete_matching
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
+from leafspan.indexing._sync import Synced, SyncOptions, sync
 
 __all__ = [
     "Added",
@@ -12,8 +13,11 @@ __all__ = [
     "Finding",
     "SplitDocument",
     "Stats",
+    "SyncOptions",
+    "Synced",
     "content_hash",
     "delete_documents",
+    "delete_matching",
     "examine",
     "get_document",
     "index_stats",
@@ -21,4 +25,5 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "split_document",
+    "sync",
 ]

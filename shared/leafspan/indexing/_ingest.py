@@ -8,10 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, read_documents
+from leafspan.documents import IndexSettings, check_document, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import ConcurrentUpdate, IndexMismatch, InvalidDocument, WriterBusy
+from leafspan.files import FileReading, Skipped
+from leafspan.indexing._known_files import KnownFiles
 from leafspan.indexing._split_document import SplitDocument, content_hash, split_document
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
@@ -27,11 +29,13 @@ class Added:
         added: Ids of the documents that are new.
         replaced: Ids of the documents that were there, and have changed.
         unchanged: Number of documents that were there as they are.
+        skipped: Files that could not be read, or not all of them, and why.
     """
 
     added: tuple[str, ...]
     replaced: tuple[str, ...]
     unchanged: int
+    skipped: tuple[Skipped, ...] = ()
 
 
 def ingest(
@@ -60,17 +64,76 @@ def ingest(
         InvalidDocument: if a document cannot be stored, or an id occurs twice.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
+    reading = FileReading(check_document, store.home)
+    done = yield from take_in(
+        store,
+        embed,
+        read_documents(documents, reading),
+        settings,
+        scope=scope,
+        timeout=timeout,
+        show=show,
+        at_once=isinstance(documents, Sequence),
+    )
+    return Added(done.added, done.replaced, len(done.unchanged), reading.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What became of the documents that were taken in, as their ids.
+
+    Attributes:
+        added: Those that are new.
+        replaced: Those that were there, and have changed.
+        unchanged: Those that were there as they are.
+    """
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def take_in(
+    store: Store,
+    embed: Embed,
+    documents: Iterable[Document],
+    settings: IndexSettings,
+    *,
+    scope: Scope | None,
+    timeout: float,
+    show: bool | None,
+    at_once: bool = False,
+    dry_run: bool = False,
+) -> Flow[TakenIn]:
+    """Add checked documents.
+
+    Args:
+        store: Where to write.
+        embed: What embeds texts.
+        documents: The documents.
+        settings: How the index splits and indexes.
+        scope: The view that they are added through, None for the whole index.
+        timeout: Seconds to wait for another writer.
+        show: Whether to show a bar, None for where a person is watching.
+        at_once: Whether to read all of them before anything is written.
+        dry_run: Whether to report only what would be done.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        InvalidDocument: if a document cannot be stored, or an id occurs twice.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
     if settings.splitter is None:
         recorded = store.settings["splitter"]
         raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
-    checked: Iterable[Document] = read_documents(documents)
+    checked = documents
     total = None
-    if isinstance(documents, Sequence):
+    if at_once:
         checked = every = yield Call(list, (checked,))
         total = len(every)
     progress = Progress(total, show=show)
     try:
-        return (yield from _Ingestion(store, embed, settings, scope, timeout, progress).run(checked))
+        return (yield from _Ingestion(store, embed, settings, scope, timeout, progress, dry_run).run(checked))
     finally:
         progress.close()
 
@@ -97,28 +160,31 @@ class _Ingestion:
     scope: Scope | None
     timeout: float
     progress: Progress
+    dry_run: bool = False
     group: _Group = field(default_factory=_Group)
     seen: set[str] = field(default_factory=set)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
-    unchanged: int = 0
+    unchanged: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
-    def run(self, documents: Iterable[Document]) -> Flow[Added]:
+    def run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         """Add the documents."""
         stream = iter(documents)
+        files = KnownFiles(self.store, self.scope)
         while some := (yield Call(_next, (stream,))):
+            some = yield from files.with_known_ids(some)
             rows = yield from self._look_up(some)
             for document in some:
                 if (split := (yield from self._split_if_changed(document, rows))) is not None:
                     yield from self._collect(split)
         yield from self._write_group()
-        if self.unfinished or (self.store.interrupted and not self.were_there):
+        if not self.dry_run and (self.unfinished or (self.store.interrupted and not self.were_there)):
             yield from self._finish_unchanged()
-        return Added(
+        return TakenIn(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
-            self.unchanged,
+            tuple(self.unchanged),
         )
 
     def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
@@ -138,8 +204,11 @@ class _Ingestion:
         old = rows.get(document.id)
         hash_ = yield Call(content_hash, (document,))
         if old is None or old.version is None or old.hash != hash_:
+            if self.dry_run:
+                self.were_there[document.id] = old is not None and old.version is not None
+                return None
             return (yield Call(split_document, (document, hash_, self.settings, old)))  # type: ignore[no-any-return]
-        self.unchanged += 1
+        self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.advance(1)

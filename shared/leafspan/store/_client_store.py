@@ -42,6 +42,7 @@ class ClientStore:
     ) -> None:
         self.client = client
         self.cache_folder = cache_folder
+        self.home: Path | None = None
         self.settings = settings
         self.batch = connection.leaves.batch
         self._connection = connection

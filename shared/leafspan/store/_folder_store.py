@@ -36,6 +36,7 @@ class FolderStore:
         self._folder: Folder | None = folder
         self._process = os.getpid()
         self.cache_folder: Path | None = cache_folder
+        self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)

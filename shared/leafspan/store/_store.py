@@ -22,12 +22,14 @@ class Store(Protocol):
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
+        home: Folder in which the folder of the index lies, without links. None behind a client.
     """
 
     batch: int
     settings: Mapping[str, Any]
     embedded: bool
     cache_folder: Path | None
+    home: Path | None
 
     @property
     def interrupted(self) -> bool:
