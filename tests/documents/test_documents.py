@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 
-from leafspan import Document, Index, InvalidDocument
+from leafspan import Document, Index
 from leafspan.documents import read_documents
 
 
@@ -31,33 +30,6 @@ def test_langchain_documents_without_an_id_are_known_by_source_or_content():
     assert id_of(page_content="x", metadata={"source": "a.txt"}) == "a.txt"
     assert id_of(page_content="x", metadata={"source": "a.pdf", "page": 2}) == "a.pdf:2"
     assert id_of(page_content="x") == id_of(page_content="x") != id_of(page_content="y")
-
-
-def test_text_and_markdown_files_are_read(tmp_path: Path):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "a.md").write_bytes("\ufeff# The title\r\n\r\nText.\r\n".encode())
-    (tmp_path / "deep" / "b.txt").write_text("Plain text.")
-    (tmp_path / "ignored.pdf").write_bytes(b"%PDF")
-    (tmp_path / ".hidden").mkdir()
-    (tmp_path / ".hidden" / "c.txt").write_text("Not meant to be found.")
-    a, b = read_documents(tmp_path)
-    assert (a.id, a.title, a.text) == ((tmp_path / "a.md").as_posix(), "The title", "# The title\r\n\r\nText.\r\n")
-    assert (b.title, b.metadata) == ("b", {"source": (tmp_path / "deep" / "b.txt").as_posix()})
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.pdf", b"%PDF", r"files must be text or Markdown \(.md, .markdown, .txt, .text\), got"),
-        ("a.txt", b"\xff\xfe\xfa", "must be UTF-8"),
-        ("a.txt", None, "there is no file"),
-    ],
-)
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path, name, content, message):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(InvalidDocument, match=message):
-        list(read_documents(tmp_path / name))
 
 
 def test_one_document_or_any_iterable_can_be_added(tmp_path: Path):

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from leafspan.cli._console import console, plain
 from leafspan.errors import LeafspanError
+from leafspan.store import chroma_failure
 
 
 class CleanGroup(TyperGroup):
@@ -24,4 +25,10 @@ class CleanGroup(TyperGroup):
                 raise
             line = " ".join(str(plain(str(error))).split())
             console(stderr=True).print(Text(f"error: {line}", style="red"))
+            raise typer.Exit(2) from None
+        except BaseException as error:
+            if (failure := chroma_failure(error)) is None:
+                raise
+            remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
+            console(stderr=True).print(Text(f"error: {plain(failure)}; {remedy}", style="red"))
             raise typer.Exit(2) from None

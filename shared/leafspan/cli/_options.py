@@ -10,12 +10,10 @@ import typer
 
 from leafspan.errors import InvalidArgument
 
-KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.", file_okay=False)]
+KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.")]
 """The type of the option ``--kb``."""
 
-NewKnowledgeBase = Annotated[
-    Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.", file_okay=False)
-]
+NewKnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.")]
 """The type of the option ``--kb`` of a command that creates the index."""
 
 DEFAULT_FOLDER = Path("kb")

@@ -16,6 +16,7 @@ from leafspan.files._source import Files
 _CHARSET = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN = 1024  # bytes, as the HTML standard says
 _LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
+_MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # whose text stays, without a mark
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -35,7 +36,7 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
     for element in page(_LEFT_OUT):
         element.decompose()
     text = MarkdownConverter(
-        heading_style="ATX", strip=["a", "img"], escape_asterisks=False, escape_underscores=False
+        heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
     ).convert_soup(page)
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {})

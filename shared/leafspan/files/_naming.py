@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from leafspan.values import Document
@@ -15,13 +14,14 @@ class FileDocument(Document):
     """A document that was read from a file.
 
     Args:
-        file: Name of the file. Its documents have it as their id or as the beginning of it, unless the file gives them ids,
-            or they have another spelling of it from an earlier version.
+        file: Name of the file. Its documents have it as their id or as the beginning of it, unless the file gives them ids.
         path: Path of the file, absolute and without links.
+        spelling: What they have in its place, if the index has the file under another spelling. Empty if it has not.
     """
 
     file: str = ""
     path: Path = Path()
+    spelling: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class FileNames:
     """
 
     root: Path | None = None
+    _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def name(self, path: Path) -> str:
         """The name of the file with this path, which is absolute and without links."""
@@ -43,18 +44,15 @@ class FileNames:
     def path(self, name: str) -> Path | None:
         """The path of the file with this name; None for a relative name without a root.
 
-        An absolute name may be one that an earlier version made of a path with links; its folder's links are followed. The
-        file need not exist.
+        The links of its folder are followed, since an earlier version made names of paths with links. The file need not
+        exist.
         """
-        path = Path(name)
-        if path.is_absolute():
-            return _real(path.parent) / path.name
-        return None if self.root is None else self.root / path
-
-
-@lru_cache(maxsize=4096)
-def _real(folder: Path) -> Path:
-    return Path(os.path.realpath(folder))
+        path = Path(name) if self.root is None else self.root / name
+        if not path.is_absolute():
+            return None
+        if path.parent not in self._folders:
+            self._folders[path.parent] = Path(os.path.realpath(path.parent))
+        return self._folders[path.parent] / path.name
 
 
 def below_folder(path: Path, folder: Path) -> PurePosixPath | None:

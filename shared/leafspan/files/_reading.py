@@ -123,8 +123,9 @@ def check_paths(paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.exists():
             raise InvalidDocument(f"there is no file {str(path)!r}")
-        if not path.is_dir() and path.suffix.lower() not in SUFFIXES:
-            raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(path)!r}")
+        real = real_path(path)
+        if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
+            raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")
 
 
 def wanted_files(files: Files) -> Iterator[Path | NotRead]:

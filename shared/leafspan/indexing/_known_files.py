@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,16 @@ from leafspan.values import Document
 FILE_KEY = "file"
 """The key in a row's further values under which the name of the document's file is stored."""
 
+SPELLING_KEY = "spelled"
+"""The key for what stands in the place of that name in the document's id, if that is another spelling of it."""
+
+
+def file_values(document: Document) -> dict[str, str]:
+    """What is stored in a document's row of its file; nothing if it is of none."""
+    if not isinstance(document, FileDocument):
+        return {}
+    return {FILE_KEY: document.file} | ({SPELLING_KEY: document.spelling} if document.spelling else {})
+
 
 def file_path(row: Row, names: FileNames) -> Path | None:
     """The path of the file that a document was read from; None if it is of no file, or of one that is not known.
@@ -27,13 +38,15 @@ def file_path(row: Row, names: FileNames) -> Path | None:
         row: The document's row.
         names: What files are called.
     """
-    name = row.extra.get(FILE_KEY) or (row.document_id if _may_be_file(row) else None)
+    name = _file_name(row)
     return None if name is None else names.path(name)
 
 
-def _may_be_file(row: Row) -> bool:
-    """Whether an earlier version may have read the document from a file."""
-    return FILE_KEY not in row.extra and bool(row.title) and dict(row.metadata).get("source") == row.document_id
+def _file_name(row: Row) -> str | None:
+    if (name := row.extra.get(FILE_KEY)) is not None:
+        return str(name)
+    # An earlier version may have read it from a file.
+    return row.document_id if row.title and row.metadata.get("source") == row.document_id else None
 
 
 class KnownFiles:
@@ -47,7 +60,7 @@ class KnownFiles:
     def __init__(self, store: Store, scope: Scope | None) -> None:
         self._store = store
         self._scope = scope
-        self._rows: Mapping[str, Row] | None = None
+        self._rows: dict[str, list[Row]] | None = None  # documents of files, by the last part of the file's name
 
     def with_known_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
         """The documents; those of files that the index has under another spelling, with the id that they have there."""
@@ -58,43 +71,50 @@ class KnownFiles:
         there = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
         new = {each.path: each.file for each in files if each.id not in there}
         if new and self._rows is None:
-            self._rows = yield from read_consistently(self._store, Reader.rows, self._scope)
+            self._rows = _by_last_part((yield from read_consistently(self._store, Reader.rows, self._scope)))
         spellings = yield Call(self._other_spellings, (new,))
         return [_respelled(each, spellings) for each in documents]
 
     def _other_spellings(self, new: Mapping[Path, str]) -> dict[str, str]:
         """For names of files, by path, that the index may not have, the spelling that it has them under."""
-        names = {path.name for path in new}
+        names = FileNames(self._store.home)
         found = {}
-        for row in (self._rows or {}).values():
-            stored = row.extra.get(FILE_KEY) or (row.document_id if _may_be_file(row) else None)
-            if row.version is None or stored is None or PurePosixPath(stored).name not in names:
-                continue
-            path = self._actual_path(stored, is_old=FILE_KEY not in row.extra)
-            file = new.get(path) if path else None
-            if file is not None and (base := _base(row, stored)) != file:
-                found[file] = base
+        for path, file in new.items():
+            for row in (self._rows or {}).get(path.name, ()):
+                if _actual_path(row, names) == path and (spelling := _spelling(row)) != file:
+                    found[file] = spelling
         return found
 
-    def _actual_path(self, stored: str, *, is_old: bool) -> Path | None:
-        path = FileNames(self._store.home).path(stored)
-        if is_old and (path is None or not path.exists()):
-            # As it was typed, in the folder in which the command or the program was run: perhaps in this one.
-            return Path(os.path.realpath(stored))
-        return path
+
+def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
+    found = defaultdict(list)
+    for row in rows.values():
+        if row.version is not None and (name := _file_name(row)) is not None:
+            found[PurePosixPath(name).name].append(row)
+    return found
 
 
-def _base(row: Row, stored: str) -> str:
-    """The beginning that the ids of all documents of a file share."""
-    return stored if row.document_id.startswith(f"{stored}#") else row.document_id
+def _actual_path(row: Row, names: FileNames) -> Path | None:
+    """The path of a document's file, as far as it can be found out."""
+    path = file_path(row, names)
+    if FILE_KEY not in row.extra and (path is None or not path.exists()):
+        # As it was typed, in the folder in which the command or the program was run: perhaps in this one.
+        path = Path(os.path.realpath(row.document_id))
+    return path
+
+
+def _spelling(row: Row) -> str:
+    """The beginning of the ids of a file's documents."""
+    return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY) or row.document_id)
 
 
 def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:
     if not isinstance(document, FileDocument) or document.file not in spellings:
         return document
-    old, new = document.file, spellings[document.file]
+    name, spelling = document.file, spellings[document.file]
     metadata = dict(document.metadata)
-    if metadata.get("source") == old:
-        metadata["source"] = new
-    is_named = document.id == old or document.id.startswith(f"{old}#")
-    return replace(document, id=new + document.id[len(old) :] if is_named else document.id, metadata=metadata)
+    if metadata.get("source") == name:
+        metadata["source"] = spelling
+    has_name = document.id == name or document.id.startswith(f"{name}#")
+    id_ = spelling + document.id[len(name) :] if has_name else document.id
+    return replace(document, id=id_, metadata=metadata, spelling=spelling)

@@ -10,8 +10,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
 from leafspan.errors import InvalidDocument
-from leafspan.files import FileDocument
-from leafspan.indexing._known_files import FILE_KEY
+from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import find_headings
 from leafspan.store import DocumentToWrite, Row
@@ -77,7 +76,7 @@ def split_document(document: Document, hash_: str, settings: IndexSettings, old:
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
-        extra={FILE_KEY: document.file} if isinstance(document, FileDocument) else {},
+        extra=file_values(document),
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))

@@ -108,8 +108,8 @@ def sync(
     doomed = yield Call(_doomed, (left, coverage, reading, FileNames(store.home)))
     if not options.allow_empty and (empty := coverage.empty_parts(doomed)):
         raise EmptySource(
-            f"there are no documents in {' and '.join(empty)}, so {len(doomed)} would be deleted; if that is meant, allow "
-            "an empty source (allow_empty=True)"
+            f"there are no documents in {' and '.join(empty)}, so {len(doomed)} would be deleted; if that is meant, say "
+            "allow_empty=True (--allow-empty)"
         )
     versions = {row.document_id: row.version for row in doomed}
     deleted = list(versions)

@@ -5,6 +5,7 @@ from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._embedder_record import EmbedderRecord
+from leafspan.store._failures import chroma_failure
 from leafspan.store._manifest import Row, grouped
 from leafspan.store._reader import Reader, StaleRead, StoredLeaf
 from leafspan.store._scope import Scope
@@ -27,6 +28,7 @@ __all__ = [
     "Texts",
     "Visibility",
     "Writer",
+    "chroma_failure",
     "grouped",
     "open_store",
     "read_consistently",
