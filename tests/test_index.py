@@ -191,7 +191,10 @@ def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(shared_in
         (Document("d", None), "the text of document 'd' must be a string, got NoneType"),
         (Document("d", "text", 5), "the title of document 'd' must be a string, got int"),
         (Document("d", "a\ud800b"), "the text of document 'd' must be valid Unicode"),
-        (42, "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping or a Path, got int"),
+        (
+            42,
+            "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping, a Path or Files, got int",
+        ),
         ("text", "got str; for a file, pass a pathlib.Path"),
         ({"text": "x"}, r"a mapping must have id and text, may have title, metadata and chunks, got keys \['text'\]"),
     ],
@@ -418,9 +421,11 @@ def test_ties_go_by_document_then_position(tmp_path: Path):
 
 def test_ids_to_delete_may_come_from_a_generator(index: Index):
     assert index.delete(id_ for id_ in ["tea"]) == ["tea"]
-    for wrong in ("tea", None, [1]):
+    for wrong in ("tea", 7, [1]):
         with pytest.raises(InvalidArgument, match="ids must be a list of strings"):
             index.delete(wrong)
+    with pytest.raises(InvalidArgument, match="give either ids or where, got ids=None and where=None"):
+        index.delete(None)
 
 
 @pytest.mark.parametrize("name", ["my kb", "-", "ä", "", None, 7])

@@ -5,6 +5,7 @@ from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
     DocumentNotFound,
+    EmptySource,
     IndexMismatch,
     IndexNotFound,
     InvalidArgument,
@@ -14,9 +15,10 @@ from leafspan.errors import (
     NotALeaf,
     WriterBusy,
 )
+from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.index import Index
-from leafspan.indexing import Added, DocumentInfo, Finding, Stats
+from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
@@ -55,6 +57,7 @@ __all__ = [
     "Document",
     "Chunk",
     "chunks_of",
+    "Files",
     "Passage",
     "Summary",
     "Covered",
@@ -91,6 +94,8 @@ __all__ = [
     "Bisecting",
     "RaptorClusters",
     "Added",
+    "Synced",
+    "Skipped",
     "TreesBuilt",
     "FailedSummary",
     "DocumentInfo",
@@ -103,6 +108,7 @@ __all__ = [
     "LeafspanError",
     "InvalidArgument",
     "InvalidDocument",
+    "EmptySource",
     "NotALeaf",
     "DocumentNotFound",
     "IndexNotFound",

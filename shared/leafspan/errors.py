@@ -3,6 +3,7 @@
 LeafspanError
 ├── InvalidArgument     (also a ValueError)     an option is out of its range, or of a wrong type
 ├── InvalidDocument     (also a ValueError)     a document cannot be stored as it is
+├── EmptySource         (also a ValueError)     a sync would delete everything, since its source has nothing
 ├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
 ├── DocumentNotFound    (also a KeyError)       no document has that id
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
@@ -25,6 +26,10 @@ class InvalidArgument(LeafspanError, ValueError):
 
 class InvalidDocument(LeafspanError, ValueError):
     """A document cannot be stored; the message names it. Catch it to skip such documents in an ingestion."""
+
+
+class EmptySource(LeafspanError, ValueError):
+    """A sync would delete documents because its source has none, such as a folder that is not mounted. Catch it to warn."""
 
 
 class NotALeaf(LeafspanError, ValueError):

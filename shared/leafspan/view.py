@@ -16,13 +16,17 @@ from leafspan.indexing import (
     DocumentInfo,
     Reach,
     Stats,
+    Synced,
+    SyncOptions,
     delete_documents,
+    delete_matching,
     get_document,
     index_stats,
     ingest,
     list_documents,
     list_leaves,
     surrounding_text,
+    sync,
 )
 from leafspan.retrieval import Limits, Sources, retrieve
 from leafspan.spans import Budget
@@ -123,16 +127,17 @@ class View:
         the embedding cache, if it is on.
 
         Args:
-            documents: leafspan, LangChain, LlamaIndex or Haystack Documents, mappings with id and text, or
-                ``pathlib.Path``s of text and Markdown files or of folders; one, or any iterable. For chunks of one text,
-                see ``chunks_of``.
+            documents: leafspan, LangChain, LlamaIndex or Haystack Documents, mappings with id and text,
+                ``pathlib.Path``s of files or of folders, or ``Files`` with options of their own; one, or any iterable. For
+                chunks of one text, see ``chunks_of``.
             flatten_metadata: Whether nested metadata are flattened: ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``.
                 Default: False, they are an error.
             progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
                 notebook, after a second.
 
         Returns:
-            The ids of the documents that were added and replaced, and the number of the unchanged ones.
+            The ids of the documents that were added and replaced, the number of the unchanged ones, and the files that
+            could not be read.
 
         Raises:
             InvalidDocument: if one cannot be stored, or two different ones have the same id. Of a list, nothing is written
@@ -140,7 +145,7 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._ingest(documents, flatten_metadata, progress))
+        return run(self._ingest(documents, progress, flatten_metadata))
 
     async def aadd(
         self,
@@ -150,26 +155,93 @@ class View:
         progress: bool | None = None,
     ) -> Added:
         """Like ``add``."""
-        return await arun(self._ingest(documents, flatten_metadata, progress))
+        return await arun(self._ingest(documents, progress, flatten_metadata))
 
-    def delete(self, ids: Iterable[str]) -> list[str]:
+    def sync(
+        self,
+        source: Iterable[object] | object,
+        *,
+        within: object = None,
+        source_key: str | None = None,
+        dry_run: bool = False,
+        allow_empty: bool = False,
+        flatten_metadata: bool = False,
+        progress: bool | None = None,
+    ) -> Synced:
+        """Make the index have of a source what the source has now: add, replace, and delete what is no longer there.
+
+        Documents outside of the source are never touched. A folder covers the files in it that it would read; documents
+        must say what they cover, by ``within`` or ``source_key``. Deleting comes last: if the source cannot be read to its
+        end, nothing is deleted. If the process is killed, run it again.
+
+        Args:
+            source: A ``pathlib.Path`` of a file or folder, or ``Files``, or a list of these; or documents, as for ``add``.
+            within: Filter on metadata: the documents are all that there are of those that match it, and must match it
+                themselves. ``"everything"`` for all of the index or view. (LangChain calls this full cleanup.)
+            source_key: Metadata key, such as ``"source"``: the documents are all that there are with the same values of it.
+                Documents with other values stay. (LangChain calls this incremental cleanup.)
+            dry_run: Whether to report only what would be done. Default: False.
+            allow_empty: Whether a source without documents, or a path that is not there, deletes all that it covers.
+                Default: False.
+            flatten_metadata: Whether nested metadata are flattened, as in ``add``. Default: False.
+            progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
+                notebook, after a second.
+
+        Returns:
+            The ids of the documents that were added, replaced and deleted, and of the unchanged ones; and the files that
+            could not be read, whose documents stay as they are.
+
+        Raises:
+            EmptySource: if documents would be deleted because the source, or one of its paths, has nothing at all.
+            InvalidArgument: if documents do not say what they cover, or an option is of a wrong type.
+            InvalidDocument: if a document cannot be stored or does not match ``within``, two different ones have the same
+                id, or a path is not there.
+            IndexMismatch: if the index was made with another embedder.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+
+        The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
+        """
+        options = SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
+        return run(self._sync(source, options, progress))
+
+    async def a_sync(
+        self,
+        source: Iterable[object] | object,
+        *,
+        within: object = None,
+        source_key: str | None = None,
+        dry_run: bool = False,
+        allow_empty: bool = False,
+        flatten_metadata: bool = False,
+        progress: bool | None = None,
+    ) -> Synced:
+        """Like ``sync``."""
+        return await arun(
+            self._sync(source, SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata), progress)
+        )
+
+    def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
         """Delete documents, and all summaries made of them.
 
         Args:
-            ids: Ids of documents. Unknown ids are ignored.
+            ids: Ids of documents. Unknown ids are ignored. Give either this or ``where``.
+            where: Filter on the documents' metadata, such as ``F("year") < 2020``, or one in the dialect of Chroma,
+                Haystack or LlamaIndex.
+            dry_run: Whether to report only what would be deleted. Default: False.
 
         Returns:
             The ids of the documents that were there.
 
         Raises:
-            InvalidArgument: if ``ids`` is anything but an iterable of strings.
+            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given, ``ids`` is anything but an iterable of
+                strings, or ``where`` is a filter that every document matches for lack of a condition.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._delete(ids))
+        return run(self._delete(ids, where, dry_run))
 
-    async def adelete(self, ids: Iterable[str]) -> list[str]:
+    async def adelete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
         """Like ``delete``."""
-        return await arun(self._delete(ids))
+        return await arun(self._delete(ids, where, dry_run))
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, without their texts, in the order of their ids."""
@@ -424,9 +496,28 @@ class View:
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return list_summaries(self._store, self._sources.trees, document_id, self._scope)
 
-    def _delete(self, ids: Iterable[str]) -> Flow[list[str]]:
-        forget = partial(forget_documents, self._sources.trees, timeout=self._timeout)
-        return delete_documents(self._store, ids, scope=self._scope, timeout=self._timeout, forget=forget)
+    def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
+        check_flag("dry_run", dry_run)
+        if (ids is None) == (where is None):
+            raise InvalidArgument(f"give either ids or where, got ids={shown(ids)} and where={shown(where)}")
+        delete = partial(delete_matching, where=where) if ids is None else partial(delete_documents, ids=ids)
+        return delete(self._store, scope=self._scope, timeout=self._timeout, forget=self._forget, dry_run=dry_run)
+
+    def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
+        return sync(
+            self._store,
+            self._embed,
+            source,
+            self._settings,
+            options,
+            scope=self._scope,
+            timeout=self._timeout,
+            show=show,
+            forget=self._forget,
+        )
+
+    def _forget(self, ids: Sequence[str]) -> Flow[None]:
+        return forget_documents(self._sources.trees, ids, self._timeout)
 
     def _build(
         self,
@@ -450,7 +541,9 @@ class View:
         options = BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
         return build_trees(self._sources.trees, plan, self._store, options)
 
-    def _ingest(self, documents: Iterable[object] | object, flatten_metadata: bool, show: bool | None) -> Flow[Added]:
+    def _ingest(
+        self, documents: Iterable[object] | object, show: bool | None, flatten_metadata: bool = False
+    ) -> Flow[Added]:
         check_flag("flatten_metadata", flatten_metadata)
         return ingest(
             self._store,

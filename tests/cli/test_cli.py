@@ -103,8 +103,8 @@ def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
     ("arguments", "message"),
     [
         (["nowhere"], "there is no file 'nowhere'"),
-        (["texts/photo.jpg"], r"files must be text or Markdown .*photo\.jpg"),
-        (["empty"], r"there are no text or Markdown files \(.*\) in empty"),
+        (["texts/photo.jpg"], r"files must be of a known kind .*photo\.jpg"),
+        (["empty"], r"there are no files of a known kind \(.*\) in empty"),
         (["texts", "--leaf-words", "0"], "--leaf-words must be from 1 to 149, as parents have 150, got 0"),
         (["texts", "--leaf-words", "200"], "--leaf-words must be from 1 to 149, as parents have 150, got 200"),
         (["texts", "--context-sentences", "-1"], "context_sentences must be a whole number >= 0, got -1"),
@@ -411,7 +411,7 @@ def test_markup_in_a_text_is_printed_as_it_is(kb):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_json_holds_what_the_index_returns(kb, strategy):
-    result = leafspan("query", "volcano", "--kb", kb, "--strategy", strategy, "-k", 2, "--json")
+    result = leafspan("query", "volcano", "--kb", kb, "--strategy", strategy, "-k", 2, "--min-score", -9, "--json")
     with Index.open(kb, create=False) as index:
         passages = index.retrieve("volcano", STRATEGIES[strategy].strategy, k=2)
     assert json.loads(result.stdout) == [
@@ -479,7 +479,7 @@ def test_budget_candidates_and_where_reach_the_index(kb):
 def test_nothing_found_is_no_error(kb):
     arguments = ("query", "honey", "--kb", kb, "--where", '{"source": "none"}')
     result = leafspan(*arguments)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "nothing found\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "nothing in the index answers this\n")
     assert json.loads(leafspan(*arguments, "--json").stdout) == []
 
 

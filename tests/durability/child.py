@@ -96,7 +96,7 @@ def die_before_file_step(number: int) -> None:
 
 
 def write(job: dict[str, Any]) -> None:
-    """Add and delete documents, and bring the mirrors up to it (``mirror``).
+    """Add, sync and delete documents, and bring the mirrors up to it (``mirror``).
 
     With ``handshake``, say when ready and wait to be told; with ``die`` or ``die_at_file``, be killed.
     """
@@ -110,6 +110,8 @@ def write(job: dict[str, Any]) -> None:
         die_before_step(job["die"])
     if "add" in job:
         index.add([document(*each) for each in job["add"]])
+    if "sync" in job:
+        index.sync(Path(job["sync"]))
     if "delete" in job:
         index.delete(job["delete"])
     if job.get("mirror"):

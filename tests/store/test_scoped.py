@@ -246,7 +246,7 @@ def test_a_document_that_becomes_another_s_is_gone_and_its_id_is_free(index):
 
 
 def test_one_id_twice_in_an_add_is_refused_by_the_id_that_was_given(index):
-    with pytest.raises(InvalidDocument, match="document 'plan' occurs twice"):
+    with pytest.raises(InvalidDocument, match="two different documents of one add have the id 'plan'"):
         index.scoped(A).add([Document("plan", "Tea."), Document("plan", "Honey.")])
 
 

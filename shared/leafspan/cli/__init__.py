@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from leafspan.cli._build_tree import build as build_tree
+from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
@@ -14,6 +15,7 @@ from leafspan.cli._index import index
 from leafspan.cli._query import query
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
+from leafspan.cli._sync import sync
 
 __all__ = ["app"]
 
@@ -21,7 +23,6 @@ app = typer.Typer(
     cls=CleanGroup,
     help="Index texts, and retrieve passages from them, each with its exact place in the text.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -43,7 +44,7 @@ def _main(
     pass
 
 
-for _command in (index, query, show, doctor, demo):
+for _command in (index, sync, query, show, delete, doctor, demo):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
 
@@ -29,13 +30,17 @@ def build(
     ] = None,
     max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
     clusterer: Annotated[
-        str, typer.Option(help=f"One of {', '.join(CLUSTERERS)}; raptor needs the extra umap.")
+        str,
+        typer.Option(
+            help=f"One of {', '.join(CLUSTERERS)}; raptor needs the extra umap.", autocompletion=lambda: [*CLUSTERERS]
+        ),
     ] = "bisecting",
     max_words: Annotated[
         int | None,
         typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built anew."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Build a tree of summaries over each document. Trees that are up to date are skipped.
 
@@ -57,6 +62,9 @@ def build(
             )
 
         result = build_with(summarizer)
+        if as_json:
+            print_json({"dry_run": dry_run, **_as_json(result)})
+            raise typer.Exit(1 if result.failed else 0)
         if dry_run:
             language_model = Abstractive(generate="".join, max_words=max_words or Extractive().max_words)
             _print_dry_run(str(kb), result, build_with(language_model), console())
@@ -68,6 +76,12 @@ def build(
         console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))
     if result.failed:
         raise typer.Exit(1)
+
+
+def _as_json(result: TreesBuilt) -> dict[str, Any]:
+    failed = [{"tree": each.tree, "layer": each.layer, "error": str(each.error)} for each in result.failed]
+    counts = {name: getattr(result, name) for name in ("built", "unchanged", "summaries", "asked")}
+    return {**counts, "failed": failed}
 
 
 def _counts(result: TreesBuilt) -> str:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from leafspan.cli._console import console, plain
 from leafspan.errors import LeafspanError
+from leafspan.store import chroma_failure
 
 _INTERRUPTED = 130  # what shells report of a command that Ctrl-C has ended: 128 and the number of SIGINT
 
@@ -34,3 +35,9 @@ class CleanGroup(TyperGroup):
             line = ": ".join(["interrupted", *getattr(interruption, "__notes__", [])])
             console(stderr=True).print(plain(line))
             raise typer.Exit(_INTERRUPTED) from None
+        except BaseException as error:
+            if (failure := chroma_failure(error)) is None:
+                raise
+            remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
+            console(stderr=True).print(Text(f"error: {plain(failure)}; {remedy}", style="red"))
+            raise typer.Exit(2) from None

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER
-from leafspan.documents import SUFFIXES, read_documents
+from leafspan.cli._files import (
+    Encoding,
+    Exclude,
+    Glob,
+    IdField,
+    Paths,
+    Root,
+    Strict,
+    TextField,
+    TitleField,
+    check_not_empty,
+    print_skipped,
+    skipped_as_json,
+)
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, NewKnowledgeBase
+from leafspan.cli._sync import print_synced
 from leafspan.errors import InvalidArgument, InvalidDocument
+from leafspan.files import Files
 from leafspan.index import Index
 from leafspan.splitting import HierarchicalSplitter
+from leafspan.values import Document
+
+_STDIN = [Path("-")]
 
 
 def index(
-    paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.", show_default=False)],
-    kb: Annotated[
-        Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.")
-    ] = DEFAULT_FOLDER,
+    paths: Paths,
+    kb: NewKnowledgeBase = DEFAULT_FOLDER,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete documents whose files are no longer there, like `leafspan sync`.")
+    ] = False,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Id of the text on standard input, which is read for the path `-`.")
+    ] = None,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    encoding: Encoding = None,
+    text_field: TextField = "text",
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    root: Root = None,
+    strict: Strict = False,
     leaf_words: Annotated[
         int | None, typer.Option(help="Most words of a leaf, 45 by default. Fixed when the index is created.")
     ] = None,
@@ -30,23 +62,68 @@ def index(
             "Fixed when the index is created."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Add new files to an index, replace changed ones, and skip the others."""
-    # Files are read before the index is created, so that a mistyped path leaves no empty index behind. Each counts once.
-    documents = list({document.id: document for document in read_documents(paths)}.values())
-    if not documents:
-        raise InvalidDocument(
-            f"there are no text or Markdown files ({', '.join(SUFFIXES)}) in {', '.join(map(str, paths))}"
-        )
+    """Add new files to an index, replace changed ones, and skip the others.
+
+    A file that cannot be read is named and skipped. Its document stays as it is.
+    """
+    files = Files(
+        paths,
+        glob=glob or (),
+        exclude=exclude or (),
+        encoding=encoding,
+        text_field=text_field,
+        id_field=id_field,
+        title_field=title_field,
+        root=root,
+        strict=strict,
+    )
+    if (paths == _STDIN) != (id_ is not None) or (paths == _STDIN and prune):
+        raise InvalidArgument("a text on standard input needs an id, and nothing else does: leafspan index - --id ID")
+    # Looked at before the index is created, so that a mistyped path leaves no empty index behind.
+    if id_ is None:
+        check_not_empty(files)
+    source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with Index.open(kb, splitter=splitter, context_sentences=context_sentences) as opened:
-        added = opened.add(documents)
+        if prune:
+            print_synced(kb, opened.sync(files), opened.stats(), as_json=as_json)
+            return
+        added = opened.add(source)
         stats = opened.stats()
+    if as_json:
+        print_json(
+            {
+                "added": added.added,
+                "replaced": added.replaced,
+                "unchanged": added.unchanged,
+                "skipped": skipped_as_json(added.skipped),
+                "documents": stats.documents,
+                "leaves": stats.leaves,
+                "words": stats.words,
+            }
+        )
+        return
+    skipped = f", {len(added.skipped)} skipped" if added.skipped else ""
     console().print(
-        plain(f"{kb}: {len(added.added)} added, {len(added.replaced)} replaced, {added.unchanged} unchanged; "),
+        plain(f"{kb}: {len(added.added)} added, {len(added.replaced)} replaced, {added.unchanged} unchanged{skipped}; "),
         plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
         sep="",
     )
+    print_skipped(added.skipped)
+
+
+def _standard_input(encoding: str | None) -> str:
+    """The text on standard input.
+
+    Raises:
+        InvalidDocument: if it is in another encoding.
+    """
+    try:
+        return sys.stdin.buffer.read().decode(encoding or "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(f"standard input must be {encoding or 'UTF-8'}: {error}") from None
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:

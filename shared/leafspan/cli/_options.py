@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from leafspan.errors import InvalidArgument
 
 KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.")]
 """The type of the option ``--kb``."""
 
+NewKnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.")]
+"""The type of the option ``--kb`` of a command that creates the index."""
+
 DEFAULT_FOLDER = Path("kb")
 """The folder of the index if ``--kb`` is not given."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+"""The type of the option ``--json``."""
+
+Where = Annotated[
+    str | None,
+    typer.Option("--where", help="Filter on the metadata, in the dialect of Chroma or Haystack.", metavar="JSON"),
+]
+"""The type of the option ``--where``."""
+
+
+def parse_filter(where: str | None) -> dict[str, Any] | None:
+    """The filter from its JSON, None if there is none.
+
+    Raises:
+        InvalidArgument: if it is not a JSON object.
+    """
+    if where is None:
+        return None
+    try:
+        condition = json.loads(where)
+    except ValueError as error:
+        raise InvalidArgument(f"where must be JSON, got {where!r}: {error}") from None
+    if not isinstance(condition, dict):
+        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {where!r}')
+    return condition

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.errors import InvalidArgument
+from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
 from leafspan.index import Index
 from leafspan.values import Passage, Summary
 
+STDIN = "-"
+"""The question that stands for the lines of standard input."""
+
 
 def query(
-    question: Annotated[str, typer.Argument(help="The question. The strategy filter needs none.", show_default=False)] = "",
+    question: Annotated[
+        str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
+    ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     strategy: Annotated[
-        str, typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.")
+        str,
+        typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.", autocompletion=lambda: [*STRATEGIES]),
     ] = "relevant-segments",
     k: Annotated[
         int | None, typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given.")
@@ -30,42 +37,49 @@ def query(
     candidates: Annotated[
         int | None, typer.Option(help="Leaves to look at before merging, by default 4 * k and at least 24.")
     ] = None,
-    where: Annotated[
-        str | None, typer.Option(help="Filter on the metadata, in the dialect of Chroma or Haystack.", metavar="JSON")
+    where: Where = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
+    ] = None,
+    min_answer_probability: Annotated[
+        float | None,
+        typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print the passages that a strategy finds, best first, each with its document and its place in the text."""
-    chosen = strategy_named(strategy)
-    condition = None if where is None else _parse_filter(where)
-    with Index.open(kb, create=False) as opened:
-        passages = opened.retrieve(question, chosen, k=k, candidates=candidates, budget=budget, where=condition)
-    if as_json:
-        _print_json(passages, explain=explain)
-    else:
-        _print(passages, explain=explain)
+    """Print the passages that a strategy finds, best first, each with its document and its place in the text.
 
-
-def _parse_filter(where: str) -> dict[str, Any]:
-    """The filter from its JSON.
-
-    Raises:
-        InvalidArgument: if it is not a JSON object.
+    With - for the question, each line of standard input is one. With --json, a question gives an array of passages; with -,
+    each gives a line with an object of `question` and `passages`.
     """
-    try:
-        condition = json.loads(where)
-    except ValueError as error:
-        raise InvalidArgument(f"where must be JSON, got {where!r}: {error}") from None
-    if not isinstance(condition, dict):
-        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {where!r}')
-    return condition
+    chosen = strategy_named(strategy)
+    if min_score is not None:
+        check_number("min_score", min_score)
+    if min_answer_probability is not None:
+        chosen = with_answer_probability(chosen, min_answer_probability, strategy)
+    condition = parse_filter(where)
+    questions = [line.strip() for line in sys.stdin if line.strip()] if question == STDIN else [question]
+    with Index.open(kb, create=False) as opened:
+        for each in questions:
+            found = opened.retrieve(each, chosen, k=k, candidates=candidates, budget=budget, where=condition)
+            passages = [passage for passage in found if is_worth_printing(passage, min_score)]
+            if as_json and question == STDIN:
+                print_json({"question": each, "passages": _as_json(passages, explain=explain)}, one_line=True)
+            elif as_json:
+                print_json(_as_json(passages, explain=explain))
+            else:
+                if question == STDIN:
+                    console().print(plain(f"> {each}", "bold"))
+                _print(passages, explain=explain, found=len(found))
 
 
-def _print(passages: Sequence[Passage], *, explain: bool) -> None:
+def _print(passages: Sequence[Passage], *, explain: bool, found: int) -> None:
     out = console()
     if not passages:
-        console(stderr=True).print(plain("nothing found", "yellow"))
+        nearest = f": --min-score 0 prints the {found} nearest passages" if found else ""
+        console(stderr=True).print(plain(f"nothing in the index answers this{nearest}", "yellow"))
     for number, passage in enumerate(passages, start=1):
         if number > 1:
             out.print()
@@ -89,8 +103,8 @@ def _place(passage: Passage) -> str:
     return f"{passage.document_id}  {summary}, of characters {passage.start} to {passage.end}"
 
 
-def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
-    rows = [
+def _as_json(passages: Sequence[Passage], *, explain: bool) -> list[dict[str, Any]]:
+    return [
         {
             "id": passage.id,
             "document_id": passage.document_id,
@@ -107,8 +121,6 @@ def _print_json(passages: Sequence[Passage], *, explain: bool) -> None:
         }
         for passage in passages
     ]
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    typer.echo(json.dumps(rows, indent=2, ensure_ascii=not unicode))
 
 
 def _summary(summary: Summary) -> dict[str, Any]:

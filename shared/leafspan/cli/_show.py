@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from rich.table import Table
 
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 
 
-def show(kb: KnowledgeBase = DEFAULT_FOLDER) -> None:
+def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Print the settings of an index, and its documents."""
     with Index.open(kb, create=False) as opened:
         stats = opened.stats()
         documents = opened.documents()
+    if as_json:
+        print_json({"stats": asdict(stats), "documents": [asdict(document) for document in documents]})
+        return
     out = console()
     model = f"{stats.embedder}, {stats.dimension} dimensions" if stats.embedder else "none yet"
     out.print(plain(f"embedder           {model}"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
 
 from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.values import LeafId, Passage
 
@@ -22,11 +23,13 @@ class TreeLine:
     """A node of a tree as it is printed.
 
     Attributes:
+        id: Id of the summary or leaf.
         depth: Number of nodes above it.
         place: Its layer or ordinal, and what it covers.
         text: Its text.
     """
 
+    id: str
     depth: int
     place: str
     text: str
@@ -43,6 +46,7 @@ def show(
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     leaves: Annotated[bool, typer.Option("--leaves", help="Print the leaves below the summaries as well.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the trees: each summary, how much of the texts it covers, and indented below it what it was made from.
 
@@ -51,6 +55,9 @@ def show(
     with Index.open(kb, create=False) as opened:
         lines = list(tree_lines(opened, document, leaves=leaves))
         stats = opened.stats()
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return
     out = console()
     for line in lines:
         out.print(plain(line.fitted(out.width)))
@@ -91,7 +98,7 @@ def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent
         depth: Number of nodes above it.
         parent_document: Id of the document that the node above is of, "" if it is of several or if there is none.
     """
-    yield TreeLine(depth, _place(passage, parent_document), passage.text)
+    yield TreeLine(passage.id, depth, _place(passage, parent_document), passage.text)
     for child in passage.summary.children if passage.summary else ():
         if child in nodes:
             yield from _lines(nodes[child], nodes, depth + 1, parent_document=passage.document_id)

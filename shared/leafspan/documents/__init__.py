@@ -1,13 +1,6 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
-from leafspan.documents._accepting import (
-    SUFFIXES,
-    check_document,
-    content_hash,
-    distinct,
-    read_documents,
-    to_document,
-)
+from leafspan.documents._accepting import check_document, content_hash, distinct, read_documents, to_document
 from leafspan.documents._chunks import CHUNK_ID, chunks_of
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
@@ -18,7 +11,6 @@ from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptio
 __all__ = [
     "CHUNK_ID",
     "FORMAT",
-    "SUFFIXES",
     "TREE_SETTINGS",
     "IndexSettings",
     "OpenOptions",

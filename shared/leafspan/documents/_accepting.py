@@ -13,29 +13,29 @@ from leafspan.documents._frameworks import GivenDocument, recognise
 from leafspan.documents._identity import made_id, source_of
 from leafspan.documents._metadata import clean_metadata, flatten
 from leafspan.errors import InvalidDocument
+from leafspan.files import FileReading, Files
 from leafspan.reserved import RESERVED_ID_PREFIX
-from leafspan.splitting import find_headings
 from leafspan.values import Chunk, Document
 
-SUFFIXES = (".md", ".markdown", ".txt", ".text")
-"""Endings of the files that are read from a folder. Hidden files are not."""
 
-
-def read_documents(things: Any, *, flatten_metadata: bool = False) -> Iterator[Document]:
+def read_documents(
+    things: Any, reading: FileReading | None = None, *, flatten_metadata: bool = False
+) -> Iterator[Document]:
     """The documents that a user adds, as they will be stored, in order.
 
     Args:
-        things: A leafspan, LangChain, LlamaIndex or Haystack Document, a mapping with ``id`` and ``text``, or a Path, or an
-            iterable of these. A folder stands for all text and Markdown files in it and below it.
+        things: A leafspan, LangChain, LlamaIndex or Haystack Document, a mapping with ``id`` and ``text``, ``Files`` or a
+            Path, which stands for ``Files`` of it, or an iterable of these.
+        reading: What reads files, and notes those that cannot be read. Default: a new one, for absolute paths as ids.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
         InvalidDocument: if one of them is no document, or cannot be stored.
     """
+    files = reading or FileReading(check_document)
     for thing in [things] if _is_single(things) else things:
-        if isinstance(thing, Path):
-            for path in _files(thing):
-                yield check_document(_from_file(path))
+        if isinstance(thing, Path | Files):
+            yield from files.read(thing if isinstance(thing, Files) else Files(thing))
         else:
             yield to_document(thing, flatten_metadata=flatten_metadata)
 
@@ -142,26 +142,3 @@ def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) ->
         raise InvalidDocument(
             f"the last chunk of document {id_!r} must end at the end of the text, {len(given.text)}, got {before}"
         )
-
-
-def _files(path: Path) -> list[Path]:
-    """The file, or all text and Markdown files below a folder, sorted."""
-    if path.is_dir():
-        files = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-        return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
-    if not path.exists():
-        raise InvalidDocument(f"there is no file {str(path)!r}")
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidDocument(f"files must be text or Markdown ({', '.join(SUFFIXES)}), got {str(path)!r}")
-    return [path]
-
-
-def _from_file(path: Path) -> Document:
-    """A document from a file. Its title is a top heading at its start, or else the name of the file."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")  # read as bytes, which keeps line ends
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(f"file {str(path)!r} must be UTF-8: {error}") from None
-    headings = find_headings(text)
-    title = headings[0].text if headings and headings[0].depth == 1 and not text[: headings[0].start].strip() else path.stem
-    return Document(path.as_posix(), text, title, {"source": path.as_posix()})

@@ -53,7 +53,7 @@ def recognise(thing: object) -> Document | GivenDocument:
         return _from_haystack(document)
     hint = "; for a file, pass a pathlib.Path" if isinstance(thing, str) else ""
     raise InvalidDocument(
-        "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping or a Path, "
+        "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping, a Path or Files, "
         f"got {type(thing).__name__}{hint}"
     )
 

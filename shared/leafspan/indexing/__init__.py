@@ -1,11 +1,12 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
 from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
-from leafspan.indexing._deleting import delete_documents
+from leafspan.indexing._deleting import delete_documents, delete_matching
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._split_document import SplitDocument, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
+from leafspan.indexing._sync import Synced, SyncOptions, sync
 
 __all__ = [
     "Added",
@@ -14,7 +15,10 @@ __all__ = [
     "Reach",
     "SplitDocument",
     "Stats",
+    "SyncOptions",
+    "Synced",
     "delete_documents",
+    "delete_matching",
     "examine",
     "get_document",
     "index_stats",
@@ -23,4 +27,5 @@ __all__ = [
     "list_leaves",
     "split_document",
     "surrounding_text",
+    "sync",
 ]

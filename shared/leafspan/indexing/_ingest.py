@@ -9,11 +9,13 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
+from leafspan.documents import IndexSettings, check_document, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate, IndexMismatch, WriterBusy
+from leafspan.files import FileReading, Skipped
 from leafspan.indexing._add_progress import AddProgress
+from leafspan.indexing._known_files import KnownFiles
 from leafspan.indexing._split_document import SplitDocument, split_document
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
@@ -29,11 +31,13 @@ class Added:
         added: Ids of the documents that are new.
         replaced: Ids of the documents that were there, and have changed.
         unchanged: Number of documents that were there as they are.
+        skipped: Files that could not be read, or not all of them, and why.
     """
 
     added: tuple[str, ...]
     replaced: tuple[str, ...]
     unchanged: int
+    skipped: tuple[Skipped, ...] = ()
 
 
 def ingest(
@@ -66,18 +70,77 @@ def ingest(
 
     An error or interruption after the first document has a note that says how many documents are stored.
     """
+    reading = FileReading(check_document, store.home)
+    done = yield from take_in(
+        store,
+        embed,
+        read_documents(documents, reading, flatten_metadata=flatten_metadata),
+        settings,
+        scope=scope,
+        timeout=timeout,
+        show=show,
+        at_once=isinstance(documents, Sequence),
+    )
+    return Added(done.added, done.replaced, len(done.unchanged), reading.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What became of the documents that were taken in, as their ids.
+
+    Attributes:
+        added: Those that are new.
+        replaced: Those that were there, and have changed.
+        unchanged: Those that were there as they are.
+    """
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def take_in(
+    store: Store,
+    embed: Embed,
+    documents: Iterable[Document],
+    settings: IndexSettings,
+    *,
+    scope: Scope | None,
+    timeout: float,
+    show: bool | None,
+    at_once: bool = False,
+    dry_run: bool = False,
+) -> Flow[TakenIn]:
+    """Add checked documents.
+
+    Args:
+        store: Where to write.
+        embed: What embeds texts.
+        documents: The documents.
+        settings: How the index splits and indexes.
+        scope: The view that they are added through, None for the whole index.
+        timeout: Seconds to wait for another writer.
+        show: Whether to show a bar, None for where a person is watching.
+        at_once: Whether to read all of them before anything is written.
+        dry_run: Whether to report only what would be done.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        InvalidDocument: if a document cannot be stored, or two different ones have the same id.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
     if settings.splitter is None:
         recorded = store.settings["splitter"]
         raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
     progress = AddProgress(show)
     try:
-        checked: Iterable[Document] = distinct(read_documents(documents, flatten_metadata=flatten_metadata))
+        checked: Iterable[Document] = distinct(documents)
         checked = progress.reading(map(scope.checked, checked) if scope else checked)
-        if isinstance(documents, Sequence):
+        if at_once:
             checked = yield Call(list, (checked,))
-        added = yield from _Ingestion(store, embed, settings, scope, timeout, progress).run(checked)
+        done = yield from _Ingestion(store, embed, settings, scope, timeout, progress, dry_run).run(checked)
         progress.finish()
-        return added
+        return done
     finally:
         progress.close()
 
@@ -109,13 +172,14 @@ class _Ingestion:
     scope: Scope | None
     timeout: float
     progress: AddProgress
+    dry_run: bool = False
     group: _Group = field(default_factory=_Group)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
-    unchanged: int = 0
+    unchanged: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
-    def run(self, documents: Iterable[Document]) -> Flow[Added]:
+    def run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         """Add the documents."""
         try:
             return (yield from self._run(documents))
@@ -123,20 +187,22 @@ class _Ingestion:
             error.add_note(self.progress.note())
             raise
 
-    def _run(self, documents: Iterable[Document]) -> Flow[Added]:
+    def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         stream = iter(documents)
+        files = KnownFiles(self.store, self.scope)
         while some := (yield Call(_next, (stream,))):
+            some = yield from files.with_known_ids(some)
             rows = yield from self._look_up(some)
             for document in some:
                 if (split := (yield from self._split_if_changed(document, rows))) is not None:
                     yield from self._collect(split)
         yield from self._write_group()
-        if self.unfinished or (self.store.interrupted and not self.were_there):
+        if not self.dry_run and (self.unfinished or (self.store.interrupted and not self.were_there)):
             yield from self._finish_unchanged()
-        return Added(
+        return TakenIn(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
-            self.unchanged,
+            tuple(self.unchanged),
         )
 
     def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
@@ -152,10 +218,13 @@ class _Ingestion:
         old = rows.get(document.id)
         hash_ = yield Call(content_hash, (document,))
         if old is None or old.version is None or old.hash != hash_:
+            if self.dry_run:
+                self.were_there[document.id] = old is not None and old.version is not None
+                return None
             split = yield Call(split_document, (document, hash_, self.settings, old, self.progress.splitting))
             self.progress.split(len(split.leaves))
             return split  # type: ignore[no-any-return]
-        self.unchanged += 1
+        self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)

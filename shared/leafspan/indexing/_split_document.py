@@ -16,6 +16,7 @@ from leafspan.documents import (
     pack_place,
 )
 from leafspan.errors import InvalidDocument
+from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
 from leafspan.store import DocumentToWrite, Row
@@ -89,7 +90,7 @@ def split_document(
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
         lines=pack_lines(document.text, leaves),
-        extra={"chunks": True} if document.chunks else {},
+        extra={**file_values(document), **({"chunks": True} if document.chunks else {})},
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))

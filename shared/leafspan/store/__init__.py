@@ -5,6 +5,7 @@ from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._embedder_record import EmbedderRecord
+from leafspan.store._failures import chroma_failure
 from leafspan.store._manifest import Row, grouped
 from leafspan.store._passages import leaf_passage
 from leafspan.store._reader import Reader, StaleRead, StoredLeaf
@@ -28,6 +29,7 @@ __all__ = [
     "Texts",
     "Visibility",
     "Writer",
+    "chroma_failure",
     "grouped",
     "leaf_passage",
     "open_store",

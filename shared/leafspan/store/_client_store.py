@@ -44,6 +44,7 @@ class ClientStore:
         self.client = client
         self.id = id_
         self.cache_folder = None if cache is None else cache / id_
+        self.home: Path | None = None
         self.settings = settings
         self.batch = connection.leaves.batch
         self._connection = connection

@@ -37,6 +37,7 @@ class FolderStore:
         self._process = os.getpid()
         self.id = id_
         self.cache_folder: Path | None = folder.path / "leafspan.mirror" / id_
+        self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)

@@ -23,6 +23,7 @@ class Store(Protocol):
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
+        home: Folder in which the folder of the index lies, without links. None behind a client.
     """
 
     batch: int
@@ -30,6 +31,7 @@ class Store(Protocol):
     settings: Mapping[str, Any]
     embedded: bool
     cache_folder: Path | None
+    home: Path | None
 
     @property
     def interrupted(self) -> bool:

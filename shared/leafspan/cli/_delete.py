@@ -1,0 +1,32 @@
+"""``leafspan delete``: delete documents from an index."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
+from leafspan.index import Index
+
+
+def delete(
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.", show_default=False)] = None,
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    where: Where = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and do nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed."""
+    condition = parse_filter(where)
+    with Index.open(kb, create=False) as opened:
+        deleted = opened.delete(ids or None, where=condition, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "deleted": deleted})
+        return
+    out = console()
+    for id_ in deleted:
+        out.print(plain(f"- {id_}"))
+    out.print(plain(f"{kb}: {'would be ' if dry_run else ''}{len(deleted)} deleted"))

@@ -1,0 +1,72 @@
+"""The options of commands that read files, and what they print of files that could not be read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.errors import InvalidDocument
+from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at
+
+_SHOWN = 3  # files that are named of those with the same reason
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(help=f"Files ({', '.join(SUFFIXES)}), or folders of them.", show_default=False),
+]
+Glob = Annotated[
+    list[str] | None,
+    typer.Option("--glob", help="Read only such files of a folder, such as '*.md' or 'guide/**/*.md'. May be repeated."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="Leave out such files and folders, such as 'drafts'. May be repeated."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the files, UTF-8 by default. A byte order mark overrides it.")
+]
+TextField = Annotated[str, typer.Option("--text-field", help="Field of a JSON line that has the text.")]
+IdField = Annotated[
+    str | None,
+    typer.Option("--id-field", help="Field of a JSON line that has the id; without it, a line is known by its number."),
+]
+TitleField = Annotated[str | None, typer.Option("--title-field", help="Field of a JSON line that has the title.")]
+Root = Annotated[
+    Path | None,
+    typer.Option("--root", help="Folder that ids are relative to, by default that in which the folder of the index lies."),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="End with an error at the first file that cannot be read, instead of skipping it.")
+]
+
+
+def check_not_empty(files: Files) -> None:
+    """Check that all paths are there, and that there is at least one file.
+
+    Raises:
+        InvalidDocument: if one is not there, or there is no file.
+    """
+    check_paths(files.named)
+    if not any(isinstance(found, Path) for named in files.named for found in files_at(named, files)):
+        folders = ", ".join(map(str, files.named))
+        raise InvalidDocument(f"there are no files of a known kind ({', '.join(SUFFIXES)}) in {folders}")
+
+
+def print_skipped(skipped: Sequence[Skipped]) -> None:
+    """Print to standard error which files could not be read, those with the same reason together."""
+    by_reason = defaultdict(list)
+    for each in skipped:
+        by_reason[each.reason].append(each.path)
+    for reason, paths in by_reason.items():
+        names = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
+        console(stderr=True).print(plain(f"skipped {names}: {' '.join(reason.split())}", "yellow"))
+
+
+def skipped_as_json(skipped: Sequence[Skipped]) -> list[dict[str, str]]:
+    """The files that could not be read, as JSON has them."""
+    return [{"path": each.path, "reason": each.reason} for each in skipped]

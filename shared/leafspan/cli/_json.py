@@ -1,0 +1,20 @@
+"""Printing JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import typer
+
+
+def print_json(value: Any, *, one_line: bool = False) -> None:
+    """Print a value as JSON. Characters that the output cannot show are escaped.
+
+    Args:
+        value: Anything that JSON can hold.
+        one_line: Whether to print it on one line. Default: False.
+    """
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    typer.echo(json.dumps(value, indent=None if one_line else 2, ensure_ascii=not unicode))

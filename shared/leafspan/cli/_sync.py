@@ -1,0 +1,113 @@
+"""``leafspan sync``: make an index have of files and folders what is there now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._files import (
+    Encoding,
+    Exclude,
+    Glob,
+    IdField,
+    Paths,
+    Root,
+    Strict,
+    TextField,
+    TitleField,
+    check_not_empty,
+    print_skipped,
+    skipped_as_json,
+)
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, NewKnowledgeBase
+from leafspan.errors import IndexNotFound
+from leafspan.files import Files
+from leafspan.index import Index
+from leafspan.indexing import Stats, Synced
+
+
+def sync(
+    paths: Paths,
+    kb: NewKnowledgeBase = DEFAULT_FOLDER,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", help="Delete all documents of a path that has no files any more or is not there."),
+    ] = False,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    encoding: Encoding = None,
+    text_field: TextField = "text",
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    root: Root = None,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add new files, replace changed ones, and delete documents whose files are no longer there.
+
+    Only documents of these files and folders are deleted, with --glob or --exclude only of files that match. A file that
+    cannot be read is named and skipped, and its document stays as it is.
+    """
+    files = Files(
+        paths,
+        glob=glob or (),
+        exclude=exclude or (),
+        encoding=encoding,
+        text_field=text_field,
+        id_field=id_field,
+        title_field=title_field,
+        root=root,
+        strict=strict,
+    )
+    with _opened(kb, files, dry_run=dry_run) as opened:
+        synced = opened.sync(files, dry_run=dry_run, allow_empty=allow_empty)
+        stats = opened.stats()
+    print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
+
+
+def _opened(kb: Path, files: Files, *, dry_run: bool) -> Index:
+    """The index. It is created if there is none, but not for paths that have no files, and not for a dry run."""
+    try:
+        return Index.open(kb, create=False)
+    except IndexNotFound:
+        if dry_run:
+            raise
+        check_not_empty(files)
+        return Index.open(kb)
+
+
+def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
+    """Print what a sync did, or would do."""
+    if as_json:
+        print_json(
+            {
+                "dry_run": dry_run,
+                "added": synced.added,
+                "replaced": synced.replaced,
+                "deleted": synced.deleted,
+                "unchanged": synced.unchanged,
+                "skipped": skipped_as_json(synced.skipped),
+                "documents": stats.documents,
+                "leaves": stats.leaves,
+                "words": stats.words,
+            }
+        )
+        return
+    out = console()
+    if dry_run:
+        for mark, ids in (("+", synced.added), ("~", synced.replaced), ("-", synced.deleted)):
+            for id_ in ids:
+                out.print(plain(f"{mark} {id_}"))
+    counts = f"{len(synced.added)} added, {len(synced.replaced)} replaced, {len(synced.deleted)} deleted"
+    skipped = f", {len(synced.skipped)} skipped" if synced.skipped else ""
+    out.print(
+        plain(f"{kb}: {'would be ' if dry_run else ''}{counts}, {len(synced.unchanged)} unchanged{skipped}; "),
+        plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
+        sep="",
+    )
+    print_skipped(synced.skipped)

@@ -1,0 +1,19 @@
+"""Reading files: which are read, what each is called in an index, and what could not be read, and why."""
+
+from leafspan.files._formats import SUFFIXES
+from leafspan.files._naming import FileDocument, FileNames, below_folder
+from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, real_path
+from leafspan.files._source import Files
+
+__all__ = [
+    "SUFFIXES",
+    "FileDocument",
+    "FileNames",
+    "FileReading",
+    "Files",
+    "Skipped",
+    "below_folder",
+    "check_paths",
+    "files_at",
+    "real_path",
+]

@@ -1,0 +1,32 @@
+"""Text from bytes, without guessing: a byte order mark decides, or else the encoding that was given."""
+
+from __future__ import annotations
+
+import codecs
+
+from leafspan.files._opening import Unreadable
+
+# UTF-32 first: its mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def decode(data: bytes, encoding: str) -> str:
+    """The text, with its line ends as they are, and without the byte order mark.
+
+    Raises:
+        Unreadable: if the bytes are not in that encoding, or are no text.
+    """
+    mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", encoding))
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except (UnicodeError, LookupError) as error:
+        raise Unreadable(f"it is not {encoding.upper()}: {error}; give its encoding") from None
+    if "\0" in text:
+        raise Unreadable("it has NUL characters, so it is no text")
+    return text

@@ -1,0 +1,60 @@
+"""What a file is called in an index, and back: the same file has the same name under each spelling of its path."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from leafspan.values import Document
+
+
+@dataclass(frozen=True, slots=True)
+class FileDocument(Document):
+    """A document that was read from a file.
+
+    Args:
+        file: Name of the file. Its documents have it as their id or as the beginning of it, unless the file gives them ids.
+        path: Path of the file, absolute and without links.
+        spelling: What they have in its place, if the index has the file under another spelling. Empty if it has not.
+    """
+
+    file: str = ""
+    path: Path = Path()
+    spelling: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """The names of files: relative to a folder for those below it, otherwise absolute. With ``/`` on every system.
+
+    Args:
+        root: The folder, without links. None if all names are absolute.
+    """
+
+    root: Path | None = None
+    _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def name(self, path: Path) -> str:
+        """The name of the file with this path, which is absolute and without links."""
+        if self.root is not None and path.is_relative_to(self.root):
+            return path.relative_to(self.root).as_posix()
+        return path.as_posix()
+
+    def path(self, name: str) -> Path | None:
+        """The path of the file with this name; None for a relative name without a root.
+
+        The links of its folder are followed, since an earlier version made names of paths with links. The file need not
+        exist.
+        """
+        path = Path(name) if self.root is None else self.root / name
+        if not path.is_absolute():
+            return None
+        if path.parent not in self._folders:
+            self._folders[path.parent] = Path(os.path.realpath(path.parent))
+        return self._folders[path.parent] / path.name
+
+
+def below_folder(path: Path, folder: Path) -> PurePosixPath | None:
+    """The path below the folder, None if it is not below it."""
+    return PurePosixPath(path.relative_to(folder).as_posix()) if path != folder and path.is_relative_to(folder) else None

@@ -1,0 +1,161 @@
+"""Reading the files of a source as documents. What cannot be read is skipped, and noted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from leafspan.errors import InvalidDocument, MissingExtra
+from leafspan.files._formats import READERS, SUFFIXES
+from leafspan.files._naming import FileDocument, FileNames, below_folder
+from leafspan.files._opening import Unreadable
+from leafspan.files._record import BadRecord, Record
+from leafspan.files._source import Files
+from leafspan.files._walking import NotRead, find_files
+from leafspan.values import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not read, or not all of it.
+
+    Attributes:
+        path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form.
+        reason: Why. Of several reasons the first, and how many there are.
+    """
+
+    path: str
+    reason: str
+
+
+class FileReading:
+    """Reads files for one call of an index. A file that is met twice is read once.
+
+    Args:
+        check: Function that checks a document, and returns it as it will be stored.
+        root: Folder that the names of files are relative to, where ``Files`` has none. None for absolute names.
+    """
+
+    def __init__(self, check: Callable[[Document], Document], root: Path | None = None) -> None:
+        self._check = check
+        self._root = root
+        self._read: set[Path] = set()
+        self._unread: set[Path] = set()
+        self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was not read so far."""
+        return tuple(
+            Skipped(name, first + (f" (and {len(others)} more)" if others else ""))
+            for name, (first, *others) in self._reasons.items()
+        )
+
+    def names(self, files: Files) -> FileNames:
+        """What files of a source are called."""
+        root = self._root if files.root is None else Path(files.root).expanduser()
+        return FileNames(None if root is None else real_path(root))
+
+    def may_be_unread(self, path: Path | None) -> bool:
+        """Whether the file with this path may be there, and be one that could not be read."""
+        return path is not None and any(each in self._unread for each in (path, *path.parents))
+
+    def found_below(self, path: Path) -> bool:
+        """Whether a file was found at this path or below it, read or not."""
+        return any(each.is_relative_to(path) for each in (*self._read, *self._unread))
+
+    def read(self, files: Files) -> Iterator[FileDocument]:
+        """The documents of a source, in the order of their paths.
+
+        Raises:
+            InvalidDocument: if a path that the user named is not there or of no known kind; if ``files.strict``, also if a
+                file cannot be read.
+        """
+        check_paths(files.named)
+        names = self.names(files)
+        for found in wanted_files(files):
+            if isinstance(found, NotRead):
+                self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
+            elif found not in self._read:
+                self._read.add(found)
+                yield from self._documents(found, names.name(found), files)
+
+    def _documents(self, path: Path, name: str, files: Files) -> Iterator[FileDocument]:
+        try:
+            for record in READERS[path.suffix.lower()](path, files):
+                if isinstance(record, BadRecord):
+                    self._skip(path, name, record.reason, strict=files.strict)
+                elif (document := self._document(record, path, name, strict=files.strict)) is not None:
+                    yield document
+        except (Unreadable, MissingExtra) as error:
+            self._skip(path, name, str(error), strict=files.strict)
+        except (OSError, MemoryError) as error:
+            self._skip(path, name, getattr(error, "strerror", None) or type(error).__name__, strict=files.strict)
+
+    def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
+        id_ = record.id or (f"{name}#{record.part}" if record.part else name)
+        metadata = {"source": name, **record.metadata}
+        try:
+            checked = self._check(Document(id_, record.text, record.title or path.stem, metadata))
+        except InvalidDocument as error:
+            self._skip(path, name, str(error), strict=strict)
+            return None
+        return FileDocument(checked.id, checked.text, checked.title, checked.metadata, file=name, path=path)
+
+    def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:
+        if strict:
+            raise InvalidDocument(f"file {name!r} cannot be read: {reason}")
+        self._unread.add(path)
+        if name in self._reasons:
+            self._reasons[name].append("")
+        else:
+            self._reasons[name] = [reason]
+
+
+def check_paths(paths: Iterable[Path]) -> None:
+    """Check that each path that the user named is there, and is a folder or a file of a known kind.
+
+    Raises:
+        InvalidDocument: if one is not.
+    """
+    for path in paths:
+        if not path.exists():
+            raise InvalidDocument(f"there is no file {str(path)!r}")
+        real = real_path(path)
+        if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
+            raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")
+
+
+def wanted_files(files: Files) -> Iterator[Path | NotRead]:
+    """The files of a source, and what in its folders cannot be looked into. A file can be found in two of the paths."""
+    for named in files.named:
+        yield from files_at(named, files)
+
+
+def files_at(named: Path, files: Files) -> Iterator[Path | NotRead]:
+    """The files at one of the paths of a source."""
+    real = real_path(named)
+    if not real.is_dir():
+        yield real
+        return
+
+    def takes(path: Path) -> bool:
+        return path.suffix.lower() in SUFFIXES and files.takes(_below(path, real))
+
+    def enters(path: Path) -> bool:
+        return not path.name.startswith(".") and not files.leaves_out(_below(path, real))
+
+    yield from find_files(real, takes=takes, enters=enters)
+
+
+def _below(path: Path, folder: Path) -> PurePosixPath:
+    relative = below_folder(path, folder)
+    assert relative is not None
+    return relative
+
+
+def real_path(path: Path) -> Path:
+    """The path, absolute and without links. It need not be there."""
+    return Path(os.path.realpath(path))

@@ -1,0 +1,51 @@
+"""What a reader of files returns: the documents of a file, and the parts that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from leafspan.files._source import Files
+
+
+class Record(NamedTuple):
+    """A document of a file.
+
+    Attributes:
+        text: Its text.
+        title: Its title. None for the name of the file.
+        metadata: Its metadata, beside the name of the file.
+        part: Which part of the file it is, such as ``page=3``. Empty if it is the whole file.
+        id: Its id, if the file gives it one. None for the name of the file and the part.
+    """
+
+    text: str
+    title: str | None
+    metadata: Mapping[str, object]
+    part: str = ""
+    id: str | None = None
+
+
+class BadRecord(NamedTuple):
+    """A part of a file that is no document, and why."""
+
+    reason: str
+
+
+class Reader(Protocol):
+    """A function that reads files of one kind."""
+
+    def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
+        """The documents of a file.
+
+        Args:
+            path: Its path.
+            files: How files are read.
+
+        Raises:
+            Unreadable: if the file cannot be read.
+            OSError: if the file cannot be read.
+            MissingExtra: if a library is not installed.
+        """
+        ...

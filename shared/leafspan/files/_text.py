@@ -1,0 +1,31 @@
+"""Markdown, reStructuredText and plain text: the text of the document is that of the file, character by character."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from leafspan.files._decoding import decode
+from leafspan.files._opening import read_bytes
+from leafspan.files._record import Record
+from leafspan.files._source import Files
+from leafspan.splitting import find_headings
+
+# A title that is underlined, and perhaps overlined, by one repeated character.
+_RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t]*\r?\n([^\w\s])\3+[ \t]*(?:\r?\n|\Z)")
+
+
+def read_markdown(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is a top heading at its start."""
+    text = decode(read_bytes(path), files.encoding or "utf-8")
+    headings = find_headings(text)
+    begins = headings and headings[0].depth == 1 and not text[: headings[0].start].strip()
+    yield Record(text, headings[0].text if begins else None, {})
+
+
+def read_rst(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is a heading at its start."""
+    text = decode(read_bytes(path), files.encoding or "utf-8")
+    title = _RST_TITLE.match(text)
+    yield Record(text, title[2] if title else None, {})

@@ -1,0 +1,120 @@
+"""Which documents of an index are of which files, also under a spelling of the path that an earlier version used."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from leafspan.engine import Call, Flow
+from leafspan.files import FileDocument, FileNames
+from leafspan.store import Reader, Row, Scope, Store, read_consistently
+from leafspan.values import Document
+
+FILE_KEY = "file"
+"""The key in a row's further values under which the name of the document's file is stored."""
+
+SPELLING_KEY = "spelled"
+"""The key for what stands in the place of that name in the document's id, if that is another spelling of it."""
+
+
+def file_values(document: Document) -> dict[str, str]:
+    """What is stored in a document's row of its file; nothing if it is of none."""
+    if not isinstance(document, FileDocument):
+        return {}
+    return {FILE_KEY: document.file} | ({SPELLING_KEY: document.spelling} if document.spelling else {})
+
+
+def file_path(row: Row, names: FileNames) -> Path | None:
+    """The path of the file that a document was read from; None if it is of no file, or of one that is not known.
+
+    Earlier versions stored no name. Their documents are known by an id that is the ``source``, the path as it was typed: an
+    absolute one, or one that is taken to be relative to the same folder as names are.
+
+    Args:
+        row: The document's row.
+        names: What files are called.
+    """
+    name = _file_name(row)
+    return None if name is None else names.path(name)
+
+
+def _file_name(row: Row) -> str | None:
+    if (name := row.extra.get(FILE_KEY)) is not None:
+        return str(name)
+    # An earlier version may have read it from a file.
+    return row.document_id if row.title and row.metadata.get("source") == row.document_id else None
+
+
+class KnownFiles:
+    """The ids that documents of files have in an index.
+
+    Args:
+        store: The index.
+        scope: The view, None for the whole index.
+    """
+
+    def __init__(self, store: Store, scope: Scope | None) -> None:
+        self._store = store
+        self._scope = scope
+        self._rows: dict[str, list[Row]] | None = None  # documents of files, by the last part of the file's name
+
+    def with_known_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
+        """The documents; those of files that the index has under another spelling, with the id that they have there."""
+        files = [each for each in documents if isinstance(each, FileDocument)]
+        if not files:
+            return list(documents)
+        ids = [each.id for each in files]
+        there = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
+        new = {each.path: each.file for each in files if each.id not in there}
+        if new and self._rows is None:
+            self._rows = _by_last_part((yield from read_consistently(self._store, Reader.rows, self._scope)))
+        spellings = yield Call(self._other_spellings, (new,))
+        return [_respelled(each, spellings) for each in documents]
+
+    def _other_spellings(self, new: Mapping[Path, str]) -> dict[str, str]:
+        """For names of files, by path, that the index may not have, the spelling that it has them under."""
+        names = FileNames(self._store.home)
+        found = {}
+        for path, file in new.items():
+            for row in (self._rows or {}).get(path.name, ()):
+                if _actual_path(row, names) == path and (spelling := _spelling(row)) != file:
+                    found[file] = spelling
+        return found
+
+
+def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
+    found = defaultdict(list)
+    for row in rows.values():
+        if row.version is not None and (name := _file_name(row)) is not None:
+            found[PurePosixPath(name).name].append(row)
+    return found
+
+
+def _actual_path(row: Row, names: FileNames) -> Path | None:
+    """The path of a document's file, as far as it can be found out."""
+    path = file_path(row, names)
+    if FILE_KEY not in row.extra and (path is None or not path.exists()):
+        # As it was typed, in the folder in which the command or the program was run: perhaps in this one.
+        path = Path(os.path.realpath(row.document_id))
+    return path
+
+
+def _spelling(row: Row) -> str:
+    """The beginning of the ids of a file's documents."""
+    return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY) or row.document_id)
+
+
+def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:
+    if not isinstance(document, FileDocument) or document.file not in spellings:
+        return document
+    name, spelling = document.file, spellings[document.file]
+    metadata = dict(document.metadata)
+    if metadata.get("source") == name:
+        metadata["source"] = spelling
+    has_name = document.id == name or document.id.startswith(f"{name}#")
+    id_ = spelling + document.id[len(name) :] if has_name else document.id
+    return replace(document, id=id_, metadata=metadata, spelling=spelling)

@@ -1,0 +1,128 @@
+"""Sync: an index has of a source what the source has now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leafspan.checks import check_flag
+from leafspan.documents import IndexSettings, check_document
+from leafspan.embedding import Embed
+from leafspan.engine import Call, Flow
+from leafspan.errors import EmptySource
+from leafspan.files import FileNames, FileReading, Skipped
+from leafspan.indexing._coverage import Coverage, to_coverage
+from leafspan.indexing._deleting import Forget, delete_documents
+from leafspan.indexing._ingest import take_in
+from leafspan.indexing._known_files import file_path
+from leafspan.store import Reader, Row, Scope, Store, read_consistently
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a ``sync`` did, or would do.
+
+    Attributes:
+        added: Ids of the documents that are new.
+        replaced: Ids of the documents that were there, and have changed.
+        deleted: Ids of the documents that the source no longer has.
+        unchanged: Ids of the documents that were there as they are.
+        skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are.
+    """
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """The options of a ``sync``: see ``Index.sync``.
+
+    Raises:
+        InvalidArgument: if a flag is neither True nor False.
+    """
+
+    within: object = None
+    source_key: str | None = None
+    dry_run: bool = False
+    allow_empty: bool = False
+    flatten_metadata: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("dry_run", self.dry_run)
+        check_flag("allow_empty", self.allow_empty)
+        check_flag("flatten_metadata", self.flatten_metadata)
+
+
+def sync(
+    store: Store,
+    embed: Embed,
+    source: object,
+    settings: IndexSettings,
+    options: SyncOptions,
+    *,
+    scope: Scope | None,
+    timeout: float,
+    show: bool | None,
+    forget: Forget,
+) -> Flow[Synced]:
+    """Add what is new in a source, replace what has changed, and delete what it no longer has.
+
+    Deleting comes last, and only if the whole source could be read. So a process that is killed leaves documents that are
+    no longer in the source, but never lacks one that is.
+
+    Args:
+        store: Where to write.
+        embed: What embeds texts.
+        source: The source: see ``Index.sync``.
+        settings: How the index splits and indexes.
+        options: The options.
+        scope: The view, None for the whole index.
+        timeout: Seconds to wait for another writer.
+        show: Whether to show a bar, None for where a person is watching.
+        forget: Flow that deletes what was made of documents.
+
+    Raises:
+        EmptySource: if documents would be deleted because a part of the source has none at all.
+        InvalidArgument: if the source does not say what it covers.
+        InvalidDocument: if a document cannot be stored, or two different ones have the same id.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    reading = FileReading(check_document, store.home)
+    coverage = to_coverage(
+        source,
+        reading,
+        scope,
+        within=options.within,
+        source_key=options.source_key,
+        allow_empty=options.allow_empty,
+        flatten_metadata=options.flatten_metadata,
+    )
+    # Read first: what others add meanwhile is not to be deleted.
+    rows = yield from read_consistently(store, Reader.rows, scope)
+    taken = yield from take_in(
+        store, embed, coverage.read(), settings, scope=scope, timeout=timeout, show=show, dry_run=options.dry_run
+    )
+    kept = {*taken.added, *taken.replaced, *taken.unchanged}
+    left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
+    doomed = yield Call(_doomed, (left, coverage, reading, FileNames(store.home)))
+    if not options.allow_empty and (empty := coverage.empty_parts(doomed)):
+        raise EmptySource(
+            f"there are no documents in {' and '.join(empty)}, so {len(doomed)} would be deleted; if that is meant, say "
+            "allow_empty=True (--allow-empty)"
+        )
+    versions = {row.document_id: row.version for row in doomed}
+    deleted = list(versions)
+    if versions and not options.dry_run:
+        deleted = yield from delete_documents(
+            store, versions, scope=scope, timeout=timeout, forget=forget, versions=versions
+        )
+    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped)
+
+
+def _doomed(left: Sequence[Row], coverage: Coverage, reading: FileReading, names: FileNames) -> list[Row]:
+    """The documents that were not in the source, and are to be deleted: not those of files that could not be read."""
+    return [row for row in left if coverage.covers(row) and not reading.may_be_unread(file_path(row, names))]

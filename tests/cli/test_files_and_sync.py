@@ -1,0 +1,268 @@
+"""``index``, ``sync`` and ``delete``: files that are read, files that are gone, and files that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from leafspan import Files, Index
+from leafspan.cli import app
+from leafspan.files import _text
+from tests.cli.test_cli import PLAIN, fails, leafspan
+
+
+def typed(text: str | bytes, *arguments: object) -> Result:
+    """A command with this on standard input."""
+    return CliRunner(env=PLAIN).invoke(app, [str(argument) for argument in arguments], input=text)
+
+
+def read_json(*arguments: object) -> dict:
+    result = leafspan(*arguments, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def docs(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("docs")
+    folder.mkdir()
+    (folder / "bees.md").write_text("# Bees\n\nBees make honey in a hive.\n")
+    (folder / "rocks.txt").write_text("Granite is hard.\n")
+    return folder
+
+
+@pytest.fixture
+def kb(docs) -> Path:
+    assert leafspan("sync", docs).exit_code == 0
+    return Path("kb")
+
+
+# index
+
+
+def test_one_bad_file_is_named_and_skipped(docs):
+    (docs / "bad.md").write_bytes(b"\xff")
+    for name in ("x.txt", "y.txt", "u.txt", "v.txt"):
+        (docs / name).write_bytes(b"\0")
+    result = leafspan("index", docs)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("kb: 2 added, 0 replaced, 0 unchanged, 5 skipped; now 2 documents, ")
+    assert [line.partition(": ")[0] for line in result.stderr.splitlines()] == [
+        "skipped docs/bad.md",
+        "skipped docs/u.txt, docs/v.txt, docs/x.txt and 1 more",
+    ]
+    assert fails(leafspan("index", docs, "--strict")).startswith("file 'docs/bad.md' cannot be read: it is not UTF-8: ")
+
+
+def test_the_paths_are_looked_at_before_an_index_is_made_and_the_files_are_read_after_that(docs, monkeypatch):
+    read = []
+    read_bytes, open_index = _text.read_bytes, Index.open
+    monkeypatch.setattr(_text, "read_bytes", lambda path: read.append(path.name) or read_bytes(path))
+
+    def opened(*arguments, **options):
+        assert read == []
+        return open_index(*arguments, **options)
+
+    monkeypatch.setattr(Index, "open", opened)
+    assert leafspan("index", docs).exit_code == 0
+    assert read == ["bees.md", "rocks.txt"]
+
+
+@pytest.mark.parametrize("command", ["index", "sync"])
+def test_options_say_which_files_are_read_and_how(docs, command):
+    (docs / "latin.txt").write_bytes(b"caf\xe9")
+    (docs / "drafts").mkdir()
+    (docs / "drafts" / "later.txt").write_text("Later.")
+    (docs / "d.jsonl").write_text('{"body": "One.", "key": "k", "name": "N"}')
+    fields = ("--text-field", "body", "--id-field", "key", "--title-field", "name")
+    patterns = ("--glob", "*.txt", "--glob", "*.jsonl", "--exclude", "drafts", "--encoding", "latin-1", "--root", docs)
+    assert read_json(command, docs, *fields, *patterns)["added"] == ["k", "latin.txt", "rocks.txt"]
+    with Index.open("kb", create=False) as index:
+        assert (index.get("latin.txt").text, index.get("k").title) == ("café", "N")
+
+
+def test_prune_deletes_what_is_gone(docs, kb):
+    (docs / "bees.md").unlink()
+    assert "0 added, 0 replaced, 1 unchanged; now 2" in leafspan("index", docs).stdout
+    assert "0 added, 0 replaced, 1 deleted, 1 unchanged; now 1" in leafspan("index", docs, "--prune").stdout
+
+
+def test_standard_input_is_a_text_with_an_id(docs):
+    assert "1 added" in typed("\ufeffFrom a pipe: süß.".encode(), "index", "-", "--id", "pipe").stdout
+    with Index.open("kb", create=False) as index:
+        assert index.get("pipe").text == "From a pipe: süß."
+    assert "standard input must be UTF-8" in fails(typed(b"\xff", "index", "-", "--id", "pipe"))
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["docs", "--id", "x"], ["-", "--id", "x", "--prune"]])
+def test_an_id_is_for_standard_input_only(docs, arguments):
+    assert "a text on standard input needs an id, and nothing else does" in fails(leafspan("index", *arguments))
+    assert not Path("kb").exists()
+
+
+# sync
+
+
+def test_a_sync_adds_replaces_and_deletes(docs, kb):
+    (docs / "new.txt").write_text("New.")
+    (docs / "rocks.txt").write_text("Basalt is hard, too.")
+    (docs / "bees.md").unlink()
+    dry = leafspan("sync", docs, "--dry-run")
+    assert dry.stdout.splitlines()[:-1] == ["+ docs/new.txt", "~ docs/rocks.txt", "- docs/bees.md"]
+    assert "kb: would be 1 added, 1 replaced, 1 deleted, 0 unchanged; now 2 documents, " in dry.stdout
+    done = leafspan("sync", docs)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("kb: 1 added, 1 replaced, 1 deleted, 0 unchanged; now 2 documents, ")
+    assert "0 added, 0 replaced, 0 deleted, 2 unchanged" in leafspan("sync", docs.absolute()).stdout
+
+
+def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, kb):
+    docs.rename("elsewhere")
+    assert fails(leafspan("sync", docs)) == "there is no file 'docs'"
+    docs.mkdir()
+    assert "there are no documents in 'docs', so 2 would be deleted" in fails(leafspan("sync", docs))
+    assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_sync_of_nothing_leaves_no_index_behind(docs, options):
+    Path("empty").mkdir()
+    fails(leafspan("sync", "empty", *options))
+    assert not Path("kb").exists()
+
+
+# delete
+
+
+def test_documents_are_deleted_by_their_ids_or_by_a_filter(docs, kb):
+    assert leafspan("delete", "docs/bees.md", "nobody", "--dry-run").stdout == "- docs/bees.md\nkb: would be 1 deleted\n"
+    assert leafspan("delete", "docs/bees.md", "nobody").stdout == "- docs/bees.md\nkb: 1 deleted\n"
+    assert leafspan("delete", "--where", '{"source": "docs/rocks.txt"}').stdout == "- docs/rocks.txt\nkb: 1 deleted\n"
+    assert "give either ids or where" in fails(leafspan("delete"))
+    assert "must have a condition" in fails(leafspan("delete", "--where", "{}"))
+
+
+# JSON
+
+
+def test_each_command_prints_json_with_the_same_keys_each_time(docs):
+    (docs / "bad.md").write_bytes(b"\xff")
+    skipped = [
+        {"path": "docs/bad.md", "reason": json.loads(leafspan("index", docs, "--json").stdout)["skipped"][0]["reason"]}
+    ]
+    numbers = {"documents": 2, "leaves": 2, "words": 11}
+    ids = ["docs/bees.md", "docs/rocks.txt"]
+    assert read_json("index", docs) == {"added": [], "replaced": [], "unchanged": 2, "skipped": skipped, **numbers}
+    synced = {"added": [], "replaced": [], "deleted": [], "unchanged": ids, "skipped": skipped, **numbers}
+    assert read_json("sync", docs) == read_json("index", docs, "--prune") == {"dry_run": False, **synced}
+    assert read_json("sync", docs, "--dry-run") == {"dry_run": True, **synced}
+    shown = read_json("show")
+    assert [document["id"] for document in shown["documents"]] == ids
+    assert {key: shown["stats"][key] for key in numbers} == numbers
+    assert read_json("doctor") == {"dry_run": False, "findings": []}
+    assert read_json("tree", "build", "--dry-run")["built"] == ids
+    built = read_json("tree", "build")
+    assert (built["dry_run"], built["built"], built["failed"]) == (False, ids, [])
+    nodes = json.loads(leafspan("tree", "show", "--leaves", "--json").stdout)
+    assert all(node.keys() == {"id", "depth", "place", "text"} for node in nodes)
+    assert read_json("delete", ids[0]) == {"dry_run": False, "deleted": ids[:1]}
+
+
+# query
+
+
+def test_what_nothing_answers_is_said(kb):
+    for question in ("xyzzy", "weather in Paris tomorrow"):
+        result = leafspan("query", question)
+        line = "nothing in the index answers this: --min-score 0 prints the 2 nearest passages\n"
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", line)
+        assert json.loads(leafspan("query", question, "--json").stdout) == []
+        assert leafspan("query", question, "--min-score", 0).stdout.count("score 0.000") == 2
+
+
+def test_passages_below_a_score_are_left_out(kb):
+    everything = json.loads(leafspan("query", "hard honey", "-s", "vector", "--json").stdout)
+    best, other = (row["score"] for row in everything)
+    assert best > other
+    kept = json.loads(leafspan("query", "hard honey", "-s", "vector", "--min-score", (best + other) / 2, "--json").stdout)
+    assert kept == everything[:1]
+    assert "min_score must be a number, got nan" in fails(leafspan("query", "honey", "--min-score", "nan"))
+
+
+def test_the_least_probability_of_an_answer_reaches_hybrid(kb):
+    for strategy in ("hybrid", "relevant-segments", "auto-merging"):
+        query = ("query", "Who makes honey in a hive?", "-s", strategy, "--json", "--min-answer-probability")
+        assert json.loads(leafspan(*query, 0.1).stdout)
+        assert json.loads(leafspan(*query, 1).stdout) == []
+    error = fails(leafspan("query", "honey", "-s", "vector", "--min-answer-probability", 0.5))
+    assert error == "min_answer_probability needs a strategy over hybrid, got 'vector'"
+    assert "min_answer_probability must be a number in [0, 1], got 2" in fails(
+        leafspan("query", "honey", "--min-answer-probability", 2)
+    )
+
+
+def test_each_line_of_standard_input_is_a_question(kb):
+    questions = "Who makes honey?\n\n  What is granite?\n"
+    lines = [json.loads(line) for line in typed(questions, "query", "-", "-k", 1, "--json").stdout.splitlines()]
+    assert [line["question"] for line in lines] == ["Who makes honey?", "What is granite?"]
+    alone = [json.loads(leafspan("query", line["question"], "-k", 1, "--json").stdout) for line in lines]
+    assert [line["passages"] for line in lines] == alone
+    heads = [line for line in typed(questions, "query", "-", "-k", 1).stdout.splitlines() if line.startswith((">", "1."))]
+    assert [head.split("  ")[0] for head in heads] == [
+        "> Who makes honey?",
+        "1. docs/bees.md",
+        "> What is granite?",
+        "1. docs/rocks.txt",
+    ]
+
+
+# Chroma's errors, and completion
+
+
+def test_what_chroma_cannot_read_is_one_line(kb):
+    import sqlite3
+
+    with sqlite3.connect(kb / "chroma.sqlite3") as database:
+        database.execute("DROP TABLE embeddings")
+    database.close()
+    for command in (("query", "honey"), ("sync", "docs"), ("show",)):
+        assert fails(leafspan(*command)).startswith("Chroma failed: Error executing plan: ")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index\nout of bounds"),
+        type("InternalError", (Exception,), {"__module__": "chromadb.errors"})("index\nout of bounds"),
+    ],
+)
+def test_a_panic_of_chromas_is_one_line(kb, monkeypatch, error):
+    def failing(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(Index, "retrieve", failing)
+    assert fails(leafspan("query", "honey")).startswith("Chroma failed: index out of bounds; if it fails again, ")
+
+
+def test_an_error_of_ones_own_code_keeps_its_traceback(kb, monkeypatch):
+    def failing(*arguments, **options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Index, "retrieve", failing)
+    assert isinstance(leafspan("query", "honey").exception, ZeroDivisionError)
+
+
+def test_the_names_of_strategies_are_completed():
+    env = {"_LEAFSPAN_COMPLETE": "complete_bash", "COMP_WORDS": "leafspan query -s auto", "COMP_CWORD": "3"}
+    completed = CliRunner(env=env).invoke(app, [], prog_name="leafspan")
+    assert completed.stdout.split() == ["auto-merging"]
+
+
+def test_files_in_python_are_those_of_the_command_line(docs, kb):
+    with Index.open(kb, create=False) as index:
+        assert index.sync(Files("docs")).unchanged == ("docs/bees.md", "docs/rocks.txt")
+        assert index.add(docs.absolute()).unchanged == 2

@@ -1,0 +1,169 @@
+"""What becomes of a file of each kind."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leafspan import Document, Files, Index, InvalidArgument, InvalidDocument, Skipped
+from leafspan.documents import check_document, read_documents
+from leafspan.files import FileReading
+from tests.files.pdf import pdf
+
+
+def read(folder: Path, **options: Any) -> tuple[list[Document], list[Skipped]]:
+    """The documents of a folder, whose ids are relative to it, and what was skipped."""
+    reading = FileReading(check_document, folder)
+    found = [Document(each.id, each.text, each.title, each.metadata) for each in reading.read(Files(folder, **options))]
+    return found, list(reading.skipped)
+
+
+def test_text_and_markdown_files_are_read_in_the_order_of_their_paths(tmp_path: Path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.md").write_bytes("\ufeff# The title\r\n\r\nText.\r\n".encode())
+    (tmp_path / "deep" / "b.txt").write_text("Plain text.")
+    (tmp_path / "e.MARKDOWN").write_text("No heading.")
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "c.txt").write_text("Not meant to be found.")
+    (tmp_path / ".d.md").write_text("Nor this.")
+    assert read(tmp_path) == (
+        [
+            Document("a.md", "# The title\r\n\r\nText.\r\n", "The title", {"source": "a.md"}),
+            Document("deep/b.txt", "Plain text.", "b", {"source": "deep/b.txt"}),
+            Document("e.MARKDOWN", "No heading.", "e", {"source": "e.MARKDOWN"}),
+        ],
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Title\n=====\n\nText.\n", "Title"),
+        ("=====\nTitle\n=====\n\nText.\n", "Title"),
+        ("\n~~~~~~~\r\n A title\r\n~~~~~~~\r\nText.\r\n", "A title"),
+        ("Text.\n\nTitle\n=====\n", "a"),
+        ("", "a"),
+    ],
+)
+def test_restructured_text_stays_as_it_is_and_its_first_title_is_the_title(tmp_path: Path, text: str, title: str):
+    (tmp_path / "a.rst").write_bytes(text.encode())
+    assert read(tmp_path) == ([Document("a.rst", text, title, {"source": "a.rst"})], [])
+
+
+PAGE = """<!DOCTYPE html><html><head><title>Bees &amp; honey</title><style>p {color: red}</style>
+<script>track("me")</script></head><body><h1>Bees</h1><p>They <b>dance</b> for <a href="x.html">each other</a>.
+<script>more()</script></p><h2>Honey</h2><ul><li>sweet_and_sour</li><li>golden</li></ul><noscript>Turn it on</noscript>
+</body></html>"""
+
+
+def test_html_is_read_as_markdown_without_scripts_and_styles(tmp_path: Path):
+    (tmp_path / "bees.html").write_text(PAGE)
+    text = "# Bees\n\nThey dance for each other.\n\n## Honey\n\n* sweet_and_sour\n* golden\n"
+    assert read(tmp_path) == ([Document("bees.html", text, "Bees & honey", {"source": "bees.html"})], [])
+
+
+def test_headings_of_html_are_headings_of_the_index(tmp_path: Path):
+    (tmp_path / "bees.htm").write_text(PAGE)
+    with Index.open(tmp_path / "kb") as index:
+        assert index.add(tmp_path / "bees.htm").added == ("bees.htm",)
+        [row] = index._store._catalogue[1].rows.values() if index.documents() else []
+    assert [(section.depth, section.text) for section in row.sections] == [(1, "Bees"), (2, "Honey")]
+
+
+def test_html_is_in_the_encoding_that_it_declares_or_that_is_given(tmp_path: Path):
+    (tmp_path / "a.html").write_bytes("<meta charset='iso-8859-1'><p>süß</p>".encode("latin-1"))
+    assert [each.text for each in read(tmp_path)[0]] == ["süß\n"]
+    assert [each.text for each in read(tmp_path, encoding="cp437")[0]] == ["s\u207f\u2580\n"]
+
+
+def test_each_json_line_is_a_document_and_its_other_fields_are_metadata(tmp_path: Path):
+    lines = [
+        {"body": "One.", "key": 7, "name": "First", "tags": ["x", "y"], "author": {"name": "Ann", "age": 40}, "none": None},
+        {"body": "Two.", "key": "b", "name": None, "source": "a wiki"},
+    ]
+    (tmp_path / "d.jsonl").write_text("\n\n".join(map(json.dumps, lines)))
+    metadata = {"source": "d.jsonl", "tags": ["x", "y"], "author.name": "Ann", "author.age": 40}
+    assert read(tmp_path, text_field="body", id_field="key", title_field="name") == (
+        [Document("7", "One.", "First", metadata), Document("b", "Two.", "d", {"source": "a wiki"})],
+        [],
+    )
+    assert [each.id for each in read(tmp_path, text_field="body")[0]] == ["d.jsonl#line=1", "d.jsonl#line=3"]
+
+
+def test_a_line_that_is_no_document_is_skipped_and_the_first_reason_is_given(tmp_path: Path):
+    (tmp_path / "d.jsonl").write_bytes(
+        b'{"text": "One.", "id": 1}\n[]\n{"text": 2}\nnonsense\n\xff\n{"text": "Again.", "id": 1}\n{"text": "s", "id": true}\n'
+        b'{"text": "x", "id": "2", "score": 3}\n{"text": "Last.", "id": 3}'
+    )
+    documents, skipped = read(tmp_path, id_field="id")
+    assert [each.id for each in documents] == ["1", "3"]
+    assert skipped == [Skipped("d.jsonl", "line 2: it must be a JSON object, got list (and 6 more)")]
+    with pytest.raises(InvalidDocument, match=r"file 'd.jsonl' cannot be read: line 2: it must be a JSON object, got list"):
+        read(tmp_path, id_field="id", strict=True)
+
+
+def test_each_page_of_a_pdf_is_a_document_that_says_its_number(tmp_path: Path):
+    (tmp_path / "r.pdf").write_bytes(pdf(["Bees dance.", "", "Honey is sweet."], title="A report"))
+    assert read(tmp_path) == (
+        [
+            Document("r.pdf#page=1", "Bees dance.", "A report", {"source": "r.pdf", "page": 1}),
+            Document("r.pdf#page=3", "Honey is sweet.", "A report", {"source": "r.pdf", "page": 3}),
+        ],
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"%PDF-1.4 and no more", "it is no PDF that pypdf can read"),
+        (b"", "it is no PDF that pypdf can read"),
+        (pdf(["Secret."], password="bees"), "it is encrypted"),
+        (pdf(["", ""]), "it has no text, only images perhaps"),
+    ],
+)
+def test_a_pdf_that_gives_no_text_is_skipped(tmp_path: Path, data: bytes, reason: str):
+    (tmp_path / "r.pdf").write_bytes(data)
+    documents, [skipped] = read(tmp_path)
+    assert (documents, skipped.path) == ([], "r.pdf")
+    assert skipped.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(("name", "package", "extra"), [("a.pdf", "pypdf", "pdf"), ("a.html", "markdownify", "html")])
+def test_without_the_library_its_files_are_skipped_with_the_command_to_type(tmp_path, monkeypatch, name, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / name).write_text("x")
+    (tmp_path / "b.txt").write_text("Text.")
+    documents, [skipped] = read(tmp_path)
+    assert [each.id for each in documents] == ["b.txt"]
+    assert skipped == Skipped(name, f'{extra.upper()} needs {package}: pip install "leafspan[{extra}]"')
+
+
+def test_a_path_stands_for_its_files_and_may_be_mixed_with_documents(tmp_path: Path):
+    (tmp_path / "a.md").write_text("A.")
+    found = read_documents([Document("x", "X."), tmp_path, Files([tmp_path / "a.md"]), {"id": "y", "text": "Y."}])
+    assert [each.id for each in found] == ["x", (tmp_path / "a.md").as_posix(), "y"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"paths": []}, "paths must be files or folders, at least one, got "),
+        ({"paths": [1]}, "paths must be files or folders, at least one, got "),
+        ({"glob": [""]}, r"glob must be one or more patterns such as '\*.md', got \[''\]"),
+        ({"exclude": [3]}, "exclude must be one or more patterns"),
+        ({"encoding": "klingon"}, "encoding must be one that Python knows, such as 'latin-1', got 'klingon'"),
+        ({"text_field": None}, "text_field must be a string, got None"),
+        ({"id_field": 1}, "id_field must be a string, got 1"),
+        ({"strict": "yes"}, "strict must be True or False, got 'yes'"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str):
+    with pytest.raises(InvalidArgument, match=message):
+        Files(**{"paths": "docs", **options})

@@ -1,0 +1,508 @@
+"""Sync: afterwards an index has of a source what the source has, and everything else as it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from chromadb.config import Settings
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChainDocument
+
+from leafspan import (
+    Document,
+    EmptySource,
+    F,
+    Files,
+    Index,
+    InvalidArgument,
+    InvalidDocument,
+    Skipped,
+    Synced,
+    View,
+)
+from leafspan.files import _formats
+from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import examples
+
+
+def contents(index: View) -> list[Document]:
+    """Everything that an index has."""
+    return [index.get(document.id) for document in index.documents()]
+
+
+def synced(**ids: Any) -> Synced:
+    return Synced(**{name: tuple(ids.get(name, ())) for name in ("added", "replaced", "deleted", "unchanged", "skipped")})
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Index]:
+    with Index.open(folder / "kb", embedder=EMBEDDER, splitter=SPLITTER) as index:
+        yield index
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder of two files, one of them in a folder below."""
+    folder = tmp_path / "docs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.md").write_text("# A\n\nAbout a.")
+    (folder / "deep" / "b.txt").write_text("About b.")
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with opened(tmp_path) as index:
+        yield index
+
+
+def test_what_is_new_changed_and_gone_is_added_replaced_and_deleted(index: Index, docs: Path):
+    other = Document("other", "Not of the folder.", metadata={"source": "docs/other.md"})
+    index.add([other, Document("docs/by-hand.md", "Nor this, whatever its id.")])
+    assert index.sync(docs) == synced(added=["docs/a.md", "docs/deep/b.txt"])
+    assert index.sync(docs) == synced(unchanged=["docs/a.md", "docs/deep/b.txt"])
+    (docs / "a.md").write_text("# A\n\nMore about a.")
+    (docs / "deep" / "b.txt").rename(docs / "c.txt")
+    wanted = synced(added=["docs/c.txt"], replaced=["docs/a.md"], deleted=["docs/deep/b.txt"])
+    before = contents(index)
+    assert index.sync(docs, dry_run=True) == wanted
+    assert contents(index) == before
+    assert index.sync(docs) == wanted
+    assert [document.id for document in index.documents()] == ["docs/a.md", "docs/by-hand.md", "docs/c.txt", "other"]
+    assert index.get("docs/a.md").text == "# A\n\nMore about a."
+    assert index.get("other") == other
+
+
+async def test_the_twin_does_the_same(index: Index, docs: Path):
+    assert (await index.a_sync(docs)).added == ("docs/a.md", "docs/deep/b.txt")
+    (docs / "a.md").unlink()
+    assert (await index.a_sync(docs)).deleted == ("docs/a.md",)
+
+
+def test_one_file_covers_itself_and_several_paths_all_of_theirs(index: Index, docs: Path):
+    index.sync(docs)
+    (docs / "a.md").unlink()
+    (docs / "deep" / "b.txt").write_text("New.")
+    assert index.sync(docs / "deep") == synced(replaced=["docs/deep/b.txt"])
+    assert index.sync([docs / "deep" / "b.txt", docs]) == synced(unchanged=["docs/deep/b.txt"], deleted=["docs/a.md"])
+
+
+def test_a_folder_does_not_cover_one_whose_name_only_begins_alike(index: Index, docs: Path, tmp_path: Path):
+    shutil.copytree(docs, tmp_path / "docs2")
+    index.sync(tmp_path / "docs2")
+    assert index.sync(docs).deleted == ()
+    assert index.count() == 4
+
+
+def test_files_that_are_not_to_be_read_are_not_deleted_either(index: Index, docs: Path):
+    index.sync(docs)
+    for file in (docs / "a.md", docs / "deep" / "b.txt"):
+        file.unlink()
+    (docs / "c.md").write_text("C.")
+    assert index.sync(Files(docs, glob="*.md")) == synced(added=["docs/c.md"], deleted=["docs/a.md"])
+    assert index.sync(Files(docs, exclude="deep")) == synced(unchanged=["docs/c.md"])
+    assert index.sync(docs) == synced(unchanged=["docs/c.md"], deleted=["docs/deep/b.txt"])
+
+
+def test_the_pages_and_lines_of_a_file_go_with_it(index: Index, docs: Path):
+    lines = docs / "d.jsonl"
+    lines.write_text('{"text": "One.", "id": "x"}\n{"text": "Two.", "id": "y"}')
+    named = Files(docs, id_field="id")
+    assert index.sync(named).added == ("docs/a.md", "x", "y", "docs/deep/b.txt")
+    lines.write_text('{"text": "One.", "id": "x"}')
+    assert index.sync(named).deleted == ("y",)
+    lines.write_text('{"text": "One.", "id": "x"}\nbroken')
+    index.add(Document("y", "By hand, so it is of no file."))
+    assert index.sync(named).deleted == ()
+    lines.unlink()
+    assert index.sync(named).deleted == ("x",)
+    assert index.get("y").text == "By hand, so it is of no file."
+
+
+# nothing is deleted by mistake
+
+
+def test_a_file_that_cannot_be_read_stays_in_the_index(index: Index, docs: Path):
+    index.sync(docs)
+    (docs / "a.md").write_bytes(b"\xff")
+    result = index.sync(docs)
+    assert result.deleted == ()
+    assert [each.path for each in result.skipped] == ["docs/a.md"]
+    assert index.get("docs/a.md").text == "# A\n\nAbout a."
+    with pytest.raises(InvalidDocument, match=r"file 'docs/a.md' cannot be read: it is not UTF-8"):
+        index.sync(Files(docs, strict=True))
+
+
+def test_a_folder_that_cannot_be_looked_into_keeps_its_documents(index: Index, docs: Path, monkeypatch):
+    index.sync(docs)
+    list_folder = os.listdir
+
+    def refusing(path: Any) -> list[str]:
+        if Path(path).name == "deep":
+            raise PermissionError(13, "Permission denied")
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "listdir", refusing)
+    assert index.sync(docs) == synced(unchanged=["docs/a.md"], skipped=[Skipped("docs/deep", "Permission denied")])
+    assert index.count() == 2
+
+
+def test_a_record_that_cannot_be_read_keeps_those_of_its_file(index: Index, docs: Path):
+    (docs / "d.jsonl").write_text('{"text": "One."}\n{"text": "Two."}')
+    index.sync(docs)
+    (docs / "d.jsonl").write_text('{"text": "One."}\n{"text": "Tw')
+    assert index.sync(docs).deleted == ()
+    assert index.count() == 4
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_empty_folder_deletes_nothing_unless_it_is_allowed(index: Index, docs: Path, tmp_path: Path, dry_run: bool):
+    more = tmp_path / "more"
+    shutil.copytree(docs, more)
+    index.sync([docs, more])
+    shutil.rmtree(docs)
+    before = contents(index)
+    with pytest.raises(InvalidDocument, match=r"there is no file '.*docs'"):
+        index.sync([more, docs], dry_run=dry_run)
+    docs.mkdir()
+    message = r"there are no documents in '.*docs', so 2 would be deleted; if that is meant, say allow_empty=True"
+    with pytest.raises(EmptySource, match=message):
+        index.sync([more, docs], dry_run=dry_run)
+    assert contents(index) == before
+    docs.rmdir()
+    result = index.sync([more, docs], allow_empty=True, dry_run=dry_run)
+    assert result.deleted == ("docs/a.md", "docs/deep/b.txt")
+    assert index.count() == (4 if dry_run else 2)
+
+
+def test_an_empty_folder_that_the_index_has_nothing_of_is_no_error(index: Index, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    assert index.sync(tmp_path / "empty") == synced()
+
+
+def test_a_source_that_fails_in_the_middle_deletes_nothing(index: Index):
+    index.add([Document("old", "Old."), Document("kept", "Kept.")])
+
+    def failing() -> Iterator[Document]:
+        yield Document("kept", "Kept.")
+        raise ConnectionError("the line is cut")
+
+    with pytest.raises(ConnectionError, match="the line is cut"):
+        index.sync(failing(), within="everything")
+    assert [document.id for document in index.documents()] == ["kept", "old"]
+
+
+def test_what_was_replaced_meanwhile_is_not_deleted(index: Index, docs: Path, monkeypatch):
+    index.sync(docs)
+    (docs / "a.md").unlink()
+    forget = Index._forget
+
+    def overtaken(view: Index, ids: Any) -> Any:
+        monkeypatch.undo()
+        view.add(Document("docs/a.md", "Another process was faster."))
+        return forget(view, ids)
+
+    monkeypatch.setattr(Index, "_forget", overtaken)
+    assert index.sync(docs).deleted == ()
+    assert index.get("docs/a.md").text == "Another process was faster."
+
+
+# documents
+
+
+def crm(id_: str, text: str = "A customer.") -> Document:
+    return Document(id_, text, metadata={"system": "crm"})
+
+
+def test_documents_within_a_filter_are_all_that_there_are_of_it(index: Index):
+    index.add([crm("a"), crm("b"), Document("c", "Of no system."), Document("d", "Wiki.", metadata={"system": "wiki"})])
+    result = index.sync([crm("a", "Changed."), crm("e")], within=F("system") == "crm")
+    assert result == synced(added=["e"], replaced=["a"], deleted=["b"])
+    assert index.sync(iter([crm("a", "Changed.")]), within={"system": "crm"}).deleted == ("e",)
+    assert [document.id for document in index.documents()] == ["a", "c", "d"]
+    assert index.sync([crm("a", "Changed.")], within="everything").deleted == ("c", "d")
+
+
+def test_a_document_that_does_not_match_what_is_covered_is_refused_before_anything_is_deleted(index: Index):
+    index.add([crm("a")])
+    with pytest.raises(InvalidDocument, match=r"document 'w' must match within, .* got metadata {'system': 'wiki'}"):
+        index.sync([Document("w", "Wiki.", metadata={"system": "wiki"})], within=F("system") == "crm")
+    assert [document.id for document in index.documents()] == ["a"]
+
+
+def test_with_a_source_key_only_sources_that_appear_are_covered(index: Index):
+    def chunk(source: str, number: int) -> LangChainDocument:
+        return LangChainDocument(id=f"{source}-{number}", page_content=f"Chunk {number}.", metadata={"source": source})
+
+    index.add([chunk(source, number) for source in ("a.md", "b.md") for number in range(3)] + [Document("none", "None.")])
+    result = index.sync([chunk("a.md", 0), chunk("a.md", 7)], source_key="source")
+    assert result == synced(added=["a.md-7"], unchanged=["a.md-0"], deleted=["a.md-1", "a.md-2"])
+    assert index.sync([], source_key="source") == synced()
+    assert index.count() == 6
+    with pytest.raises(
+        InvalidDocument, match="must have a string or a whole number under the source_key 'source', got None"
+    ):
+        index.sync([Document("x", "X.")], source_key="source")
+
+
+def test_documents_that_are_none_delete_nothing_unless_it_is_allowed(index: Index):
+    index.add([crm("a"), Document("b", "B.")])
+    with pytest.raises(EmptySource, match="there are no documents in the source, so 1 would be deleted"):
+        index.sync([], within=F("system") == "crm")
+    assert index.sync([], within=F("system") == "crm", allow_empty=True) == synced(deleted=["a"])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ([], {}, "a sync of documents must say what they cover"),
+        ([crm("a")], {"within": "everything", "source_key": "x"}, "must say what they cover: give either within"),
+        ([crm("a")], {"within": "all"}, "within must be a filter|filter"),
+        ([crm("a")], {"within": F("system").not_in([])}, "within must be a filter with a condition, or 'everything'"),
+        ([crm("a")], {"source_key": 3}, "source_key must be a string, got 3"),
+        (Path(), {"within": F("system") == "crm"}, "files say by themselves what they cover"),
+        ([Path()], {"source_key": "source"}, "files say by themselves what they cover"),
+        ([crm("a")], {"within": "everything", "dry_run": "yes"}, "dry_run must be True or False"),
+        ([crm("a")], {"within": "everything", "allow_empty": 1}, "allow_empty must be True or False"),
+    ],
+)
+def test_a_source_must_say_what_it_covers(index: Index, source: Any, options: dict[str, Any], message: str):
+    index.add(crm("kept"))
+    with pytest.raises(InvalidArgument, match=message):
+        index.sync(source, **options)
+    assert index.count() == 1
+
+
+# views, trees, clients, earlier versions
+
+
+def test_a_tenants_sync_touches_only_the_tenants_documents(index: Index, docs: Path):
+    index.add(Document("shared", "Of everybody."))
+    a, b = (index.scoped(F("tenant") == name) for name in "ab")
+    assert a.sync(docs).added == b.sync(docs).added == ("docs/a.md", "docs/deep/b.txt")
+    of_b = contents(b)
+    (docs / "a.md").write_text("Changed.")
+    (docs / "deep" / "b.txt").unlink()
+    assert a.sync(docs) == synced(replaced=["docs/a.md"], deleted=["docs/deep/b.txt"])
+    assert a.sync([Document("only", "Only.")], within="everything") == synced(added=["only"], deleted=["docs/a.md"])
+    assert contents(b) == of_b
+    assert index.get("shared").text == "Of everybody."
+    assert (
+        a.sync([Document("x", "X.", metadata={"kind": "k"})], within=(F("tenant") == "a") & (F("kind") == "k")).deleted
+        == ()
+    )
+
+
+def test_the_trees_of_deleted_documents_are_forgotten(index: Index, docs: Path):
+    (docs / "long.txt").write_text(" ".join(f"The hill lies in valley {n} of the north, as it is said." for n in range(12)))
+    index.sync(docs)
+    index.build_tree()
+    assert index.summaries("docs/long.txt")
+    (docs / "long.txt").unlink()
+    index.sync(docs)
+    trees = index.client.get_collection("kb.tree.leaves", embedding_function=None).get()
+    assert [id_ for id_ in trees["ids"] if "long" in id_] == []
+
+
+def test_behind_a_client_ids_are_absolute_paths_or_relative_to_a_root(docs: Path, tmp_path: Path):
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    index = Index.open(client=client, name=f"sync-{os.getpid()}", embedder=EMBEDDER, splitter=SPLITTER)
+    try:
+        paths = tuple((docs / name).as_posix() for name in ("a.md", "deep/b.txt"))
+        assert index.sync(docs).added == paths
+        (docs / "a.md").unlink()
+        assert index.sync(docs).deleted == paths[:1]
+        assert index.delete(paths) == [paths[1]]
+        rooted = Files(docs, root=tmp_path)
+        assert index.sync(rooted).added == ("docs/deep/b.txt",)
+        (docs / "deep" / "b.txt").rename(docs / "c.txt")
+        assert index.sync(rooted) == synced(added=["docs/c.txt"], deleted=["docs/deep/b.txt"])
+    finally:
+        client.delete_collection(f"sync-{os.getpid()}.leaves")
+        client.delete_collection(f"sync-{os.getpid()}.manifest")
+
+
+def as_before(path: str, text: str) -> Document:
+    """What an earlier version made of a file: its id is its path as it was typed, and no more is known of the file."""
+    return Document(path, text, Path(path).stem, {"source": path})
+
+
+@pytest.mark.parametrize(
+    "spelling", ["docs/a.txt", "../{name}/docs/a.txt", "{here}/docs/a.txt", "link/a.txt", "{here}/link/a.txt"]
+)
+@pytest.mark.parametrize("place", ["kb", "elsewhere/kb"])
+def test_a_file_that_an_earlier_version_added_under_another_spelling_is_not_doubled(tmp_path, monkeypatch, spelling, place):
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/a.txt").write_text("A.")
+    Path("link").symlink_to("docs")
+    typed = spelling.format(here=tmp_path.as_posix(), name=tmp_path.name)
+    with Index.open(place, embedder=EMBEDDER, splitter=SPLITTER) as index:
+        index.add(as_before(typed, "A."))
+        assert index.add(Path("docs")).unchanged == 1
+        assert index.sync(Path("docs")) == synced(unchanged=[typed])
+        Path("docs/a.txt").write_text("B.")
+        assert index.sync(Path("docs")) == synced(replaced=[typed])
+        assert index.get(typed).text == "B."
+        Path("docs/b.txt").write_text("So that it is not empty.")
+        Path("docs/a.txt").unlink()
+        assert index.sync(Path("docs")).deleted == (typed,)
+
+
+def test_a_path_of_an_earlier_version_is_not_taken_for_that_of_another_folder(tmp_path: Path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name / "docs").mkdir(parents=True)
+        (tmp_path / name / "docs" / "a.txt").write_text(name)
+    with Index.open(tmp_path / "one" / "kb", embedder=EMBEDDER, splitter=SPLITTER) as index:
+        index.add(as_before("docs/a.txt", "one"))
+        monkeypatch.chdir(tmp_path / "two")
+        assert index.sync(Path("docs")).added == ((tmp_path / "two" / "docs" / "a.txt").as_posix(),)
+        (tmp_path / "two" / "docs" / "a.txt").rename(tmp_path / "two" / "docs" / "b.txt")
+        assert index.sync(Path("docs")).deleted == ((tmp_path / "two" / "docs" / "a.txt").as_posix(),)
+        assert index.get("docs/a.txt").text == "one"
+
+
+# deleting by a filter
+
+
+def test_documents_that_match_a_filter_are_deleted(index: Index):
+    index.add([Document(str(year), f"In {year}.", metadata={"year": year}) for year in (2018, 2019, 2020)])
+    index.add(Document("none", "No year."))
+    assert index.delete(where=F("year") < 2020, dry_run=True) == ["2018", "2019"]
+    assert index.count() == 4
+    assert index.delete(where={"year": {"$lt": 2020}}) == ["2018", "2019"]
+    assert index.delete(where=F("year") < 2020) == []
+    assert [document.id for document in index.documents()] == ["2020", "none"]
+    assert index.delete(["2020", "2020", "nobody"], dry_run=True) == ["2020"]
+
+
+async def test_deleting_by_a_filter_has_a_twin(index: Index):
+    index.add(crm("a"))
+    assert await index.adelete(where=F("system") == "crm") == ["a"]
+
+
+def test_in_a_scoped_view_a_filter_deletes_only_what_the_view_shows(index: Index):
+    a, b = (index.scoped(F("tenant") == name) for name in "ab")
+    for view in (a, b):
+        view.add([Document("x", "X.", metadata={"year": 1}), Document("y", "Y.", metadata={"year": 2})])
+    assert a.delete(where=F("year") == 1) == ["x"]
+    assert [document.id for document in a.documents()] == ["y"]
+    assert [document.id for document in b.documents()] == ["x", "y"]
+
+
+@pytest.mark.parametrize("where", [{}, F("year").not_in([])])
+def test_a_filter_without_a_condition_deletes_nothing(index: Index, where: object):
+    index.add(crm("a"))
+    with pytest.raises(InvalidArgument, match="where must have a condition that says what to delete"):
+        index.delete(where=where)
+    with pytest.raises(InvalidArgument, match="give either ids or where"):
+        index.delete(["a"], where=F("year") == 1)
+    assert index.count() == 1
+
+
+# laws
+
+
+NAMES = ["a.md", "b.txt", "deep/a.md", "deep/er/c.rst", "d.jsonl", "e.html", ".hidden.md", "photo.jpg"]
+TEXTS = [
+    "",
+    "One.",
+    "# Two\n\nIn two.",
+    '{"text": "Three.", "n": 3}\n{"text": "Four."}',
+    "<h1>Five</h1><p>Five.</p>",
+    b"\xff",
+]
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.sampled_from(NAMES), st.sampled_from(TEXTS)),
+        st.tuples(st.just("remove"), st.sampled_from(NAMES), st.none()),
+        st.tuples(st.just("sync"), st.none(), st.none()),
+        st.tuples(st.just("dry run"), st.none(), st.none()),
+    ),
+    max_size=12,
+)
+
+
+def write(file: Path, content: str | bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@given(steps)
+@examples(25)
+@example([("write", "a.md", "One."), ("sync", None, None), ("write", "a.md", b"\xff"), ("remove", "a.md", None)])
+def test_after_any_changes_a_sync_gives_what_a_fresh_index_has_and_nothing_else_is_touched(changes: list[Any]):
+    others = [Document("docs/x.md", "By hand."), Document("y", "Y.", "Y", {"source": "docs/y.md"})]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        docs = folder / "docs"
+        write(docs / "always.md", "So that it is never empty.")
+        write(folder / "beside" / "a.md", "Another folder.")
+        with opened(folder) as index:
+            index.add(others)
+            index.sync(folder / "beside")
+            beside = contents(index)
+            for what, path, content in [*changes, ("settle", None, None), ("sync", None, None)]:
+                if what == "write":
+                    write(docs / path, content)
+                elif what == "remove":
+                    (docs / path).unlink(missing_ok=True)
+                elif what == "settle":  # what cannot be read would keep what it was before
+                    for unreadable in docs.rglob("*"):
+                        if unreadable.is_file() and not readable(unreadable):
+                            unreadable.unlink()
+                else:
+                    planned = index.sync(docs, dry_run=True)
+                    if what == "sync":
+                        assert index.sync(docs) == planned
+            again = index.sync(docs)
+            assert again == synced(unchanged=again.unchanged)
+            of_docs = [document for document in contents(index) if document not in beside]
+            assert [document for document in contents(index) if document in beside] == beside
+        shutil.rmtree(folder / "kb")
+        with opened(folder) as fresh:
+            fresh.add(docs)
+            assert contents(fresh) == of_docs
+
+
+def readable(file: Path) -> bool:
+    content = file.read_bytes()
+    is_lines = all(line.startswith(b"{") for line in content.splitlines())
+    return (content != b"\xff" and (file.suffix != ".jsonl" or is_lines)) or file.suffix not in _formats.SUFFIXES
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["1", "2"]), st.sampled_from("xy")), max_size=8),
+    st.data(),
+)
+@examples(15)
+def test_a_sync_of_documents_leaves_exactly_them_of_what_they_cover(
+    existing: list[tuple[str, str, str]], data: st.DataObject
+):
+    def documents(chosen: list[tuple[str, str, str]]) -> list[Document]:
+        return list({id_: Document(id_, text, metadata={"team": team}) for id_, text, team in chosen}.values())
+
+    ids = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["1", "2"]), st.just("x"))
+    wanted = documents(data.draw(st.lists(ids, min_size=1, max_size=5)))
+    with tempfile.TemporaryDirectory() as name, opened(Path(name)) as index:
+        index.add(documents(existing))
+        kept = [each for each in contents(index) if each.metadata["team"] == "y" and each.id not in {w.id for w in wanted}]
+        index.sync(wanted, within=F("team") == "x")
+        assert contents(index) == sorted([*kept, *wanted], key=lambda document: document.id)
+
+
+def test_what_a_dry_run_returns_can_be_compared(index: Index, docs: Path):
+    planned = index.sync(docs, dry_run=True)
+    assert planned == index.sync(docs)
+    assert replace(planned, added=(), unchanged=planned.added) == index.sync(docs)
