@@ -47,10 +47,10 @@ SCENARIOS = [
     Scenario(
         "segments",
         "RelevantSegmentsRetriever",
-        expected=(0, {**at(BEES, {"0-10": 0.7222}), **at(HARBOUR, {"0-18": 0.0003}), **at(TEA, {"0-4": 0.0003})}),
+        expected=(0, {**at(BEES, {"0-10": 0.7268}), **at(HARBOUR, {"0-15": 0.0003}), **at(TEA, {"0-4": 0.0003})}),
     ),
     Scenario(
-        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-7": 0.6984}))
+        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-6": 0.7049}))
     ),
     Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
@@ -61,7 +61,7 @@ SCENARIOS = [
         "VectorRetriever",
         {},
         {"k": 3},
-        expected=(1, at(HARBOUR, {"4": 0.6749, "5": 0.4279, "2": 0.4199})),
+        expected=(1, at(HARBOUR, {"3": 0.6749, "4": 0.4279, "1": 0.4199})),
     ),
     Scenario("vector with an instruction", "VectorRetriever", {"instruction": "question: "}),
     Scenario("vector above a score", "VectorRetriever", {"min_score": 0.35}, {"k": 20}),
@@ -73,19 +73,19 @@ SCENARIOS = [
         {},
         {"where": {"$and": [{"tags": {"$contains": "sea"}}, {"year": {"$lt": 1900}}]}},
     ),
-    Scenario("words", "BM25Retriever", expected=(1, at(HARBOUR, {"4": 2.9997, "6": 1.6422, "2": 1.2359, "5": 1.2043}))),
+    Scenario("words", "BM25Retriever", expected=(1, at(HARBOUR, {"3": 2.9259, "5": 1.6118, "1": 1.1995, "4": 1.1700}))),
     Scenario(
         "words, scaled",
         "BM25Retriever",
         {"scale": True},
         {"k": 20},
-        expected=(2, at(TEA, {"3": 0.3681, "4": 0.2608, "0": 0.2417, "2": 0.1153, "1": 0.0890})),
+        expected=(2, at(TEA, {"3": 0.3679, "4": 0.2605, "0": 0.2409, "2": 0.1139, "1": 0.0882})),
     ),
     Scenario(
         "words by Okapi",
         "BM25Retriever",
         {"bm25": OKAPI},
-        expected=(1, at(HARBOUR, {"4": 5.8267, "6": 3.0030, "2": 2.2685, "5": 2.1343})),
+        expected=(1, at(HARBOUR, {"3": 5.7252, "5": 2.9786, "1": 2.2133, "4": 2.0855})),
     ),
     Scenario("words by rank-bm25", "BM25Retriever", {"bm25": OKAPI, "engine": "rank-bm25"}),
     Scenario("words above a score", "BM25Retriever", {"min_score": 0.3, "scale": True}, {"k": 20}),
@@ -96,33 +96,21 @@ SCENARIOS = [
     Scenario(
         "hybrid",
         "HybridRetriever",
-        expected=(0, at(BEES, {"6": 0.7222, "5": 0.0757, "3": 0.0705, "4": 0.0645, "7": 0.0029})),
+        expected=(0, at(BEES, {"6": 0.7268, "5": 0.0744, "3": 0.0684, "4": 0.0628, "7": 0.0030})),
     ),
     Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
     Scenario(
         "hybrid by rank",
         "HybridRetriever",
         {"fusion": "rrf"},
-        expected=(
-            1,
-            at(
-                HARBOUR,
-                {
-                    "4": 1 / 61 + 0.4 * (0.7 / 64 + 0.3 / 62),
-                    "5": 0.7 / 64 + 0.3 / 62 + 0.4 * 1 / 61,
-                    "6": 0.7 / 62 + 0.3 / 64 + 0.4 * (0.7 / 64 + 0.3 / 62),
-                    "2": 1 / 63 + 0.4 * 0.3 / 72,
-                    "1": 0.3 / 72 + 0.4 * 1 / 63,
-                },
-            ),
-        ),
+        expected=(1, at(HARBOUR, {"3": 0.0227, "4": 0.0223, "5": 0.0223, "1": 0.0175, "0": 0.0104})),
     ),
     Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution_based"}),
     Scenario(
         "hybrid by the maximum",
         "HybridRetriever",
         {"fusion": "maximum", "calibrate": False},
-        expected=(2, at(TEA, {"3": 3.7997, "4": 3.2819, "0": 2.2304, "2": 2.1116, "1": 1.4937})),
+        expected=(2, at(TEA, {"3": 3.6825, "4": 3.1799, "0": 2.1543, "2": 2.0364, "1": 1.4395})),
     ),
     Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
     Scenario("hybrid of few", "HybridRetriever", {"depth": 3}, {"candidates": 3}),
@@ -139,7 +127,7 @@ SCENARIOS = [
         "ParentDocumentRetriever",
         expected=(
             3,
-            {**at(HARBOUR, {"5-9": 0.4477, "10-13": 0.2735, "0-4": 0.0010, "14-18": 0.0007}), **at(BEES, {"8-10": 0.0001})},
+            {**at(HARBOUR, {"4-7": 0.5656, "8-11": 0.2426, "0-3": 0.0013, "12-15": 0.0009}), **at(BEES, {"8-10": 0.0001})},
         ),
     ),
     Scenario("parents, second level", "ParentDocumentRetriever", {"level": 2}, {"k": 3}),
@@ -147,7 +135,7 @@ SCENARIOS = [
         "whole documents",
         "ParentDocumentRetriever",
         {"level": None},
-        expected=(1, {**at(HARBOUR, {"0-18": 0.6984}), **at(TEA, {"0-4": 0.0004}), **at(BEES, {"0-10": 0.0003})}),
+        expected=(1, {**at(HARBOUR, {"0-15": 0.7049}), **at(TEA, {"0-4": 0.0004}), **at(BEES, {"0-10": 0.0003})}),
     ),
     Scenario("two parents", "ParentDocumentRetriever", {"max_parents": 2}),
     Scenario("parents in a budget", "ParentDocumentRetriever", {}, {"budget": 100}),
@@ -160,7 +148,7 @@ SCENARIOS = [
         "SentenceWindowRetriever",
         {"before": 0, "after": 2},
         {"k": 2},
-        expected=(1, {**at(HARBOUR, {"1-18": 0.6984}), **at(TEA, {"0-4": 0.0004})}),
+        expected=(1, {**at(HARBOUR, {"0-15": 0.7049}), **at(TEA, {"0-4": 0.0004})}),
     ),
     Scenario("windows of few candidates", "SentenceWindowRetriever", {}, {"candidates": 4}),
     Scenario("windows in a budget", "SentenceWindowRetriever", {}, {"budget": 80, "candidates": 6}),
@@ -172,7 +160,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {},
         {"candidates": 8},
-        expected=(0, at(BEES, {"4-7": 0.7222, "3": 0.0705, "2": 0.0025, "8-10": 0.0005})),
+        expected=(0, at(BEES, {"4-7": 0.7268, "3": 0.0684, "2": 0.0025, "8-10": 0.0005})),
     ),
     Scenario("merging eagerly", "AutoMergingRetriever", {"threshold": 0.2}, {"candidates": 8}),
     Scenario("merging one level", "AutoMergingRetriever", {"max_level": 1}),
@@ -183,10 +171,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {"score": "mean"},
         {"candidates": 8},
-        expected=(
-            0,
-            at(BEES, {"4-7": (0.0645 + 0.0757 + 0.7222 + 0.0029) / 4, "3": 0.0705, "2": 0.0025, "8-10": 0.0004}),
-        ),
+        expected=(0, at(BEES, {"4-7": 0.2168, "3": 0.0684, "2": 0.0025, "8-10": 0.0004})),
     ),
     Scenario("merging in a budget", "AutoMergingRetriever", {}, {"budget": 60, "k": 4}),
     Scenario("merging what a threshold leaves", "AutoMergingRetriever", {"base": Vector(min_score=0.3)}),
@@ -223,10 +208,7 @@ SCENARIOS = [
             "fusion": "relative_score",
             "names": ["words", "meaning"],
         },
-        expected=(
-            1,
-            {**at(HARBOUR, {"4": 1.0, "6": 0.2868, "2": 0.1989, "5": 0.1901}), **at(TEA, {"1": 0.0629})},
-        ),
+        expected=(1, {**at(HARBOUR, {"3": 1, "5": 0.2936, "1": 0.1992, "4": 0.1909}), **at(TEA, {"1": 0.0646})}),
     ),
     Scenario(
         "ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}
@@ -254,11 +236,7 @@ SCENARIOS = [
         answer=ANSWER,
         expected=(
             0,
-            {
-                **at(BEES, {"2": 0.0147, "3": 0.0143}),
-                **at(HARBOUR, {"15": 0.0141, "3": 0.0138}),
-                **at(BEES, {"9": 0.0136}),
-            },
+            {**at(BEES, {"2": 0.0147, "3": 0.0144}), **at(HARBOUR, {"2": 0.0139}), **at(BEES, {"8": 0.0138, "9": 0.0138})},
         ),
     ),
     Scenario(
@@ -294,12 +272,9 @@ SCENARIOS = [
         expected=(
             3,
             {
-                **at(
-                    HARBOUR,
-                    {"9": 0.4477, "12": 0.2735, "8": 0.1335, "13": 0.0791, "10": 0.0274, "11": 0.0131},
-                ),
-                "harbour#tc2f9f86#6": 0.0089,
-                "harbour#tc2f9f86#2": 0.0029,
+                **at(HARBOUR, {"7": 0.5656, "10": 0.2426, "11": 0.0841, "8": 0.0463, "9": 0.0157, "6": 0.0043}),
+                "harbour#tc2f9f86#0": 0.0018,
+                "harbour#tc2f9f86#5": 0.0014,
             },
         ),
     ),
@@ -325,7 +300,7 @@ SCENARIOS = [
         expected=(
             0,
             {
-                "leafspan:layer:10d25e75aabdb573#t837e47e#0": 0.2068,
+                "leafspan:layer:5dbe7f780401d003#t3d47cde#0": 0.2068,
                 "bees#tf43876c#4": 0.3395,
                 "tea#t048c78b#0": 0.0353,
                 "bees#tf43876c#2": 0.5232,

@@ -103,7 +103,7 @@ def check_vector(index, query, where, k):
     exact = dict(zip([leaf.id for leaf in leaves], cosines, strict=True))
     assert [passage.score for passage in found] == pytest.approx(sorted(exact.values(), reverse=True)[:k], abs=1e-6)
     for passage in found:
-        assert passage.score == pytest.approx(exact[f"{passage.id.rpartition('-')[0]}"], abs=1e-6)
+        assert passage.score == pytest.approx(exact[passage.id], abs=1e-6)
     assert found == sorted(found, key=lambda passage: (-passage.score, passage.document_id, passage.start))
 
 
