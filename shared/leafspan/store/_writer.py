@@ -11,7 +11,6 @@ from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
 from leafspan.values import leaf_ids
 
-
 _STEP = 2_000  # leaves added by one call, a step of a progress bar; larger ones are no faster
 
 
