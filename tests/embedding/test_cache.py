@@ -292,6 +292,21 @@ def test_a_file_with_other_tables_is_thrown_away(cache, tmp_path: Path):
     assert same(file.find(SPACE, list(some(1))), some(1))
 
 
+def test_a_vector_that_was_moved_to_another_model_or_text_is_not_found(cache, tmp_path: Path):
+    file = cache.file()
+    other = Space(EmbedderIdentity.of("other", np.array(vector("other"), dtype=np.float32)), "")
+    file.keep(SPACE, some(1, 2))
+    file.keep(other, some(3))
+    (one, two), (three,) = some(1, 2), some(3)
+    database = sqlite3.connect(tmp_path / "cache" / FILE)
+    with database:  # as damage could do it
+        database.execute("UPDATE vectors SET text = ? WHERE text = ?", (b"x" * 32, one))
+        database.execute("UPDATE vectors SET text = ? WHERE text = ?", (one, two))
+        database.execute("UPDATE vectors SET space = 1 WHERE space = 2")
+    database.close()
+    assert file.find(SPACE, [one, two, three]) == {}
+
+
 @examples(100, fast=40)
 @given(st.data())
 def test_a_damaged_file_never_gives_a_wrong_vector(tmp_path_factory, data):

@@ -114,7 +114,16 @@ def test_groups_are_counted_together(tmp_path: Path, said, monkeypatch):
     with Index.open(tmp_path) as index:
         monkeypatch.setattr(index._store, "batch", 2)
         index.add([Document(f"d{n}", f"Document {n}.") for n in range(5)])
-    assert [counts for counts, _, _ in said.of("Writing")] == ["2/3 leaves", "4/5 leaves", "5/5 leaves"]
+    written = ["0/3", "2/3", "2/5", "4/5", "4/5", "5/5"]  # a group of two leaves, another one, and the last leaf
+    assert [counts for counts, _, _ in said.of("Writing")] == [f"{each} leaves" for each in written]
+
+
+def test_writing_many_leaves_takes_several_steps(tmp_path: Path, said):
+    words = " ".join(map(str, range(4_500)))
+    with Index.open(tmp_path, splitter=ChunkSplitter(lambda text: text.split(), "words")) as index:
+        index.add(Document("a", words))
+    written = ["0/4,500", "2,000/4,500", "4,000/4,500", "4,500/4,500"]
+    assert [counts for counts, _, _ in said.of("Writing")] == [f"{each} leaves" for each in written]
 
 
 def test_unchanged_documents_count_as_done(tmp_path: Path, said):
@@ -164,4 +173,5 @@ def test_a_failure_leaves_the_bar_where_it_was(tmp_path: Path, said):
 
     with Index.open(tmp_path, embedder=failing, embedding_cache=False) as index, pytest.raises(ValueError, match="no"):
         index.add(DOCUMENTS)
-    assert said.steps == ["Reading", "Splitting"]
+    assert said.steps == ["Reading", "Splitting", "Embedding"]
+    assert said[-1][1].startswith("0/")

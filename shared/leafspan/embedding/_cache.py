@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from platformdirs import user_cache_path
 
@@ -184,8 +184,8 @@ def text_key(text: str) -> bytes:
 
 
 def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-    number = _find_space(database, space)
-    if number is None:
+    stored = _find_space(database, space)
+    if stored is None:
         return {}
     found: dict[bytes, Vector] = {}
     for start in range(0, len(keys), _AT_ONCE):
@@ -193,41 +193,57 @@ def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> 
         marks = ",".join("?" * len(some))
         rows = database.execute(
             f"SELECT text, vector, checksum FROM vectors WHERE space = ? AND text IN ({marks})",
-            (number, *some),
+            (stored.number, *some),
         )
-        found.update((text, _unpacked(vector)) for text, vector, checksum in rows if _checksum(text, vector) == checksum)
+        whole = (row[:2] for row in rows if stored.checksum(*row[:2]) == row[2])
+        found.update((text, _unpacked(vector)) for text, vector in whole)
     now = _next_use(database)
-    database.executemany("UPDATE vectors SET used = ? WHERE space = ? AND text = ?", ((now, number, key) for key in found))
+    uses = ((now, stored.number, key) for key in found)
+    database.executemany("UPDATE vectors SET used = ? WHERE space = ? AND text = ?", uses)
     return {key: vector for key, vector in found.items() if len(vector) == space.identity.dimension}
 
 
 def _keep(database: sqlite3.Connection, space: Space, vectors: Mapping[bytes, Vector]) -> None:
-    number = _find_space(database, space)
-    if number is None:
+    stored = _find_space(database, space)
+    if stored is None:
         each = space.identity
-        number = database.execute(
-            "INSERT INTO spaces (owner, name, dimension, probe) VALUES (?, ?, ?, ?)",
-            (space.owner, each.name, each.dimension, each.probe),
-        ).lastrowid
+        record = (space.owner, each.name, each.dimension, each.probe)
+        insertion = "INSERT INTO spaces (owner, name, dimension, probe) VALUES (?, ?, ?, ?)"
+        stored = _StoredSpace(int(database.execute(insertion, record).lastrowid or 0), *record)
     now = _next_use(database)
     packed = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items())
     database.executemany(
         "INSERT OR REPLACE INTO vectors (space, text, vector, checksum, used) VALUES (?, ?, ?, ?, ?)",
-        ((number, key, vector, _checksum(key, vector), now) for key, vector in packed),
+        ((stored.number, key, vector, stored.checksum(key, vector), now) for key, vector in packed),
     )
 
 
-def _find_space(database: sqlite3.Connection, space: Space) -> int | None:
-    """The number of the space, None if it has no vectors yet.
+class _StoredSpace(NamedTuple):
+    """A space as the file has it."""
+
+    number: int
+    owner: str
+    name: str
+    dimension: int
+    probe: str
+
+    def checksum(self, key: bytes, vector: bytes) -> int:
+        """The checksum of a vector, also of the space and the text that it belongs to."""
+        return zlib.crc32(vector, zlib.crc32(key, zlib.crc32(repr(tuple(self)).encode())))
+
+
+def _find_space(database: sqlite3.Connection, space: Space) -> _StoredSpace | None:
+    """The space in the file, None if it has no vectors yet.
 
     The vector of the probe text may differ a little: services do not always give the same numbers.
     """
     rows = database.execute(
-        "SELECT id, name, dimension, probe FROM spaces WHERE name = ? AND owner = ? AND dimension = ? ORDER BY id",
-        (space.identity.name, space.owner, space.identity.dimension),
+        "SELECT id, owner, name, dimension, probe FROM spaces WHERE owner = ? AND name = ? AND dimension = ? ORDER BY id",
+        (space.owner, space.identity.name, space.identity.dimension),
     )
     vector = space.identity.vector
-    return next((number for number, *identity in rows.fetchall() if EmbedderIdentity(*identity).is_same(vector)), None)
+    stored = (_StoredSpace(*row) for row in rows.fetchall())
+    return next((each for each in stored if EmbedderIdentity(*each[2:]).is_same(vector)), None)
 
 
 def _next_use(database: sqlite3.Connection) -> int:
@@ -252,10 +268,6 @@ def _size(database: sqlite3.Connection) -> int:
     names = ("page_count", "freelist_count", "page_size")
     pages, free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int((pages - free) * page_size)
-
-
-def _checksum(key: bytes, vector: bytes) -> int:
-    return zlib.crc32(vector, zlib.crc32(key))
 
 
 def _unpacked(vector: bytes) -> Vector:

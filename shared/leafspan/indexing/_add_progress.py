@@ -98,10 +98,11 @@ class AddProgress:
         def count(more: int) -> None:
             nonlocal steps_done
             steps_done += more
-            self._counted[what] = counted + leaves * steps_done // steps
-            self._done = done + characters * steps_done // steps
+            self._counted[what] = counted + leaves * steps_done // max(steps, 1)
+            self._done = done + characters * steps_done // max(steps, 1)
             self._show(what, f"{self._counted[what]:,}/{self._leaves:,} leaves")
 
+        count(0)  # what begins now is shown now
         return count
 
     def _show(self, what: str, counts: str) -> None:

@@ -11,6 +11,8 @@ from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
 from leafspan.values import leaf_ids
 
+_STEP = 2_000  # leaves added by one call, a step of a progress bar; larger ones are no faster
+
 
 class DocumentToWrite(NamedTuple):
     """A document with all that is stored of it.
@@ -164,8 +166,9 @@ class Writer:
         vectors = np.concatenate([each.vectors for each in documents if len(each.texts)])
         texts = [text for each in documents for text in each.texts]
         metadatas = [metadata for each in documents for metadata in each.metadatas]
-        for start in range(0, len(ids), self._leaves.batch):
-            some = slice(start, start + self._leaves.batch)
+        step = min(_STEP, self._leaves.batch)
+        for start in range(0, len(ids), step):
+            some = slice(start, start + step)
             yield from self._leaves.add(
                 ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
