@@ -82,6 +82,34 @@ def test_html_is_in_the_encoding_that_it_declares_or_that_is_given(tmp_path: Pat
     assert [each.text for each in read(tmp_path, encoding="cp437")[0]] == ["s\u207f\u2580\n"]
 
 
+@pytest.mark.parametrize("page", ["<div>" * 5_000 + "deep", "<![if x]>" * 3 + "<![", "", "<p", "\x1a"])
+def test_odd_html_ends_nothing(tmp_path: Path, page: str):
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.txt").write_text("B.")
+    documents, skipped = read(tmp_path)
+    assert documents[-1].id == "b.txt"
+    assert len(documents) + len(skipped) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# A\nText.\n\n# B", "A"),
+        ("\n\n A\n===\n", "A"),
+        ("\r\n# A\r\n\r\n\r\n# B", "A"),
+        ("    # code\n\n# B", "a"),
+        ("```\n# code\n\n```\n# B", "a"),
+        ("Text.\n\n# B", "a"),
+        ("## A\n\n# B", "a"),
+        ("#hashtag\n\n# B", "a"),
+    ],
+)
+def test_the_title_of_markdown_is_a_top_heading_at_its_start(tmp_path: Path, text: str, title: str):
+    (tmp_path / "a.md").write_bytes(text.encode())
+    [document] = read(tmp_path)[0]
+    assert (document.title, document.text) == (title, text)
+
+
 def test_each_json_line_is_a_document_and_its_other_fields_are_metadata(tmp_path: Path):
     lines = [
         {"body": "One.", "key": 7, "name": "First", "tags": ["x", "y"], "author": {"name": "Ann", "age": 40}, "none": None},

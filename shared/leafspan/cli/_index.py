@@ -64,7 +64,7 @@ def index(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add new files to an index, replace changed ones, and skip the others.
+    """Add new files to an index, replace changed ones, and leave the others as they are.
 
     A file that cannot be read is named and skipped. Its document stays as it is.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.errors import MissingExtra
 from leafspan.files._decoding import decode
-from leafspan.files._opening import read_bytes
+from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 
@@ -29,15 +29,17 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
         raise MissingExtra('HTML needs markdownify: pip install "leafspan[html]"') from error
     data = read_bytes(path)
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
-    page: Any = BeautifulSoup(
-        decode(data, files.encoding or (declared[1].decode() if declared else "utf-8")), "html.parser"
-    )
-    title = _words(page.title) or _words(page.find("h1"))
-    for element in page(_LEFT_OUT):
-        element.decompose()
-    text = MarkdownConverter(
-        heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
-    ).convert_soup(page)
+    html = decode(data, files.encoding or (declared[1].decode() if declared else "utf-8"))
+    try:
+        page: Any = BeautifulSoup(html, "html.parser")
+        title = _words(page.title) or _words(page.find("h1"))
+        for element in page(_LEFT_OUT):
+            element.decompose()
+        text = MarkdownConverter(
+            heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
+        ).convert_soup(page)
+    except Exception as error:  # such as a RecursionError of elements within elements within ...
+        raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {})
 

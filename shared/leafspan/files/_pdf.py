@@ -16,7 +16,6 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | BadRecord]:
     """See Reader. A page without text is left out. The metadata ``page`` is its number, from 1."""
     try:
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtra('PDF needs pypdf: pip install "leafspan[pdf]"') from error
     try:
@@ -27,7 +26,7 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | BadRecord]:
         texts = [page.extract_text().replace("\0", "") for page in document.pages]
     except (Unreadable, OSError):
         raise
-    except (PyPdfError, Exception) as error:  # a broken file makes pypdf raise anything
+    except Exception as error:  # a broken file makes pypdf raise anything
         raise Unreadable(f"it is no PDF that pypdf can read: {error}") from None
     if not any(text.strip() for text in texts):
         raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")

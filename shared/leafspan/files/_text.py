@@ -12,6 +12,9 @@ from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.splitting import find_headings
 
+# Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
+_FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
+
 # A title that is underlined, and perhaps overlined, by one repeated character.
 _RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t]*\r?\n([^\w\s])\3+[ \t]*(?:\r?\n|\Z)")
 
@@ -19,7 +22,8 @@ _RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is a top heading at its start."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
-    headings = find_headings(text)
+    block = _FIRST_BLOCK.match(text)
+    headings = find_headings(block[0]) if block else []
     begins = headings and headings[0].depth == 1 and not text[: headings[0].start].strip()
     yield Record(text, headings[0].text if begins else None, {})
 
