@@ -214,9 +214,9 @@ def test_each_line_of_standard_input_is_a_question(kb):
     heads = [line for line in typed(questions, "query", "-", "-k", 1).stdout.splitlines() if line.startswith((">", "1."))]
     assert [head.split("  ")[0] for head in heads] == [
         "> Who makes honey?",
-        "1. docs/bees.md",
+        "1. docs/bees.md:1-3",
         "> What is granite?",
-        "1. docs/rocks.txt",
+        "1. docs/rocks.txt:1",
     ]
 
 

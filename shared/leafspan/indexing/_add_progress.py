@@ -85,6 +85,11 @@ class AddProgress:
         """Leave the bar as it stands."""
         self._bar.close()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a document was read."""
+        return self._documents_read > 0
+
     def note(self) -> str:
         """A sentence that says what is stored, for the error that ends the work."""
         of = f"{self._stored:,} of " if self._all_read else ""

@@ -184,7 +184,8 @@ class _Ingestion:
         try:
             return (yield from self._run(documents))
         except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
-            error.add_note(self.progress.note())
+            if self.progress.has_begun:
+                error.add_note(self.progress.note())
             raise
 
     def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
