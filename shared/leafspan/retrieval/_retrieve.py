@@ -10,13 +10,12 @@ from leafspan.errors import InvalidArgument
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._sources import Sources
+from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, check_strategy, to_queries
 from leafspan.tree import summary_passage
 from leafspan.values import Candidate, Passage, Query
-
-_DEFAULT_K = 5
 
 
 def retrieve(
@@ -68,18 +67,25 @@ def _attempt(
     sources: Sources, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
 ) -> Flow[list[list[Passage]]]:
     identity = yield from sources.embedder.identity()
-    k = limits.k
-    if k is None and limits.budget is None and not strategy.returns_all:
-        k = _DEFAULT_K
-    words = limits.budget.words if limits.budget else None
-    context = RetrievalContext(limits.candidates, limits.where, k, words, identity.name if identity else None)
-    results = yield from answers.run(strategy, queries, context)
-    chosen = [shortlist(found, k, limits.budget) for found in results]
-    texts = answers.texts
-    missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in texts]
-    if missing:
-        texts.update((yield from reader.fetch(missing)))
-    return [within_budget([_passage(found, texts) for found in row], limits.budget) for row in chosen]
+
+    def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+        answers.hits.clear()
+        rows = yield from answers.run(strategy, asked, context)
+        searched_out = max(answers.hits, default=0) < context.candidates
+        chosen = [shortlist(found, context.k, limits.budget) for found in rows]
+        texts = answers.texts
+        missing = [id_ for row, _ in chosen for found in row for id_ in found.span.leaf_ids if id_ not in texts]
+        if missing:
+            texts.update((yield from reader.fetch(missing)))
+        results = []
+        for found, (row, ended) in zip(rows, chosen, strict=True):
+            kept, full = within_budget(row, limits.budget, texts)
+            full = full or ended or len(kept) == context.k
+            complete = searched_out or (not strategy.finds_spans and len(found) < context.candidates)
+            results.append(Result(found, [_passage(each, texts) for each in kept], more=not full and not complete))
+        return results
+
+    return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
 
 
 def _passage(found: Candidate, texts: dict[str, str]) -> Passage:

@@ -115,12 +115,19 @@ class Hybrid(Strategy):
         """Whether ``calibrate`` has an effect."""
         return self.calibrate and self.fusion == "relative_score"
 
+    @property
+    def returns_all(self) -> bool:
+        """With ``min_score``."""
+        return self.min_score is not None
+
     def with_summaries(self) -> Hybrid:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: both searches for all queries at once, then one fetch of what is returned."""
+        if self.summaries and context.words is not None:
+            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
         assert isinstance(self.depth, tuple)
         by_words, by_vectors = (max(depth, context.candidates) for depth in self.depth)

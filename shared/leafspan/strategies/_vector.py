@@ -54,12 +54,19 @@ class Vector(Strategy):
         """The ``instruction``."""
         return self.instruction
 
+    @property
+    def returns_all(self) -> bool:
+        """With ``min_score``."""
+        return self.min_score is not None
+
     def with_summaries(self) -> Vector:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""
+        if self.summaries and context.words is not None:
+            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
         count = context.candidates if self.k is None else self.k
         if self.summaries:
