@@ -42,8 +42,10 @@ class Answers:
     """Runs strategies, and answers their requests from what one reader sees.
 
     Leaves and summaries have a reader each, and most requests go to one of the two. ``texts`` holds the texts of what was
-    read, by id, so that rendering fetches only what is missing. ``hits`` has the number of hits of each search. Nothing is embedded twice, and neither a language model nor
-    a host's retriever is asked the same again, when a strategy is run again with more candidates.
+    read, by id, so that rendering fetches only what is missing. ``hits`` has the number of hits of each search.
+
+    A strategy may be run again with more candidates. Nothing is embedded twice then, and neither a language model nor a
+    host's retriever is asked the same again.
     """
 
     def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]]) -> None:
