@@ -89,7 +89,7 @@ def test_gaps_are_bridged_over_every_base(shared_index: Index, base):
             ]
 
     words = TEXTS["bees"] + TEXTS["tea"]
-    first = shared_index.retrieve(words, RelevantSegments(base=EveryOther()), budget=150)[0]
+    first = shared_index.retrieve(words, RelevantSegments(base=EveryOther()), budget=400)[0]
     gaps = [gap.first for gap in first.trace.filled]
     assert gaps
     assert gaps == [ordinal for ordinal in gaps if ordinal % 2]

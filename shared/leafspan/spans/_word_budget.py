@@ -63,7 +63,8 @@ def _best_fitting_runs(
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
     gapless = list(_gapless_runs(hits))
-    prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
+    # No price of 0, at which a run would cost nothing and so no gap be bridged.
+    prices = sorted({hit.score / hit.words for hit in hits if hit.words and hit.score > 0}, reverse=True)
     chosen: list[list[Candidate]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
