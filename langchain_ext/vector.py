@@ -15,7 +15,8 @@ class VectorRetriever(NamedRetriever):
         index: Index to search, or a view of one.
         instruction: Text before each query when it is embedded, for embedders that want one, such as ``"query: "``.
             Default: none.
-        min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
+        min_score: Lowest similarity of a result, in [-1, 1]. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
         k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
             as ``min_score``.

@@ -25,7 +25,8 @@ class HybridRetriever(NamedRetriever):
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the same
             across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
             embedder other than the default one, the trace says that scores are not calibrated. Default: True.
-        min_score: Lowest score of a result. Default: any.
+        min_score: Lowest score of a result. Without ``similarity_top_k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it finds
             nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another field.
             Needs calibrated scores. Default: any.

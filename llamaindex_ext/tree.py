@@ -21,7 +21,8 @@ class TreeRetriever(BasedRetriever):
             its instruction. A retriever of this package over the same index can take its place. Default: ``Hybrid()``.
         top_k: Most results, >= 1; in a traversal, of each layer. Default: as many as are asked for; in a traversal 5, or
             any number with ``min_score``.
-        min_score: Lowest score of a result. Default: any.
+        min_score: Lowest score of a result. Without ``similarity_top_k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         start_layer: Highest layer of a traversal, >= 0. Default: the highest there is.
         end_layer: Lowest layer of a traversal, >= 0 (the leaves). Default: 0.
         expand: Whether to return, in place of a summary, the leaves it covers that are most similar to the query: True for

@@ -30,7 +30,8 @@ class BM25(Strategy):
             A score below 0 becomes 0. Default: False.
         engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
             okapi. Default: ``"postings"``.
-        min_score: Lowest score of a result, after scaling. Default: any.
+        min_score: Lowest score of a result, after scaling. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those
             of leaves. Default: False.
 

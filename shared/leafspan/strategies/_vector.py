@@ -22,7 +22,8 @@ class Vector(Strategy):
         k: Most leaves to find, >= 1. Default: as many as are asked for.
         instruction: Text before each query when it is embedded, for embedders that want one, such as ``"query: "``.
             Default: none.
-        min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
+        min_score: Lowest similarity of a result, in [-1, 1]. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
 
     Raises:
