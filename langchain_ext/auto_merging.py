@@ -19,13 +19,15 @@ class AutoMergingRetriever(BasedRetriever):
             the largest node there may be, at 1 nothing merges. Default: 0.5.
         fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
-        max_words: Longest node to merge into, in words, >= 1. Default: 400. None: any.
+        max_words: Longest node to merge into, in words, >= 1; never longer than the call's budget. Default: 400. None: any.
         score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
-        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
+            as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
-            number.
+            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
+            passage is cut to the leaves around its best hit. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

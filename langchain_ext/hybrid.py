@@ -23,7 +23,8 @@ class HybridRetriever(NamedRetriever):
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the same
             across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
             embedder other than the default one, the trace says that scores are not calibrated. Default: True.
-        min_score: Lowest score of a result. Default: any.
+        min_score: Lowest score of a result. Without ``k`` or a budget of the call, all that reach it are returned. Default:
+            any.
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it finds
             nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another field.
             Needs calibrated scores. Default: any.
@@ -33,11 +34,13 @@ class HybridRetriever(NamedRetriever):
             Default: False.
         summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
             not. For questions about a theme. Default: 0.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
-        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
+            as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
-            number.
+            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
+            passage is cut to the leaves around its best hit. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

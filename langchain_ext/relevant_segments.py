@@ -13,20 +13,22 @@ class RelevantSegmentsRetriever(BasedRetriever):
 
     Args:
         index: Index to search, or a view of one.
-        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. It is asked for at
-            least 24 leaves and one more for every 15 words of the budget. A LangChain retriever can take its place: one of
-            this package over the same index counts as its strategy, and any other has to return leaves of the index.
-            Default: ``Hybrid()``.
-        words: Words in all runs together, >= 1. Default: see the core's ``RelevantSegments``.
+        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. Unless the call says
+            how many ``candidates``, it is asked for 24 leaves and one more for every 15 words of the budget, or more. A
+            LangChain retriever can take its place: one of this package over the same index counts as its strategy, and any
+            other has to return leaves of the index. Default: ``Hybrid()``.
+        words: Most words in all runs together, >= 1. Default: see the core's ``RelevantSegments``.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
         run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
             bridged to make one run of two. Default: 30.
         passage_words: Words for each passage asked for, where there is no budget, >= 1. Default: 75.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
-        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
+            as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
-            number.
+            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
+            passage is cut to the leaves around its best hit. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

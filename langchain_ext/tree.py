@@ -19,7 +19,8 @@ class TreeRetriever(BasedRetriever):
             its instruction. A retriever of this package over the same index can take its place. Default: ``Hybrid()``.
         top_k: Most results, >= 1; in a traversal, of each layer. Default: as many as are asked for; in a traversal 5, or
             any number with ``min_score``.
-        min_score: Lowest score of a result. Default: any.
+        min_score: Lowest score of a result. Without ``k`` or a budget of the call, all that reach it are returned. Default:
+            any.
         start_layer: Highest layer of a traversal, >= 0. Default: the highest there is.
         end_layer: Lowest layer of a traversal, >= 0 (the leaves). Default: 0.
         expand: Whether to return, in place of a summary, the leaves it covers that are most similar to the query: True for
@@ -27,10 +28,11 @@ class TreeRetriever(BasedRetriever):
         keep_covered_summaries: Whether a summary stays even if all of its leaves are among the results. Default: False.
         k: Most passages, >= 1. Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or
             ``min_score``.
-        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
-            number.
+            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
+            passage is cut to the leaves around its best hit. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

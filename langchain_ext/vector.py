@@ -15,13 +15,16 @@ class VectorRetriever(NamedRetriever):
         index: Index to search, or a view of one.
         instruction: Text before each query when it is embedded, for embedders that want one, such as ``"query: "``.
             Default: none.
-        min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
+        min_score: Lowest similarity of a result, in [-1, 1]. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
-        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own.
-        candidates: Leaves to look at before merging, in [1, 10000]. Default: 4 * k, and at least 24.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
+            as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list; the first of all is returned even if it alone is over the budget. Default: any
-            number.
+            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
+            passage is cut to the leaves around its best hit. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

@@ -96,7 +96,7 @@ class Filled:
     Attributes:
         first: Ordinal of the first leaf that was added.
         last: Ordinal of the last one (inclusive).
-        score: The mean of the scores of the two leaves that were found.
+        score: The mean of the scores of the two leaves that were found; 0 in a relevant segment.
         query: Phrasing of the question. None if there was only one.
     """
 

@@ -577,11 +577,11 @@ def test_the_demo_shows_the_same_passages_through_both_frameworks(demo):
     assert result.stdout.count("LangChain, LlamaIndex and the index agree on") == len(questions)
     _, *blocks = re.split(r"^  (?=LangChain$)", result.stdout, flags=re.MULTILINE)
     for block, (question, name) in zip(blocks, questions, strict=True):
-        first, second = index.retrieve(question, STRATEGIES[name].strategy)[:2]
-        words = " ".join(first.text.split()[:5])
+        shown = index.retrieve(question, STRATEGIES[name].strategy)[:2]
+        words = " ".join(shown[0].text.split()[:5])
         langchain, llamaindex = block.split("  why passage 1")[0].split("  LlamaIndex\n")
         assert langchain.removeprefix("LangChain\n") == llamaindex
-        for number, found in enumerate((first, second), start=1):
+        for number, found in enumerate(shown, start=1):
             summary = f"  summary in layer {found.layer}" if found.layer else ""
             place = f"{number}. {found.document_id} [{found.start}:{found.end}]{summary}"
             assert f"{place}  score {found.score:.3f}" in llamaindex

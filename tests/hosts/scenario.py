@@ -54,7 +54,9 @@ class Scenario:
     @property
     def all_by_default(self) -> bool:
         """Whether all that is found comes back where neither ``k`` nor a budget is given."""
-        return self.adapter == "TreeRetriever" and not {"mode", "top_k", "min_score"}.isdisjoint(self.options)
+        if self.adapter == "TreeRetriever":
+            return not {"mode", "top_k", "min_score"}.isdisjoint(self.options)
+        return self.adapter == "FilterRetriever" or "min_score" in self.options
 
     @property
     def best_first(self) -> bool:

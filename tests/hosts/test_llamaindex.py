@@ -105,10 +105,14 @@ def test_a_query_engine_answers_with_citations_to_character_ranges(shared_index:
 
 async def test_a_citation_engine_answers_asynchronously(shared_index: Index):
     engine = CitationQueryEngine.from_args(
-        None, llm=MockLLM(), retriever=SentenceWindowRetriever(shared_index, similarity_top_k=2), citation_chunk_size=2_000
+        None, llm=MockLLM(), retriever=SentenceWindowRetriever(shared_index, similarity_top_k=8), citation_chunk_size=2_000
     )
     response = await engine.aquery(QUESTIONS[0])
-    assert len(response.source_nodes) == 2
+    assert (
+        len(response.source_nodes)
+        == len(SentenceWindowRetriever(shared_index, similarity_top_k=8).retrieve(QUESTIONS[0]))
+        > 1
+    )
 
 
 def test_nodes_know_their_place_and_their_document_as_other_nodes_do(shared_index: Index):
@@ -164,7 +168,8 @@ def test_nodes_explain_themselves_when_asked_as_far_as_the_answer(shared_index: 
     for source in engine.query(QUESTIONS[1]).source_nodes:
         assert isinstance(source, NodeWithTrace)
         assert source.trace[-1] == "widened to the neighbours: 0 before and 1 after"
-    plain, explained = SentenceWindowRetriever(shared_index).retrieve(QUESTIONS[1]), retriever.retrieve(QUESTIONS[1])
+    plain = SentenceWindowRetriever(shared_index, similarity_top_k=3).retrieve(QUESTIONS[1])
+    explained = retriever.retrieve(QUESTIONS[1])
     assert type(plain[0]) is NodeWithScore
     assert plain[0].node == explained[0].node
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
 from leafspan.retrieval import Limits, Sources, retrieve
-from leafspan.store import Row
+from leafspan.store import Row, StoredLeaf
 from leafspan.strategies import Strategy
 from tests.profiles import examples
 from tests.trees import trees_with_hits
@@ -37,6 +37,7 @@ class OneDocument:
     """A store of one document, and its reader."""
 
     def __init__(self, leaves, text):
+        self.leaves = {leaf.id: leaf for leaf in leaves}
         self.texts = {leaf.id: text[leaf.start : leaf.end] for leaf in leaves}
         self.version = leaves[0].version
         self.fetches = 0
@@ -57,10 +58,17 @@ class OneDocument:
         self.fetches += 1
         return {id_: self.texts[id_] for id_ in ids}
 
+    def fetch_leaves(self, ids):
+        yield from ()
+        return {id_: StoredLeaf(self.leaves[id_], self.texts[id_], {}, 0.0) for id_ in ids}
+
 
 strategies = st.one_of(
     st.builds(
-        lambda before, after: (SentenceWindow, {"before": before, "after": after}), st.integers(0, 3), st.integers(0, 3)
+        lambda before, after, words: (SentenceWindow, {"before": before, "after": after, "max_words": words}),
+        st.integers(0, 3),
+        st.integers(0, 3),
+        st.sampled_from([None, 2, 300]),
     ),
     st.builds(lambda level: (ParentDocument, {"level": level}), st.sampled_from([None, 1, 2, 3, 9])),
     st.builds(
@@ -77,7 +85,7 @@ strategies = st.one_of(
 limits = st.builds(
     Limits,
     k=st.sampled_from([None, 1, 3]),
-    candidates=st.just(24),
+    candidates=st.sampled_from([None, 24]),
     budget=st.sampled_from([None, Budget(1), Budget(6), Budget(9, count=len)]),
     where=st.none(),
 )
@@ -91,7 +99,7 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     store = OneDocument(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    sources = Sources(SimpleNamespace(store=store), NoEmbedder(), trees=None)
+    sources = Sources(SimpleNamespace(store=store, vectors=None, words=None), NoEmbedder(), trees=None)
     passages = run(retrieve(sources, Query("?"), strategy, chosen))
     assert bool(passages) == bool(found)
     assert store.fetches <= 1
@@ -103,5 +111,6 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     places = [place for passage in passages for place in range(passage.start, passage.end)]
     assert len(places) == len(set(places))
     assert chosen.k is None or len(passages) <= chosen.k
-    if chosen.budget and len(passages) > 1:
+    leaves_of_first = (passages[0].end - passages[0].start) // 4 if passages else 0
+    if chosen.budget and (len(passages) > 1 or leaves_of_first > 1):
         assert sum(chosen.budget.count(passage.text) for passage in passages) <= chosen.budget.limit

@@ -4,35 +4,90 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Budget, InvalidArgument, Passage, Trace
-from leafspan.spans import within_budget
+from leafspan import Budget, InvalidArgument, Trace, TracedHit
+from leafspan.spans import shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
+from leafspan.trace import Calibrated
+from leafspan.values import Candidate, Span, Summary
+
+V = "00000000"
 
 
-def passage(text):
-    return Passage("d#v#0-0", "d", 0, len(text), text, 1.0, {}, Trace())
+def found(*leaves: str, document_id: str = "d", best: int = 0, summary: bool = False, **trace) -> tuple[Candidate, dict]:
+    """A run of leaves with these texts, whose best hit has this ordinal; and their texts by id."""
+    span = Span(document_id, V, 0, len(leaves) - 1, (0, 0))
+    words = sum(len(leaf.split()) for leaf in leaves)
+    hits = tuple(TracedHit(n, 0.9 if n == best else 0.1) for n in range(len(leaves)))
+    candidate = Candidate(
+        span, 1.0, Trace(hits=hits, **trace), {}, words=words, summary=Summary(1, (), ()) if summary else None
+    )
+    return candidate, dict(zip(span.leaf_ids, leaves, strict=True))
+
+
+def several(*texts: str) -> tuple[list[Candidate], dict]:
+    """A leaf of a document of its own with each text; and the texts by id."""
+    made = [found(text, document_id=f"d{number}") for number, text in enumerate(texts)]
+    return [each for each, _ in made], {id_: text for _, texts in made for id_, text in texts.items()}
 
 
 def test_the_first_passage_that_does_not_fit_ends_the_list():
-    passages = [passage("one two"), passage("three four five"), passage("six")]
-    assert within_budget(passages, Budget(5)) == passages[:2]
-    assert within_budget(passages, Budget(4)) == passages[:1]
-    assert within_budget(passages, Budget(6)) == passages
+    leaves, texts = several("one two", "three four five", "six")
+    assert within_budget(leaves, Budget(5), texts) == (leaves[:2], True)
+    assert within_budget(leaves, Budget(4), texts) == (leaves[:1], True)
+    assert within_budget(leaves, Budget(7), texts) == (leaves, False)
+    assert within_budget(leaves, Budget(6), texts) == (leaves, True)  # there is no room left
 
 
-def test_the_first_of_all_is_returned_even_where_it_alone_is_over():
-    passages = [passage("one two three"), passage("four")]
-    assert within_budget(passages, Budget(1)) == passages[:1]
+def test_a_single_leaf_is_returned_first_even_if_it_is_over_the_budget():
+    leaves, texts = several("one two three", "four")
+    assert within_budget(leaves, Budget(1), texts) == (leaves[:1], True)
 
 
 def test_a_budget_may_count_tokens():
-    passages = [passage("abcd"), passage("ef")]
-    assert within_budget(passages, Budget(5, count=len)) == passages[:1]
+    leaves, texts = several("abcd", "ef")
+    assert within_budget(leaves, Budget(5, count=len), texts) == (leaves[:1], True)
 
 
 def test_nothing_stays_nothing():
-    assert within_budget([], Budget(1)) == []
-    assert within_budget([passage("x")], None) == [passage("x")]
+    leaves, texts = several("x")
+    assert within_budget([], Budget(1), {}) == ([], False)
+    assert within_budget(leaves, None, texts) == (leaves, False)
+
+
+@pytest.mark.parametrize(
+    ("best", "limit", "kept"),
+    [
+        (1, 3, (1, 2)),  # 2 + 1 words: the leaf behind the best hit comes before the one in front of it
+        (1, 5, (1, 3)),  # 2 + 1 + 2
+        (1, 8, (0, 3)),  # 3 + 2 + 1 + 2
+        (0, 4, (0, 0)),  # 3, and 2 more would not fit
+        (3, 1, (3, 3)),  # the best hit itself, of 2 words
+    ],
+)
+def test_a_first_passage_of_several_leaves_is_cut_around_its_best_hit(best, limit, kept):
+    run, texts = found("a b c ", "d e ", "f ", "g h ", "i j k l", best=best)
+    [cut], full = within_budget([run], Budget(limit), texts)
+    assert (cut.span.first, cut.span.last, full) == (*kept, True)
+    assert cut.span.anchor == (kept[0], len("".join(list(texts.values())[: kept[0]])))
+    assert cut.trace.notes == (f"cut to the budget: leaves {kept[0]} to {kept[1]} of 0 to 4",)
+
+
+def test_the_best_hit_is_the_most_probable_one():
+    calibrated = (Calibrated(0, 0.2, True), Calibrated(2, 0.7, True))
+    run, texts = found("a ", "b ", "c", best=1, calibrated=calibrated)
+    [cut], _ = within_budget([run], Budget(1), texts)
+    assert (cut.span.first, cut.span.last) == (2, 2)
+
+
+def test_a_summary_that_alone_is_over_the_budget_is_passed_over():
+    summary, its_text = found("a summary of five words", summary=True)
+    leaves, texts = several("one two", "three")
+    both = [summary, *leaves]
+    assert within_budget(both, Budget(4), {**texts, **its_text}) == (leaves, False)
+    assert shortlist(both, None, Budget(4)) == (leaves, False)
+    assert shortlist(both, 1, Budget(4)) == (leaves[:1], False)
+    assert shortlist(both, None, Budget(2)) == (leaves[:1], True)
+    assert shortlist(both, 2, None) == (both[:2], False)
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 30))

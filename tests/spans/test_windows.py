@@ -61,6 +61,50 @@ def test_windows_cover_exactly_the_neighbourhood_of_the_hits(tree_and_hits, befo
     assert windows == sorted(windows, key=lambda item: item.order)
 
 
+def words_of(leaves) -> dict[str, int]:
+    return {leaf.id: leaf.words for leaf in leaves}  # one each
+
+
+def test_a_window_that_would_be_too_long_is_cut_around_its_hit():
+    leaves = tree(12)
+    for max_words, place in ((1, (5, 5)), (2, (5, 6)), (3, (4, 6)), (4, (4, 7)), (6, (3, 8))):
+        [window] = windows_around(hits(leaves, {5: 0.9}), before=2, after=4, max_words=max_words, words=words_of(leaves))
+        assert (window.span.first, window.span.last, window.words) == (*place, max_words)
+        assert window.trace.notes == ("the window is cut, since more neighbours do not fit",)
+
+
+def test_windows_stay_apart_if_they_would_be_too_long_together_and_share_no_leaf():
+    leaves = tree(12)
+    windows = windows_around(hits(leaves, {4: 0.9, 6: 0.5}), before=2, after=2, max_words=5, words=words_of(leaves))
+    assert spans(windows) == [(2, 6, 0.9)]
+
+
+def test_hits_get_windows_best_first_until_the_budget_is_full():
+    leaves = tree(20)
+    found = windows_around(
+        hits(leaves, {2: 0.9, 8: 0.8, 14: 0.7, 18: 0.6}), before=1, after=1, budget=5, words=words_of(leaves)
+    )
+    assert spans(found) == [(1, 3, 0.9), (8, 9, 0.8), (14, 14, 0.7), (18, 18, 0.6)]  # 3 + 2 = 5 words, then hits alone
+
+
+@examples(300)
+@given(
+    trees_with_hits(), st.integers(0, 3), st.integers(0, 3), st.sampled_from([None, 1, 3, 7]), st.sampled_from([None, 1, 5])
+)
+def test_limited_windows_lose_no_hit_share_no_leaf_and_hold_no_stranger(tree_and_hits, before, after, max_words, budget):
+    leaves, found = tree_and_hits
+    limits = {"max_words": max_words, "budget": budget, "words": words_of(leaves)}
+    windows = windows_around(found, before=before, after=after, **limits)
+    covered = [ordinal for item in windows for ordinal in range(item.span.first, item.span.last + 1)]
+    assert len(covered) == len(set(covered))
+    assert {hit.span.first for hit in found} <= set(covered)
+    wide = windows_around(found, before=before, after=after)
+    assert set(covered) <= {ordinal for item in wide for ordinal in range(item.span.first, item.span.last + 1)}
+    assert all(item.span.size <= (max_words or len(leaves)) for item in windows)
+    widened = [item for item in windows if item.span.size > 1]
+    assert budget is None or sum(item.span.size for item in widened) <= budget
+
+
 @pytest.mark.parametrize("wrong", [{"before": -1}, {"after": -1}, {"before": 1.5}, {"after": True}])
 def test_options_out_of_range_are_refused(wrong):
     (name, value), *_ = wrong.items()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Hybrid, Index, InvalidArgument, RelevantSegments, Vector
+from leafspan import BM25, Hybrid, Index, InvalidArgument, MultiQuery, RelevantSegments, Strategy, Vector
 from leafspan.examples import example_documents
 from leafspan.spans import runs_within_budget
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Span
-from tests.corpus import QUESTIONS
+from tests.corpus import QUESTIONS, TEXTS
 from tests.profiles import examples
 
 V = "00000000"
@@ -52,6 +53,46 @@ def test_a_small_gap_is_bridged_where_a_second_run_would_cost_more():
     hits = [leaf("a0", 0.5), leaf("a1", 0.01, words=5), leaf("a2", 0.5), leaf("b0", 0.2), leaf("c0", 0.05)]
     assert shown(runs_of(hits, 25, run_cost=20))[0] == ("a", 0, 2)
     assert shown(runs_of(hits, 20, run_cost=20))[:2] == [("a", 0, 0), ("a", 2, 2)]  # the gap itself would not fit
+
+
+def test_a_small_gap_that_the_base_did_not_return_is_bridged_too():
+    hits = [leaf("a0", 0.5), leaf("a2", 0.5), leaf("b0", 0.2), leaf("c0", 0.05)]
+    between = [leaf("a1", 0.9, words=5)]
+    runs, others = runs_within_budget(hits, 25, max_words=None, run_cost=20, between=between)
+    assert shown(runs) == [("a", 0, 2)]
+    assert (runs[0].score, runs[0].words) == (0.5, 10 + 5 + 10)  # its own score does not count
+    assert runs[0].trace.explain()[-1] == "leaf 1 filled the gap between two hits (score 0.000)"
+    assert shown(others) == [("b", 0, 0), ("c", 0, 0)]
+    runs, others = runs_within_budget(hits, 25, max_words=None, run_cost=0.0, between=between)
+    assert shown(runs + others) == [("a", 0, 0), ("a", 2, 2), ("b", 0, 0), ("c", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "base",
+    [Vector(), BM25(), Hybrid(neighbour_bonus=0), MultiQuery(phrasings=["honey"])],
+    ids=lambda base: type(base).__name__,
+)
+def test_gaps_are_bridged_over_every_base(shared_index: Index, base):
+    @dataclass(frozen=True)
+    class EveryOther(Strategy):
+        """What the base finds without the odd leaves of one document, which is by far the most relevant one."""
+
+        def retrieve(self, queries, context):
+            rows = yield from base.retrieve(queries, context)
+            return [
+                [
+                    replace(found, score=1.0 if found.span.document_id == "bees" else 0.001)
+                    for found in row
+                    if found.span.document_id != "bees" or found.span.first % 2 == 0
+                ]
+                for row in rows
+            ]
+
+    words = TEXTS["bees"] + TEXTS["tea"]
+    first = shared_index.retrieve(words, RelevantSegments(base=EveryOther()), budget=400)[0]
+    gaps = [gap.first for gap in first.trace.filled]
+    assert gaps
+    assert gaps == [ordinal for ordinal in gaps if ordinal % 2]
 
 
 def test_the_order_of_the_hits_does_not_matter():
@@ -146,11 +187,13 @@ def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(wikipedia: I
     assert any((passage.document_id, passage.end) in starts for passage in passages)  # some touch, and are apart
 
 
-def test_fewer_candidates_than_the_base_is_asked_for_anyway_have_no_effect(wikipedia: Index):
+def test_it_looks_at_more_candidates_than_others_unless_the_call_says_how_many(wikipedia: Index):
     default = wikipedia.retrieve("steam engine")
     asked = 24 + 5 * 75 // 15
-    assert all(wikipedia.retrieve("steam engine", candidates=candidates) == default for candidates in (1, asked))
+    assert wikipedia.retrieve("steam engine", candidates=asked) == default
     assert wikipedia.retrieve("steam engine", candidates=4 * asked) != default
+    [only] = wikipedia.retrieve("steam engine", candidates=1)
+    assert only.start == wikipedia.retrieve("steam engine", Hybrid(), k=1)[0].start
 
 
 def test_without_a_budget_k_passages_come_back(index: Index):

@@ -336,7 +336,7 @@ SPOKEN = {"ab": "ab30 one two", "cd": "cd70 one two three", "abcd": "abcd60 one"
         ("collapsed", 4, ["a90"]),  # 1 + 4 > 4, and abcd60 would fit, but the first that does not ends the list
         ("collapsed", 5, ["a90", "cd70"]),  # 1 + 4 = 5
         ("collapsed", 8, ["a90", "cd70", "abcd60", "c50"]),  # 1 + 4 + 2 + 1 = 8
-        ("traversal", 1, ["abcd60"]),  # 2 > 1, but it is the first
+        ("traversal", 1, ["a90"]),  # 2 > 1, 4 > 1 and 3 > 1: summaries that alone are over the budget are passed over
         ("traversal", 2, ["abcd60"]),
         ("traversal", 5, ["abcd60"]),  # 2 + 4 > 5
         ("traversal", 6, ["abcd60", "cd70"]),  # 2 + 4 = 6

@@ -31,11 +31,12 @@ def query(
         typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.", autocompletion=lambda: [*STRATEGIES]),
     ] = "relevant-segments",
     k: Annotated[
-        int | None, typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given.")
+        int | None,
+        typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given, and for filter."),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     candidates: Annotated[
-        int | None, typer.Option(help="Leaves to look at before merging, by default 4 * k and at least 24.")
+        int | None, typer.Option(help="Leaves to look at before merging, by default as many as fill the budget, or 4 * k.")
     ] = None,
     where: Where = None,
     min_score: Annotated[

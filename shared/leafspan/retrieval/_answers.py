@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from leafspan.checks import shown
@@ -41,17 +42,24 @@ class Answers:
     """Runs strategies, and answers their requests from what one reader sees.
 
     Leaves and summaries have a reader each, and most requests go to one of the two. ``texts`` holds the texts of what was
-    read, by id, so that rendering fetches only what is missing.
+    read, by id, so that rendering fetches only what is missing. ``hits`` has the number of hits of each search.
+
+    A strategy may be run again with more candidates. Nothing is embedded twice then, and neither a language model nor a
+    host's retriever is asked the same again.
     """
 
     def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]]) -> None:
         self.texts: dict[str, str] = {}
+        self.hits: list[int] = []
         self._summaries = SummaryReader(sources.trees, reader, stale)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
         self._embedder = sources.embedder
+        self._vectors: dict[str, Any] = {}
+        self._generated: dict[tuple[Callable[[str], str], str], str | Exception] = {}
+        self._host_replies: dict[AskHost, list[Candidate]] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
-            Embed: lambda request: self._embedder.queries(request.texts),
+            Embed: self._embed,
             VectorSearch: lambda request: self._of(request).vector_search(request),
             LoadedVectorSearch: self._leaves.loaded_vector_search,
             LexicalSearch: lambda request: self._of(request).lexical_search(request),
@@ -61,7 +69,7 @@ class Answers:
             Similarities: self._compare,
             TreeRoots: self._summaries.roots,
             AskHost: self._ask_host,
-            Generate: generate_texts,
+            Generate: self._generate,
             RunStrategies: self._run_strategies,
         }
 
@@ -82,7 +90,7 @@ class Answers:
             if isinstance(request, tuple):
                 answer = (yield from self._answer_all(request)) if request else []
             else:
-                answer = yield from self._by_type[type(request)](request)
+                answer = yield from self._answer(request)
 
     def leave(self) -> None:
         """Let go of what was opened for the summaries."""
@@ -91,13 +99,24 @@ class Answers:
     def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
         return self._summaries if request.summaries else self._leaves
 
+    def _answer(self, request: Request) -> Flow[Any]:
+        answer = yield from self._by_type[type(request)](request)
+        match request:
+            case VectorSearch() | LoadedVectorSearch():
+                self.hits += [len(row) for row in answer]
+            case LexicalSearch():
+                self.hits += [len(row.hits) for row in answer]
+            case ListLeaves() | AskHost():
+                self.hits.append(len(answer))
+        return answer
+
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         if any(isinstance(request, AskHost) for request in requests):
             return (yield from self._ask_hosts_first(requests))
         # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
             yield from self._summaries.enter()  # once, before several do
-        answers: list[Any] = yield run_together([self._by_type[type(request)](request) for request in requests])
+        answers: list[Any] = yield run_together([self._answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
@@ -105,19 +124,37 @@ class Answers:
 
     def _ask_hosts_first(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         """The hosts' retrievers are asked together, which an event loop does at the same time."""
-        asked = [request for request in requests if isinstance(request, AskHost)]
-        replies = iter((yield [_host_call(request) for request in asked]))
+        hosts = (request for request in requests if isinstance(request, AskHost))
+        asked = [request for request in dict.fromkeys(hosts) if request not in self._host_replies]
+        replies = (yield [_host_call(request) for request in asked]) if asked else []
+        for request, results in zip(asked, replies, strict=True):
+            self._host_replies[request] = yield from recognise(request, results, self._reader, self._leaves)
         answers = []
-        for request in requests:
-            if isinstance(request, AskHost):
-                answers.append((yield from recognise(request, next(replies), self._reader, self._leaves)))
-            else:
-                answers.append((yield from self._by_type[type(request)](request)))
+        for each in requests:
+            answers.append((yield from self._answer(each)))
         return answers
 
     def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
-        results = yield _host_call(request)
-        return (yield from recognise(request, results, self._reader, self._leaves))
+        if request not in self._host_replies:
+            results = yield _host_call(request)
+            self._host_replies[request] = yield from recognise(request, results, self._reader, self._leaves)
+        return self._host_replies[request]
+
+    def _embed(self, request: Embed) -> Flow[Any]:
+        import numpy as np
+
+        new = tuple(text for text in dict.fromkeys(request.texts) if text not in self._vectors)
+        if new:
+            vectors = yield from self._embedder.queries(new)
+            self._vectors.update(zip(new, vectors, strict=True))
+        return np.stack([self._vectors[text] for text in request.texts])
+
+    def _generate(self, request: Generate) -> Flow[list[str | Exception]]:
+        new = tuple(prompt for prompt in request.prompts if (request.generate, prompt) not in self._generated)
+        if new:
+            texts = yield from generate_texts(replace(request, prompts=new))
+            self._generated.update(((request.generate, prompt), text) for prompt, text in zip(new, texts, strict=True))
+        return [self._generated[request.generate, prompt] for prompt in request.prompts]
 
     def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
         leaves: dict[str, None] = {}

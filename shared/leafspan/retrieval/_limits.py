@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from leafspan.checks import check_whole
@@ -9,9 +10,12 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
 from leafspan.store import MOST_RESULTS
+from leafspan.strategies import RetrievalContext, Strategy
 
+_DEFAULT_K = 5
 _LEAST_CANDIDATES = 24
 _CANDIDATES_A_PASSAGE = 4
+_WORDS_A_LEAF = 30  # as the default splitter makes them; if leaves are shorter, more are looked at afterwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +24,13 @@ class Limits:
 
     Attributes:
         k: Most passages, None if it was not given.
-        candidates: Leaves to look at.
+        candidates: Leaves to look at, None if it was not given.
         budget: Most words or tokens, None if it was not given.
         where: Filter on the documents, None for all.
     """
 
     k: int | None
-    candidates: int
+    candidates: int | None
     budget: Budget | None
     where: Where | None
 
@@ -38,18 +42,34 @@ class Limits:
         budget: int | Budget | None = None,
         where: object = None,
     ) -> Limits:
-        """The limits that a user gave, with the default number of candidates.
+        """The limits that a user gave.
 
         Raises:
             InvalidArgument: if one is out of its range.
         """
         if k is not None:
             check_whole("k", k, 1)
-        if candidates is None:
-            candidates = min(max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0)), MOST_RESULTS)
-        check_whole("candidates", candidates, 1)
-        if candidates > MOST_RESULTS:
-            raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
+        if candidates is not None:
+            check_whole("candidates", candidates, 1)
+            if candidates > MOST_RESULTS:
+                raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
         return cls(k, candidates, budget, to_filter(where))
+
+    def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
+        """What the strategy is told at first. See ``widened`` for what it is told if that is not enough."""
+        returns_all = self.k is None and self.budget is None and strategy.returns_all
+        k = _DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
+        words = self.budget.words if self.budget else None
+        candidates = self.candidates or self._first_candidates(k, words)
+        if returns_all and self.candidates is None and not strategy.needs_query:
+            candidates = sys.maxsize  # nothing is ranked, so the first look may be at everything
+        return RetrievalContext(candidates, self.where, k, words, embedder, exactly=self.candidates is not None)
+
+    def _first_candidates(self, k: int | None, words: int | None) -> int:
+        for_k = max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0))
+        if words is None:
+            return for_k
+        for_words = _LEAST_CANDIDATES + words // _WORDS_A_LEAF
+        return for_words if k is None else min(for_k, for_words)

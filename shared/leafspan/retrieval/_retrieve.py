@@ -10,13 +10,12 @@ from leafspan.errors import InvalidArgument
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._sources import Sources
+from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Reader, Row, Scope, StaleRead, leaf_passage, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, check_strategy, to_queries
 from leafspan.tree import document_of, summary_passage
 from leafspan.values import Candidate, Passage, Query
-
-_DEFAULT_K = 5
 
 
 def retrieve(
@@ -68,19 +67,27 @@ def _attempt(
     sources: Sources, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
 ) -> Flow[list[list[Passage]]]:
     identity = yield from sources.embedder.identity()
-    k = limits.k
-    if k is None and limits.budget is None and not strategy.returns_all:
-        k = _DEFAULT_K
-    words = limits.budget.words if limits.budget else None
-    context = RetrievalContext(limits.candidates, limits.where, k, words, identity.name if identity else None)
-    results = yield from answers.run(strategy, queries, context)
-    chosen = [shortlist(found, k, limits.budget) for found in results]
-    texts = answers.texts
-    missing = [id_ for row in chosen for found in row for id_ in found.span.leaf_ids if id_ not in texts]
-    if missing:
-        texts.update((yield from reader.fetch(missing)))
-    rows = yield from reader.rows_met(id_ for row in chosen for found in row if (id_ := document_of(found)))
-    return [within_budget([_passage(found, texts, rows) for found in row], limits.budget) for row in chosen]
+
+    def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+        answers.hits.clear()
+        found = yield from answers.run(strategy, asked, context)
+        searched_out = max(answers.hits, default=0) < context.candidates
+        chosen = [shortlist(row, context.k, limits.budget) for row in found]
+        texts = answers.texts
+        missing = [id_ for row, _ in chosen for each in row for id_ in each.span.leaf_ids if id_ not in texts]
+        if missing:
+            texts.update((yield from reader.fetch(missing)))
+        kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
+        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
+        results = []
+        for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
+            enough = full or ended or len(few) == context.k
+            complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
+            passages = [_passage(each, texts, rows) for each in few]
+            results.append(Result(all_found, passages, more=not enough and not complete))
+        return results
+
+    return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
 
 
 def _passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:

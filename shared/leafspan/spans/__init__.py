@@ -2,12 +2,12 @@
 
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation
 from leafspan.spans._merging import SCORES, auto_merge
-from leafspan.spans._packing import Budget, joined, shortlist, within_budget
+from leafspan.spans._packing import Budget, joined, longest_prefix, shortlist, within_budget
 from leafspan.spans._parents import parents_of
 from leafspan.spans._repeats import without_repeats
 from leafspan.spans._uniting import unite
-from leafspan.spans._windows import windows_around
-from leafspan.spans._word_budget import runs_within_budget
+from leafspan.spans._windows import neighbours_of, windows_around
+from leafspan.spans._word_budget import runs_within_budget, short_gaps
 
 __all__ = [
     "SCORES",
@@ -16,8 +16,11 @@ __all__ = [
     "auto_merge",
     "citation",
     "joined",
+    "longest_prefix",
+    "neighbours_of",
     "parents_of",
     "runs_within_budget",
+    "short_gaps",
     "shortlist",
     "unite",
     "windows_around",

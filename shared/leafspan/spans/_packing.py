@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from leafspan.checks import check_whole, shown
 from leafspan.errors import InvalidArgument
+from leafspan.spans._cutting import cut_to_fit
 from leafspan.values import Candidate, Passage
 from leafspan.words import count_words
 
@@ -60,32 +61,51 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
     return kept
 
 
-def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> list[Candidate]:
-    """The candidates that may be returned, decided before any text is fetched.
+def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> tuple[list[Candidate], bool]:
+    """The candidates that may be returned, decided before any text is fetched; and whether the budget left some out.
 
     These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known.
+    A summary that alone is over the budget is passed over.
 
     Args:
         found: Candidates, best first.
         k: Most passages. None: any number.
         budget: Most words or tokens. None: any number.
     """
-    kept = list(found if k is None else found[:k])
     if budget is None or budget.count is not count_words:
-        return kept
-    return longest_prefix(kept, [item.words or 0 for item in kept], budget.limit)
+        return list(found if k is None else found[:k]), False
+    fitting = [each for each in found if each.summary is None or (each.words or 0) <= budget.limit]
+    first = fitting if k is None else fitting[:k]
+    kept = longest_prefix(first, [each.words or 0 for each in first], budget.limit)
+    return kept, len(kept) < len(first)
 
 
-def within_budget(passages: Sequence[Passage], budget: Budget | None) -> list[Passage]:
-    """The passages up to the first that does not fit into the budget. The first passage is always kept.
+def within_budget(
+    found: Sequence[Candidate], budget: Budget | None, texts: Mapping[str, str]
+) -> tuple[list[Candidate], bool]:
+    """The candidates up to the first that does not fit into the budget, and whether there is no room for another.
+
+    If the first of all does not fit, it is cut to the leaves around its best hit that do. A single leaf is kept even if it
+    is over the budget; a summary that is, is passed over.
 
     Args:
-        passages: The passages, best first.
+        found: Candidates, best first.
         budget: Most words or tokens. None: any number.
+        texts: The texts of all of their leaves, and of the summaries among them, by id.
     """
     if budget is None:
-        return list(passages)
-    return longest_prefix(passages, (budget.count(passage.text) for passage in passages), budget.limit)
+        return list(found), False
+    kept: list[Candidate] = []
+    left = budget.limit
+    for each in found:
+        size = budget.count("".join(texts[id_] for id_ in each.span.leaf_ids))
+        if size > budget.limit and each.summary is not None:
+            continue
+        if size > left:
+            return kept or [cut_to_fit(each, budget.limit, budget.count, texts)], True
+        left -= size
+        kept.append(each)
+    return kept, left == 0
 
 
 def joined(passages: Iterable[Passage]) -> str:

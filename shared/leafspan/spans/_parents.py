@@ -9,12 +9,14 @@ from leafspan.trace import Trace
 from leafspan.values import Ancestor, Candidate, Span
 
 
-def parents_of(hits: Sequence[Candidate], *, level: int | None) -> list[Candidate]:
+def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:
     """The ancestors of the hits at one level, each once, with the best score among its hits.
 
     Args:
         hits: Leaves, best first.
         level: Level of the ancestors, >= 1 (the parents of leaves). None, or more than there are: the whole document.
+        max_words: Longest ancestor in words. In place of a longer one comes the highest below it that is not, or the hit
+            itself if all are. Default: None, any.
 
     Returns:
         The ancestors in the order of their first hits.
@@ -24,12 +26,20 @@ def parents_of(hits: Sequence[Candidate], *, level: int | None) -> list[Candidat
     for hit in hits:
         if hit.leaf is not None:
             own_level = min(level or len(hit.leaf.ancestors), len(hit.leaf.ancestors))
+            while own_level and max_words is not None and hit.leaf.ancestors[own_level - 1].words > max_words:
+                own_level -= 1
+            if not own_level:
+                groups.setdefault(hit.span, []).append(hit)
+                continue
             node = hit.leaf.ancestors[own_level - 1]
             span = Span(hit.leaf.document_id, hit.leaf.version, node.first, node.last, (node.first, node.start))
             groups.setdefault(span, []).append(hit)
             ancestors[span] = own_level, node
     parents = []
     for span, below in groups.items():
+        if span not in ancestors:
+            parents += below
+            continue
         own_level, node = ancestors[span]
         trace = replace(sum((hit.trace for hit in below), Trace()), parent_level=own_level)
         parents.append(Candidate(span, max(hit.score for hit in below), trace, below[0].metadata, words=node.words))

@@ -2,30 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
 
-from leafspan.spans._uniting import unite
-from leafspan.values import Candidate
+from leafspan.trace import Trace
+from leafspan.values import Candidate, LeafId
 
 
-def windows_around(hits: Sequence[Candidate], *, before: int, after: int) -> list[Candidate]:
+def windows_around(
+    hits: Sequence[Candidate],
+    *,
+    before: int,
+    after: int,
+    max_words: int | None = None,
+    budget: int | None = None,
+    words: Mapping[str, int] | None = None,
+) -> list[Candidate]:
     """The window around each hit: the leaf with its neighbours in its document.
 
-    Windows of one document that overlap or touch become one, with the best score among their hits.
+    Hits get their windows best first, until the next hit does not fit into the budget. Windows of one document that overlap
+    or touch become one, with the best score among their hits. Where a window or the union of two would be too long, it ends
+    before the leaf that does not fit, and windows that touch stay apart.
 
     Args:
         hits: Leaves.
         before: Leaves before each hit, >= 0.
         after: Leaves after each hit, >= 0.
+        max_words: Longest window in words, >= 1; a single leaf may be longer. Default: None, any.
+        budget: Most words in all windows together, >= 1; the first leaf may be longer. Default: None, any number.
+        words: Length in words of every leaf that may be in a window, by id. Only needed with ``max_words`` or ``budget``.
 
     Returns:
-        The windows, sorted by score, then document, then position.
+        The windows, and behind them the hits without one, which did not fit. Both are sorted by score, then document, then
+        position.
     """
-    windows = []
-    for hit in sorted(hits, key=lambda hit: hit.order):
+    ordered = sorted((hit for hit in hits if hit.leaf is not None), key=lambda hit: hit.order)
+    windows = _Windows(before, after, max_words or inf, inf if budget is None else budget, words or {})
+    for number, hit in enumerate(ordered):
+        if not windows.add(hit):
+            return [*windows.candidates(), *(hit for hit in ordered[number:] if hit not in windows)]
+    return windows.candidates()
+
+
+@dataclass(eq=False, slots=True)
+class _Window:
+    """A run of leaves with the hits in it, best first."""
+
+    first: int
+    last: int
+    words: int
+    hits: list[Candidate] = field(default_factory=list)
+    is_cut: bool = False
+
+
+class _Windows:
+    """The windows of all documents, no two of which share a leaf."""
+
+    def __init__(self, before: int, after: int, max_words: float, budget: float, words: Mapping[str, int]) -> None:
+        self._before = before
+        self._after = after
+        self._max_words = max_words
+        self._left = budget
+        self._words = words
+        self._window_of: dict[LeafId, _Window] = {}
+
+    def __contains__(self, hit: Candidate) -> bool:
+        return _leaf_of(hit) in self._window_of
+
+    def add(self, hit: Candidate) -> bool:
+        """Give a hit its window. False if the hit does not fit into the budget any more."""
+        leaf = _leaf_of(hit)
+        window = self._window_of.get(leaf)
+        if window is None:
+            words = hit.words or 0
+            if words > self._left and self._window_of:
+                return False
+            self._left -= words
+            window = self._window_of[leaf] = _Window(leaf.ordinal, leaf.ordinal, words)
+        window.hits.append(hit)
+        assert hit.leaf is not None
+        lowest, highest = leaf.ordinal - self._before, leaf.ordinal + self._after
+        lowest, highest = max(0, lowest), min(hit.leaf.ancestors[-1].last, highest)
+        grows = True
+        while grows:  # behind the window and before it in turns, so that the hit is in the middle where it is cut
+            behind = self._take(window, leaf._replace(ordinal=window.last + 1), window.last < highest)
+            ahead = self._take(window, leaf._replace(ordinal=window.first - 1), window.first > lowest)
+            grows = behind or ahead
+        return True
+
+    def _take(self, window: _Window, leaf: LeafId, wanted: bool) -> bool:
+        """Add a leaf next to a window: with the whole window that has it, or else only if it is wanted."""
+        other = self._window_of.get(leaf)
+        if other is None and not wanted:
+            return False
+        words = self._words.get(str(leaf), 0) if other is None else other.words
+        if window.words + words > self._max_words or (other is None and words > self._left):
+            window.is_cut = window.is_cut or wanted
+            return False
+        if other is None:
+            self._left -= words
+            other = _Window(leaf.ordinal, leaf.ordinal, words)
+        window.first, window.last = min(window.first, other.first), max(window.last, other.last)
+        window.words += other.words
+        window.hits = sorted([*window.hits, *other.hits], key=lambda hit: hit.order)
+        window.is_cut = window.is_cut or other.is_cut
+        for ordinal in range(other.first, other.last + 1):
+            self._window_of[leaf._replace(ordinal=ordinal)] = window
+        return True
+
+    def candidates(self) -> list[Candidate]:
+        """The windows, sorted by score, then document, then position."""
+        found = [self._candidate(window) for window in dict.fromkeys(self._window_of.values())]
+        return sorted(found, key=lambda window: window.order)
+
+    def _candidate(self, window: _Window) -> Candidate:
+        best = window.hits[0]
+        trace = sum((hit.trace for hit in window.hits), Trace(window=(self._before, self._after)))
+        if window.is_cut:
+            trace += Trace(notes=("the window is cut, since more neighbours do not fit",))
+        known = self._words or window.first == window.last
+        span = replace(best.span, first=window.first, last=window.last)
+        return replace(best, span=span, trace=trace, words=window.words if known else None, leaf=None)
+
+
+def _leaf_of(hit: Candidate) -> LeafId:
+    return LeafId(hit.span.document_id, hit.span.version, hit.span.first)
+
+
+def neighbours_of(hits: Sequence[Candidate], *, before: int, after: int) -> list[str]:
+    """The ids of the leaves that windows of this size may add to the hits, each once."""
+    found = {}
+    for hit in hits:
         if hit.leaf is not None:
             first, last = max(0, hit.span.first - before), min(hit.leaf.ancestors[-1].last, hit.span.last + after)
-            trace = replace(hit.trace, window=(before, after))
-            windows.append(replace(hit, span=replace(hit.span, first=first, last=last), trace=trace, words=None, leaf=None))
-    return unite(windows, touching=True)
+            found.update(dict.fromkeys(replace(hit.span, first=first, last=last).leaf_ids))
+    own = {hit.id for hit in hits}
+    return [id_ for id_ in found if id_ not in own]

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 from leafspan.spans._packing import longest_prefix
 from leafspan.spans._relevant_runs import best_runs
 from leafspan.spans._uniting import unite
-from leafspan.values import Candidate
+from leafspan.trace import Filled, Trace
+from leafspan.values import Candidate, leaf_ids
+
+_CHARACTERS_A_WORD = 10
 
 
 def runs_within_budget(
-    hits: Sequence[Candidate], budget: int, *, max_words: int | None, run_cost: float
+    hits: Sequence[Candidate],
+    budget: int,
+    *,
+    max_words: int | None,
+    run_cost: float,
+    between: Iterable[Candidate] = (),
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
@@ -26,12 +34,15 @@ def runs_within_budget(
         budget: Most words in all runs together. One leaf is returned even if it is longer.
         max_words: Longest run in words, >= 1; a single leaf may be longer. None: any.
         run_cost: Cost of a run besides its own words, in words, >= 0.
+        between: Leaves that are no hits, in gaps that may be bridged. Their scores do not count. Default: none, so that
+            only gaps of hits with little relevance are bridged.
 
     Returns:
         The runs, sorted by score, then document, then position, where a run has the score of its best leaf; and the other
         hits in the same order.
     """
-    chosen = _best_fitting_runs(hits, budget, max_words, run_cost)
+    gaps = [replace(leaf, score=0.0, trace=_filled(leaf.span.first)) for leaf in between]
+    chosen = _best_fitting_runs([*hits, *gaps], budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span.id for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span.id not in taken), key=lambda hit: hit.order)
@@ -43,12 +54,17 @@ def runs_within_budget(
     return sorted(united, key=lambda run: run.order), others[len(filling) :]
 
 
+def _filled(ordinal: int) -> Trace:
+    return Trace(filled=(Filled(ordinal, ordinal, 0.0),))
+
+
 def _best_fitting_runs(
     hits: Sequence[Candidate], budget: int, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
     gapless = list(_gapless_runs(hits))
-    prices = sorted({max(hit.score, 0.0) / hit.words for hit in hits if hit.words}, reverse=True)
+    # No price of 0, at which a run would cost nothing and so no gap be bridged.
+    prices = sorted({hit.score / hit.words for hit in hits if hit.words and hit.score > 0}, reverse=True)
     chosen: list[list[Candidate]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
@@ -79,10 +95,7 @@ def _joined(runs: Iterable[list[Candidate]], max_words: int | None) -> list[list
 
 
 def _gapless_runs(hits: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """The hits in runs without a gap, in the order of documents and texts.
-
-    The leaves in a gap are not loaded. They have no score, so they would hardly ever be worth their words.
-    """
+    """The leaves in runs without a gap, in the order of documents and texts."""
     gapless: list[Candidate] = []
     for hit in sorted(hits, key=_place):
         if gapless and not _follows(gapless[-1], hit):
@@ -115,3 +128,24 @@ def _runs_at_price(
         for run in best_runs(values, words, cost=price, max_words=max_words, run_cost=run_cost * price):
             taken.append(list(hits[run.first : run.last + 1]))
     return taken
+
+
+def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:
+    """The ids of the leaves between two hits of a document where these may have no more than so many words.
+
+    The words of leaves that are not loaded are not known, only how many characters lie between two hits. A word has up to
+    ten of them here, with the space behind it, which is more than in most texts of most languages.
+
+    Args:
+        hits: Leaves, each of them once.
+        words: Longest gap, >= 0.
+    """
+    ids: list[str] = []
+    ordered = sorted((hit for hit in hits if hit.leaf is not None), key=_place)
+    for one, other in pairwise(ordered):
+        assert one.leaf is not None
+        assert other.leaf is not None
+        same = (one.span.document_id, one.span.version) == (other.span.document_id, other.span.version)
+        if same and 0 < other.leaf.start - one.leaf.end <= _CHARACTERS_A_WORD * words:
+            ids += leaf_ids(one.span.document_id, one.span.version, range(one.span.last + 1, other.span.first))
+    return ids

@@ -27,7 +27,8 @@ class AutoMerging(Strategy):
             the largest node there may be, at 1 nothing merges. Default: 0.5.
         fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
-        max_words: Longest node to merge into, in words, >= 1. Default: 400. None: any.
+        max_words: Longest node to merge into, in words, >= 1; never longer than the call's budget. Default: 400. None:
+            any.
         score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
 
     Raises:
@@ -67,7 +68,7 @@ class AutoMerging(Strategy):
                 threshold=self.threshold,
                 fill_gaps=self.fill_gaps,
                 max_level=self.max_level,
-                max_words=self.max_words,
+                max_words=context.longest(self.max_words),
                 score=self.score,
             )
             for hits in results

@@ -30,7 +30,8 @@ class BM25(Strategy):
             A score below 0 becomes 0. Default: False.
         engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
             okapi. Default: ``"postings"``.
-        min_score: Lowest score of a result, after scaling. Default: any.
+        min_score: Lowest score of a result, after scaling. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those
             of leaves. Default: False.
 
@@ -63,12 +64,19 @@ class BM25(Strategy):
         """Whether summaries may be among the results."""
         return self.summaries
 
+    @property
+    def returns_all(self) -> bool:
+        """With ``min_score``."""
+        return self.min_score is not None
+
     def with_summaries(self) -> BM25:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one pass over the postings for all queries, and one fetch."""
+        if self.summaries and context.words is not None:
+            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         count = context.results if self.k is None else self.k
         request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
         _, matches = yield from search(None, request, summaries=self.summaries)

@@ -13,12 +13,16 @@ class RetrievalContext:
     """What a strategy is told about one retrieval.
 
     Attributes:
-        candidates: Number of leaves to look at for each query, >= 1.
+        candidates: Number of leaves to look at for each query, >= 1. A strategy that finds single leaves returns fewer only
+            if there are no more. If a budget is not full, the strategy is run again with more candidates.
         where: Filter on the documents, None for all. Pass it on with every request.
         k: Number of results that will be used, so that no more need to be loaded. None if all may be used, as they are by
             a strategy that builds on this one.
-        words: About how many words are wanted in all, None if that was not said.
+        words: Most words in all results together, None if the call has no budget. An estimate where the budget counts
+            tokens. A result longer than this is useless unless it is a single leaf.
         embedder: Name of the embedder that the index was made with, None before its first document.
+        exactly: Whether the call itself said how many candidates to look at, so that no strategy looks at more.
+            Default: False.
     """
 
     candidates: int
@@ -26,6 +30,7 @@ class RetrievalContext:
     k: int | None = None
     words: int | None = None
     embedder: str | None = None
+    exactly: bool = False
 
     def __post_init__(self) -> None:
         check_whole("candidates", self.candidates, 1)
@@ -41,3 +46,11 @@ class RetrievalContext:
     def for_base(self) -> RetrievalContext:
         """The context for the base of this strategy: the same without ``k``, since all results of the base are needed."""
         return replace(self, k=None)
+
+    def at_least(self, candidates: int) -> RetrievalContext:
+        """The same with at least so many candidates, unless the call said how many."""
+        return self if self.exactly else replace(self, candidates=max(self.candidates, candidates))
+
+    def longest(self, max_words: int | None) -> int | None:
+        """The most words that a result may have: ``max_words``, or ``words`` if that is less. None for any number."""
+        return min((limit for limit in (max_words, self.words) if limit is not None), default=None)

@@ -16,6 +16,8 @@ from leafspan.values import Candidate, Hit, Query, scored
 class Filter(Strategy):
     """The leaves of the documents that match the filter of the call. No query is needed, and all scores are 1.
 
+    All of them are returned, unless ``k``, ``candidates`` or ``budget`` says otherwise.
+
     Args:
         offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
 
@@ -35,8 +37,13 @@ class Filter(Strategy):
         """No query is needed."""
         return False
 
+    @property
+    def returns_all(self) -> bool:
+        """Everything that matches is returned."""
+        return True
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
-        hits: list[Hit] = yield ListLeaves(self.offset, context.candidates, context.where)
+        hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
         loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
         return [[scored(loaded[hit.id], hit.score, "filter") for hit in hits] for _ in queries]

@@ -42,7 +42,8 @@ class Hybrid(Strategy):
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
             same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
             embedder other than the default one, the trace says that scores are not calibrated. Default: True.
-        min_score: Lowest score of a result. Default: any.
+        min_score: Lowest score of a result. Without ``k`` or a budget of the call, all that reach it are returned.
+            Default: any.
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
             finds nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another
             field. Needs calibrated scores. Default: any.
@@ -115,12 +116,19 @@ class Hybrid(Strategy):
         """Whether ``calibrate`` has an effect."""
         return self.calibrate and self.fusion == "relative_score"
 
+    @property
+    def returns_all(self) -> bool:
+        """With ``min_score``."""
+        return self.min_score is not None
+
     def with_summaries(self) -> Hybrid:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: both searches for all queries at once, then one fetch of what is returned."""
+        if self.summaries and context.words is not None:
+            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
         assert isinstance(self.depth, tuple)
         by_words, by_vectors = (max(depth, context.candidates) for depth in self.depth)

@@ -18,6 +18,8 @@ from leafspan.values import Candidate, Query
 class ParentDocument(Strategy):
     """The sections around the hits of ``base``, each once, in the order of the hits, with the best hit's score.
 
+    In place of a section that alone is over the call's budget comes the largest one inside of it that is not, or the hit.
+
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
         level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default
@@ -47,4 +49,4 @@ class ParentDocument(Strategy):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         results = yield from retrieve_leaves(self.base, queries, context)
-        return [parents_of(hits, level=self.level)[: self.max_parents] for hits in results]
+        return [parents_of(hits, level=self.level, max_words=context.words)[: self.max_parents] for hits in results]

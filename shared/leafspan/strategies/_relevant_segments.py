@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from leafspan.checks import check_number, check_whole
-from leafspan.spans import runs_within_budget
+from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
-from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._requests import Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_base, retrieve_leaves
 from leafspan.values import Candidate, Query
 
-_LEAST = 24  # leaves asked of the base
+_LEAST = 24  # leaves asked of the base, and passages chosen where no number is wanted
 _WORDS_A_LEAF = 15  # more leaves are asked for than a budget can hold, since some are passed over
 
 
@@ -26,13 +26,18 @@ class RelevantSegments(Strategy):
     and of all prices the lowest at which the runs fit the budget. The rest of the budget is filled with the best other
     leaves; a leaf that touches a run joins it. Best first, by the best leaf in each run, whose score the run has.
 
-    The budget is that of the call, or ``words``, or else ``passage_words`` for each of the ``k`` passages asked for.
-    Without a budget of the call, the leaves that did not fit follow one by one.
+    The budget is that of the call or ``words``, whichever is less, or else ``passage_words`` for each of the ``k`` passages
+    asked for. Without a budget of the call, the leaves that did not fit follow one by one.
+
+    A gap between two hits is bridged where that is worth more than a second run: by other hits, and by leaves that the base
+    did not return, which count as leaves without relevance. These are loaded where a gap has no more than 10 characters
+    for each word of ``run_cost``.
 
     Args:
-        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. It is asked for at
-            least 24 leaves and one more for every 15 words of the budget. Default: ``Hybrid()``.
-        words: Words in all runs together, >= 1. Default: see above.
+        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. Unless the call says
+            how many ``candidates``, it is asked for 24 leaves and one more for every 15 words of the budget, or more.
+            Default: ``Hybrid()``.
+        words: Most words in all runs together, >= 1. Default: see above.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
         run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
             bridged to make one run of two. Default: 30.
@@ -65,13 +70,25 @@ class RelevantSegments(Strategy):
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
-        budget = self.words or context.words or self.passage_words * (context.k or _LEAST)
-        candidates = max(context.candidates, _LEAST + budget // _WORDS_A_LEAF)
-        results = yield from retrieve_leaves(self.base, queries, replace(context, candidates=candidates))
+        """See Strategy: the base, and a fetch of the leaves in the gaps between its hits that may be bridged."""
+        budget = context.longest(self.words) or self.passage_words * (context.k or _LEAST)
+        looking = context.at_least(_LEAST + budget // _WORDS_A_LEAF)
+        results = yield from retrieve_leaves(self.base, queries, looking)
+        gaps = [short_gaps(hits, self.run_cost) for hits in results]
+        loaded: dict[str, Candidate] = {}
+        if any(gaps):
+            loaded = yield Load(tuple(dict.fromkeys(id_ for ids in gaps for id_ in ids)))
         found = []
-        for hits in results:
-            runs, others = runs_within_budget(hits, budget, max_words=self.max_words, run_cost=self.run_cost)
-            # A better leaf that did not fit would end the list before runs that do.
-            found.append(runs if context.words else sorted(runs + others, key=lambda run: run.order))
+        for hits, ids in zip(results, gaps, strict=True):
+            between = [loaded[id_] for id_ in ids]
+            runs, others = runs_within_budget(
+                hits, budget, max_words=self.max_words, run_cost=self.run_cost, between=between
+            )
+            if context.words is None:
+                found.append(sorted(runs + others, key=lambda run: run.order))
+            elif budget < context.words:
+                found.append(runs)
+            else:
+                # Behind the runs, since a better leaf that did not fit would end the list before runs that do.
+                found.append(runs + others)
         return found

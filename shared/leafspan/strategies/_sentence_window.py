@@ -6,25 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leafspan.checks import check_whole
-from leafspan.spans import windows_around
+from leafspan.spans import longest_prefix, neighbours_of, windows_around
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
-from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._requests import Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_base, retrieve_leaves
 from leafspan.values import Candidate, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceWindow(Strategy):
-    """The hits of ``base``, each with the leaves before and after it in its document.
+    """The best hits of ``base``, each with the leaves before and after it in its document.
 
-    Windows that touch or overlap become one passage, with the best score among their hits. A leaf has one to a few
-    sentences.
+    Only the ``k`` best hits get a window; with a budget, hits do best first until it is full. Windows that touch or overlap
+    become one passage, with the best score among their hits. A leaf has one to a few sentences.
 
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
         before: Number of leaves before each hit, >= 0. Default: 0.
         after: Number of leaves after each hit, >= 0. Default: 1.
+        max_words: Longest passage, in words, >= 1; only a single leaf can be longer. A window ends before the leaf that
+            would make it longer, and windows that touch stay apart if they would be longer together. Default: 300.
+            None: any.
 
     Raises:
         InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
@@ -35,11 +38,14 @@ class SentenceWindow(Strategy):
     base: Strategy = field(default_factory=Hybrid)
     before: int = 0
     after: int = 1
+    max_words: int | None = 300
 
     def __post_init__(self) -> None:
         check_base(self.base)
         check_whole("before", self.before, 0)
         check_whole("after", self.after, 0)
+        if self.max_words is not None:
+            check_whole("max_words", self.max_words, 1)
 
     @property
     def finds_spans(self) -> bool:
@@ -47,6 +53,31 @@ class SentenceWindow(Strategy):
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
+        """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""
         results = yield from retrieve_leaves(self.base, queries, context)
-        return [windows_around(hits, before=self.before, after=self.after) for hits in results]
+        best = [hits[: context.k] for hits in results]
+        lengths: dict[str, int] = {}
+        if context.longest(self.max_words) is not None:
+            around = (
+                neighbours_of(self._fitting(hits, context.words), before=self.before, after=self.after) for hits in best
+            )
+            loaded: dict[str, Candidate] = yield Load(tuple(dict.fromkeys(id_ for ids in around for id_ in ids)))
+            lengths = {found.id: found.words or 0 for found in (*loaded.values(), *(hit for hits in best for hit in hits))}
+        return [
+            windows_around(
+                hits,
+                before=self.before,
+                after=self.after,
+                max_words=context.longest(self.max_words),
+                budget=context.words,
+                words=lengths,
+            )
+            for hits in best
+        ]
+
+    def _fitting(self, hits: Sequence[Candidate], budget: int | None) -> Sequence[Candidate]:
+        """The best hits that a budget may hold; all without a budget."""
+        if budget is None:
+            return hits
+        ordered = sorted(hits, key=lambda hit: hit.order)
+        return longest_prefix(ordered, (hit.words or 0 for hit in ordered), budget)

@@ -44,7 +44,10 @@ class Strategy(ABC):
 
     @property
     def returns_all(self) -> bool:
-        """Whether all candidates are returned when neither ``k`` nor ``budget`` is given. By default, five are."""
+        """Whether everything that is found is returned when neither ``k`` nor ``budget`` is given. By default, five are.
+
+        Such a strategy is run again with more candidates until it finds nothing new.
+        """
         return False
 
     @property

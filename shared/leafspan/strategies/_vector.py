@@ -22,7 +22,8 @@ class Vector(Strategy):
         k: Most leaves to find, >= 1. Default: as many as are asked for.
         instruction: Text before each query when it is embedded, for embedders that want one, such as ``"query: "``.
             Default: none.
-        min_score: Lowest similarity of a result, in [-1, 1]. Default: any.
+        min_score: Lowest similarity of a result, in [-1, 1]. Without ``k`` or a budget of the call, all that reach it are
+            returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves. Default: False.
 
     Raises:
@@ -54,12 +55,19 @@ class Vector(Strategy):
         """The ``instruction``."""
         return self.instruction
 
+    @property
+    def returns_all(self) -> bool:
+        """With ``min_score``."""
+        return self.min_score is not None
+
     def with_summaries(self) -> Vector:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""
+        if self.summaries and context.words is not None:
+            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
         count = context.candidates if self.k is None else self.k
         if self.summaries:

@@ -1,0 +1,50 @@
+"""Cutting a run of leaves that is too long to the leaves around its best hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from leafspan.trace import Trace
+from leafspan.values import Candidate
+
+
+def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
+    """The longest part of a run around its best hit that fits into a limit; the leaf of this hit, even if it does not fit.
+
+    Leaves are added behind it and before it in turns, until the next one on either side does not fit.
+
+    Args:
+        found: A run of leaves, with or without a leaf that was hit.
+        limit: Largest length, >= 1.
+        count: Function from a text to its length.
+        texts: The texts of its leaves, by id.
+    """
+    span = found.span
+    if span.size == 1:
+        return found
+    pieces = [texts[id_] for id_ in span.leaf_ids]
+    first = last = _best_hit(found) - span.first
+    grows = True
+    while grows:
+        grows = False
+        if last + 1 < span.size and count("".join(pieces[first : last + 2])) <= limit:
+            last, grows = last + 1, True
+        if first > 0 and count("".join(pieces[first - 1 : last + 1])) <= limit:
+            first, grows = first - 1, True
+    ordinal, start = span.anchor
+    start += sum(map(len, pieces[:first])) - sum(map(len, pieces[: ordinal - span.first]))
+    kept = replace(span, first=span.first + first, last=span.first + last, anchor=(span.first + first, start))
+    note = f"cut to the budget: leaves {kept.first} to {kept.last} of {span.first} to {span.last}"
+    return replace(found, span=kept, trace=found.trace + Trace(notes=(note,)), words=None)
+
+
+def _best_hit(found: Candidate) -> int:
+    """The ordinal of the best leaf that was found, by its probability where there is one; else the first leaf."""
+    scores = [(each.probability, each.ordinal) for each in found.trace.calibrated]
+    if not scores:
+        # The scores of different searches cannot be compared, so only those of the first one count.
+        hits = found.trace.hits
+        scores = [(hit.score, hit.ordinal) for hit in hits if (hit.source, hit.query) == (hits[0].source, hits[0].query)]
+    inside = [(-score, ordinal) for score, ordinal in scores if found.span.first <= ordinal <= found.span.last]
+    return min(inside)[1] if inside else found.span.first
