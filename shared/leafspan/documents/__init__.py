@@ -8,10 +8,12 @@ from leafspan.documents._accepting import (
     read_documents,
     to_document,
 )
-from leafspan.documents._chunks import CHUNK_ID, chunks_of
+from leafspan.documents._chunks import chunks_of
+from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
+from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "TREE_SETTINGS",
     "IndexSettings",
     "OpenOptions",
+    "Piece",
     "check_document",
     "chunks_of",
     "clean_metadata",
@@ -30,9 +33,14 @@ __all__ = [
     "find_sections",
     "indexed_heads",
     "indexed_texts",
+    "made_id",
     "make_leaves",
+    "metadata_key",
     "pack_place",
+    "place_of",
+    "put_together",
     "read_documents",
+    "shared_by_chunks",
     "to_document",
     "unpack_place",
 ]

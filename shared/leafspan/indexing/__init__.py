@@ -4,7 +4,8 @@ from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index
 from leafspan.indexing._deleting import delete_documents
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
-from leafspan.indexing._split_document import SplitDocument, split_document
+from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
+from leafspan.indexing._write_group import write_group
 
 __all__ = [
     "Added",
@@ -12,6 +13,7 @@ __all__ = [
     "Finding",
     "SplitDocument",
     "Stats",
+    "check_splitter",
     "delete_documents",
     "examine",
     "get_document",
@@ -20,4 +22,5 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "split_document",
+    "write_group",
 ]

@@ -11,8 +11,9 @@ from typing import Any
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import ConcurrentUpdate, IndexMismatch, WriterBusy
-from leafspan.indexing._split_document import SplitDocument, split_document
+from leafspan.errors import WriterBusy
+from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
+from leafspan.indexing._write_group import write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -62,9 +63,7 @@ def ingest(
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    if settings.splitter is None:
-        recorded = store.settings["splitter"]
-        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+    check_splitter(store, settings)
     checked: Iterable[Document] = distinct(read_documents(documents, flatten_metadata=flatten_metadata))
     if scope:
         checked = map(scope.checked, checked)
@@ -156,22 +155,8 @@ class _Ingestion:
         if not group.documents:
             return
         vectors = yield from self._vectors(group.documents)
-        writer = yield from self.store.start_writing(self.timeout, [split.document.id for split in group.documents])
-        try:
-            yield from writer.recover()
-            to_write = []
-            for split, matrix in zip(group.documents, vectors, strict=True):
-                old = writer.rows.get(split.document.id)
-                if self.scope and old and old.version is not None and not self.scope.sees(old):
-                    raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
-                # Another writer may have come first: with the same content there is nothing left to do.
-                if old is None or old.hash != split.row.hash:
-                    to_write.append(split.with_vectors(matrix))
-                self.were_there[split.document.id] = old is not None
-            if to_write:
-                yield from writer.replace(to_write)
-        finally:
-            writer.stop()
+        were_there = yield from write_group(self.store, group.documents, vectors, scope=self.scope, timeout=self.timeout)
+        self.were_there.update(were_there)
         self.progress.advance(len(group.documents))
 
     def _vectors(self, documents: Sequence[SplitDocument]) -> Flow[list[Any]]:

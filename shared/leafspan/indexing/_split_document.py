@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafspan.documents import IndexSettings, find_sections, indexed_heads, indexed_texts, make_leaves, pack_place
-from leafspan.errors import InvalidDocument
+from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
-from leafspan.store import DocumentToWrite, Row
+from leafspan.store import DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
 
@@ -43,6 +43,17 @@ class SplitDocument:
             for more, leaf in zip(own, self.leaves, strict=True)
         ]
         return DocumentToWrite(self.row, texts, metadatas, vectors)
+
+
+def check_splitter(store: Store, settings: IndexSettings) -> None:
+    """Check that documents can be split as the index demands.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+    """
+    if settings.splitter is None:
+        recorded = store.settings["splitter"]
+        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
 
 
 def split_document(document: Document, hash_: str, settings: IndexSettings, old: Row | None = None) -> SplitDocument:
