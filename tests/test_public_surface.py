@@ -77,6 +77,8 @@ def test_the_core_offers_these_names():
         "Bisecting",
         "RaptorClusters",
         "Added",
+        "Adopted",
+        "SkippedRecord",
         "TreesBuilt",
         "FailedSummary",
         "DocumentInfo",

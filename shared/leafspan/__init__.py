@@ -1,5 +1,6 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
+from leafspan.adopting import Adopted, SkippedRecord
 from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder
 from leafspan.errors import (
@@ -90,6 +91,8 @@ __all__ = [
     "Bisecting",
     "RaptorClusters",
     "Added",
+    "Adopted",
+    "SkippedRecord",
     "TreesBuilt",
     "FailedSummary",
     "DocumentInfo",

@@ -2,7 +2,7 @@
 
 from leafspan.embedding._blending import blend
 from leafspan.embedding._checked import CheckedEmbedder
-from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
+from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, check_vectors, embed_in_batches, to_embedder
 from leafspan.embedding._normalize import normalize
 from leafspan.embedding._wordllama import default_embedder
 
@@ -12,6 +12,7 @@ __all__ = [
     "Embedder",
     "EmbedderIdentity",
     "blend",
+    "check_vectors",
     "default_embedder",
     "embed_in_batches",
     "normalize",

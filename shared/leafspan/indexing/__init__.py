@@ -5,7 +5,7 @@ from leafspan.indexing._deleting import delete_documents
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
-from leafspan.indexing._write_group import write_group
+from leafspan.indexing._write_group import finish, write_group
 
 __all__ = [
     "Added",
@@ -16,6 +16,7 @@ __all__ = [
     "check_splitter",
     "delete_documents",
     "examine",
+    "finish",
     "get_document",
     "index_stats",
     "ingest",

@@ -11,9 +11,8 @@ from typing import Any
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import WriterBusy
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
-from leafspan.indexing._write_group import write_group
+from leafspan.indexing._write_group import finish, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -116,7 +115,7 @@ class _Ingestion:
                     yield from self._collect(split)
         yield from self._write_group()
         if self.unfinished or (self.store.interrupted and not self.were_there):
-            yield from self._finish_unchanged()
+            yield from finish(self.store, self.unfinished)
         return Added(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
@@ -171,17 +170,6 @@ class _Ingestion:
         head_of = [*map(rows.get, heads)]
         blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
         return [list(islice(blended, len(split.leaves))) for split in documents]
-
-    def _finish_unchanged(self) -> Flow[None]:
-        """Finish what a killed writer left half done of unchanged documents, unless another writer is at work."""
-        try:
-            writer = yield from self.store.start_writing(0.0, self.unfinished)
-        except WriterBusy:
-            return
-        try:
-            yield from writer.recover()
-        finally:
-            writer.stop()
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

@@ -1,4 +1,4 @@
-"""Writing a group of documents at once."""
+"""Writing a group of documents at once, and finishing what a killed writer left."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow
-from leafspan.errors import ConcurrentUpdate
+from leafspan.errors import ConcurrentUpdate, WriterBusy
 from leafspan.indexing._split_document import SplitDocument
 from leafspan.store import Scope, Store
 
@@ -46,5 +46,22 @@ def write_group(
         if to_write:
             yield from writer.replace(to_write)
         return were_there
+    finally:
+        writer.stop()
+
+
+def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
+    """Finish what a killed writer left half done of unchanged documents, unless another writer is at work.
+
+    Args:
+        store: Where they are.
+        ids: Their stored ids. In a folder, all documents of the index are finished.
+    """
+    try:
+        writer = yield from store.start_writing(0.0, ids)
+    except WriterBusy:
+        return
+    try:
+        yield from writer.recover()
     finally:
         writer.stop()

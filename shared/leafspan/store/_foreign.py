@@ -13,6 +13,7 @@ from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._client_store import client_call
 from leafspan.store._collection import Collection
 from leafspan.store._folder import fresh_client
+from leafspan.store._naming import is_manifest
 
 NODE_KEY = "_node_content"
 """The metadata key under which LlamaIndex stores a node without its text, as JSON."""
@@ -63,7 +64,7 @@ class ForeignCollection:
         if record is None:
             return None
         metadata = record["metadata"] or {}
-        if STRUCTURE_KEY in metadata:
+        if STRUCTURE_KEY in metadata or is_manifest(self._collection.metadata):
             return MADE_BY_LEAFSPAN
         return "LlamaIndex" if NODE_KEY in metadata else "LangChain, or by means of Chroma alone"
 
