@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import chromadb
@@ -139,5 +140,5 @@ def plain_collection(client: Any, texts: Sequence[str], name: str = "plain", spa
 
 
 def chroma(folder: Any) -> Any:
-    """A client of the Chroma in a folder."""
-    return chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+    """A client of the Chroma in a folder. In one process, Chroma takes equal paths for the same folder, also relative ones."""
+    return chromadb.PersistentClient(str(Path(folder).resolve()), settings=chromadb.Settings(anonymized_telemetry=False))
