@@ -139,7 +139,7 @@ class Index(View):
         Any other record becomes a document of one leaf, under its own id.
 
         The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
-        is run again, and if nothing has changed, it does nothing.
+        is run again with the same options, and if nothing has changed, it does nothing.
 
         Args:
             source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
@@ -234,7 +234,7 @@ class Index(View):
             how: dict[str, Any] = {"dry_run": dry_run, "timeout": place["timeout"], "show": show}
             if dry_run and not there:
                 return (yield from adopt(source, plan, None, IndexSettings.made(options), **how))
-            index = yield from cls._open(**place, embedder=used, options=options, create=True)
+            index = yield from cls._open(**place, embedder=used, options=options, create=not dry_run)
             try:
                 yield from index._embedder.confirm(record=not dry_run)
                 return (yield from adopt(source, plan, index._store, index._settings, **how))

@@ -33,6 +33,7 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
+from leafspan.store import ForeignCollection
 from tests.adopting.collections import (
     LangChainEmbedder,
     LlamaIndexEmbedder,
@@ -207,6 +208,21 @@ def test_a_source_document_that_has_changed_since_does_not_count(client: Any, kb
         assert index.get("tale.txt").text.split() == TEXTS["tale.txt"].split()
 
 
+def test_a_source_document_of_which_few_nodes_are_left_is_not_put_into_their_leaves(client: Any, kb: Path):
+    collection = client.create_collection("nodes", embedding_function=None)
+    source = llamaindex_index(collection, TEXTS)
+    docstore = SimpleDocumentStore()
+    docstore.add_documents([LlamaIndexDocument(text=text, id_=name) for name, text in TEXTS.items()])
+    starts = {id_: json.loads(m["_node_content"])["start_char_idx"] for id_, (_, m, _) in everything(collection).items()}
+    collection.delete(ids=[id_ for id_, start in starts.items() if start])
+    kept = everything(collection)
+    assert len(kept) == len(TEXTS)
+    report = Index.adopt(source.vector_store, kb, docstore=docstore)
+    assert report.added == ("tale.txt", "song.txt")
+    with Index.open(kb) as index:
+        assert {leaf.text for leaf in index.leaves()} == {document for document, _, _ in kept.values()}
+
+
 def test_chunks_of_haystack_become_the_leaves_of_one_document(client: Any, kb: Path):
     whole = HaystackDocument(content=TEXTS["tale.txt"], meta={"kind": "tale"})
     chunks = DocumentSplitter(split_by="word", split_length=30, split_overlap=5).run([whole])["documents"]
@@ -253,6 +269,20 @@ def test_adopting_again_changes_nothing_and_what_was_added_since_is_adopted(clie
     assert [id_.split(":")[0] for id_ in later.added] == ["new.txt"]
     assert [id_.split(":")[0] for id_ in later.replaced] == ["tale.txt"]
     assert later.unchanged == 1
+
+
+def test_a_document_that_has_lost_a_leaf_is_restored_by_adopting_again(client: Any, kb: Path):
+    store = langchain_store({"client": client}, TEXTS)
+    Index.adopt(store, kb)
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        expected = {info.id: index.get(info.id) for info in index.documents()}
+        lost = index.leaves()[3].id
+        index.client.get_collection("kb.leaves", embedding_function=None).delete(ids=[lost])
+        assert [finding.mended for finding in index.doctor()] == [False]
+    assert len(Index.adopt(store, kb).replaced) == 1
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        assert {info.id: index.get(info.id) for info in index.documents()} == expected
+        assert index.doctor() == []
 
 
 def test_a_dry_run_reports_the_same_and_writes_nothing(client: Any, tmp_path: Path, kb: Path):
@@ -337,6 +367,26 @@ def test_what_cannot_be_taken_is_reported_with_the_reason(odd: Any, kb: Path):
         "image": "it has no text",
     }
     assert report.reasons["it has no text"] == ["empty", "image"]
+
+
+@pytest.mark.parametrize("column", ["metadatas", "documents"])
+def test_a_record_that_is_deleted_while_the_collection_is_read_is_reported(
+    client: Any, kb: Path, monkeypatch: pytest.MonkeyPatch, column: str
+):
+    collection = plain_collection(client, ["Tea is hot.", "Bees dance."])
+    original = ForeignCollection.read
+
+    def late(self: ForeignCollection, ids: Any, *columns: str) -> Any:
+        if columns[0] == column:
+            collection.delete(ids=["record 0"])
+        return original(self, ids, *columns)
+
+    monkeypatch.setattr(ForeignCollection, "read", late)
+    report = Index.adopt(collection, kb)
+    assert [(record.id, record.reason) for record in report.skipped] == [
+        ("record 0", "it was deleted while the collection was read")
+    ]
+    assert (report.records, report.added) == (2, ("record 1",))
 
 
 def test_reserved_metadata_keys_can_be_given_another_name(odd: Any, kb: Path):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from leafspan.adopting._plan import Member, PlannedDocument
+from leafspan.adopting._plan import DELETED, Member, PlannedDocument
 from leafspan.adopting._record import read_record
 from leafspan.adopting._report import SkippedRecord
 from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks
@@ -86,7 +86,7 @@ class DocumentMaker:
         import numpy as np
 
         if record is None:
-            reason = "it was deleted while the collection was read"
+            reason = DELETED
         elif not record["document"]:
             reason = "it has no text"
         elif record["embedding"] is None or not np.isfinite(record["embedding"]).all():
@@ -110,14 +110,14 @@ class DocumentMaker:
         source = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)
         text = None if source is None else source.get_content()
         for known in [text, None] if text else [None]:
-            blank = 0 if known else _blank(pieces)
+            blank = _blank(pieces, len(known or ""))
             if blank > sum(len(piece.text) for piece in pieces):
                 continue
             try:
                 document = put_together(id_, pieces, text=known)
             except InvalidDocument:
                 continue
-            self.blank += blank
+            self.blank += 0 if known else blank
             return document
         return None
 
@@ -159,11 +159,11 @@ class DocumentMaker:
         return matrix
 
 
-def _blank(pieces: Sequence[Piece]) -> int:
-    """The number of characters before and between the pieces that none of them holds."""
+def _blank(pieces: Sequence[Piece], length: int) -> int:
+    """The number of characters of a text, of this length at least, that no piece holds."""
     blank = end = 0
     for piece in sorted(pieces, key=lambda piece: piece.start or 0):
         start = piece.start or 0
         blank += max(0, start - end)
         end = max(end, start + len(piece.text))
-    return blank
+    return blank + max(0, length - end)

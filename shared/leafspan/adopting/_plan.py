@@ -15,6 +15,8 @@ from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.reserved import is_reserved
 
+DELETED = "it was deleted while the collection was read"
+
 
 class Member(NamedTuple):
     """A record that becomes a leaf of a document.
@@ -94,6 +96,7 @@ def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, s
             read = yield Call(_read_page, (records, renamed))
             known += [record for record in read if isinstance(record, _Known)]
             skipped += [record for record in read if isinstance(record, SkippedRecord)]
+            skipped += [SkippedRecord(id_, DELETED) for id_ in page if id_ not in records]
             progress.advance(len(page))
     finally:
         progress.close()
@@ -121,10 +124,11 @@ class _Known(NamedTuple):
 
 
 def _read_page(records: Mapping[str, Mapping[str, Any]], renamed: Mapping[str, str]) -> list[_Known | SkippedRecord]:
-    return [_read(read_record(id_, record["metadata"], renamed), renamed) for id_, record in records.items()]
+    return [_checked(read_record(id_, record["metadata"], renamed)) for id_, record in records.items()]
 
 
-def _read(record: Record, renamed: Mapping[str, str]) -> _Known | SkippedRecord:
+def _checked(record: Record) -> _Known | SkippedRecord:
+    """What is kept of the record, or why it cannot be taken."""
     for key in sorted(record.metadata):
         if is_reserved(key):
             reason = f"its metadata key {key!r} is reserved by leafspan: rename={{{key!r}: ...}} takes it by another name"
