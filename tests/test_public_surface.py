@@ -81,6 +81,8 @@ def test_the_core_offers_these_names():
         "Added",
         "Synced",
         "Skipped",
+        "Adopted",
+        "SkippedRecord",
         "TreesBuilt",
         "FailedSummary",
         "DocumentInfo",

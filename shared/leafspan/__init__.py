@@ -1,5 +1,6 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
+from leafspan.adopting import Adopted, SkippedRecord
 from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
@@ -96,6 +97,8 @@ __all__ = [
     "Added",
     "Synced",
     "Skipped",
+    "Adopted",
+    "SkippedRecord",
     "TreesBuilt",
     "FailedSummary",
     "DocumentInfo",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Self
 
+from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
+from leafspan.checks import check_flag
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
@@ -16,7 +19,7 @@ from leafspan.lexical import Analysis, BM25Settings
 from leafspan.retrieval import Sources, warm
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import EmbedderRecord, Store, open_store
+from leafspan.store import EmbedderRecord, Store, has_index, open_store
 from leafspan.tree import Trees
 from leafspan.view import View
 
@@ -72,20 +75,23 @@ class Index(View):
             timeout: Seconds, >= 0, to wait for another writer. Default: 30.
 
         Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
-        open it as it was made.
+        open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did not
+        make, a warning says so: ``adopt`` makes an index of such a collection.
 
         Raises:
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
-            IndexMismatch: if it was made with another splitter, weight, analyzer or format. Another embedder raises the
-                same, at the first embedding.
+            IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
+                ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
+                first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
             raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        return run(cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout))
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        return run(opened)
 
     @classmethod
     async def aopen(
@@ -107,7 +113,143 @@ class Index(View):
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        return await arun(cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout))
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        return await arun(opened)
+
+    @classmethod
+    def adopt(
+        cls,
+        source: Any,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        collection: str | None = None,
+        docstore: Any = None,
+        embedder: Any = None,
+        join: bool = True,
+        rename: Mapping[str, str] | None = None,
+        splitter: Splitter | None = None,
+        context_sentences: int | None = None,
+        title_weight: float | None = None,
+        analyzer: Analysis | None = None,
+        bm25: BM25Settings | None = None,
+        cache: str | Path | None = None,
+        dry_run: bool = False,
+        progress: bool | None = None,
+        timeout: float = 30.0,
+    ) -> Adopted:
+        """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
+
+        Chunks of one text become the leaves of one document, so that windows, parents and merging work across them, if it
+        is known where in the text they start: LlamaIndex's nodes say so, and so do LangChain's chunks that have a
+        ``start_index``, and otherwise the same metadata. Such a leaf has the id of its record as metadata ``chunk_id``.
+        Any other record becomes a document of one leaf, under its own id.
+
+        The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
+        is run again with the same options, and if nothing has changed, it does nothing.
+
+        Args:
+            source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
+                a collection or client of chromadb, or a folder of Chroma.
+            path: Folder of the index. Give either this or ``client``.
+            client: A client that chromadb made, for an index behind it.
+            name: Name of the index. Default: ``"kb"``.
+            collection: Name of the collection, if the source is a folder or a client. Default: the only one there.
+            docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: that of the
+                ``StorageContext`` or ``VectorStoreIndex``.
+            embedder: The embedder that the collection was made with: see ``open``. A few texts are embedded again, and
+                compared with their vectors. Default: that of LangChain's ``Chroma`` or LlamaIndex's ``VectorStoreIndex``,
+                or else WordLlama.
+            join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
+                be filtered by its own metadata. Default: True.
+            rename: Metadata keys with the names that they get, for keys that leafspan reserves, such as
+                ``{"start": "start_time"}``. Default: none, records with such keys are skipped.
+            splitter: See ``open``, as for the following ones. It cuts documents that are added later.
+            context_sentences: See ``open``.
+            title_weight: See ``open``.
+            analyzer: See ``open``.
+            bm25: See ``open``.
+            cache: See ``open``.
+            dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook.
+            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+
+        Returns:
+            What was done, and which records could not be taken, and why.
+
+        Raises:
+            InvalidArgument: if the source is none of these, or an option is out of its range.
+            IndexNotFound: if the folder or client has no such collection.
+            IndexMismatch: if the collection's vectors are not those of the embedder, or an index of this name was made with
+                another embedder or other options.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+        found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
+        return run(cls._adopt(source, place, found, embedder, options, dry_run, progress))
+
+    @classmethod
+    async def aadopt(
+        cls,
+        source: Any,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        collection: str | None = None,
+        docstore: Any = None,
+        embedder: Any = None,
+        join: bool = True,
+        rename: Mapping[str, str] | None = None,
+        splitter: Splitter | None = None,
+        context_sentences: int | None = None,
+        title_weight: float | None = None,
+        analyzer: Analysis | None = None,
+        bm25: BM25Settings | None = None,
+        cache: str | Path | None = None,
+        dry_run: bool = False,
+        progress: bool | None = None,
+        timeout: float = 30.0,
+    ) -> Adopted:
+        """Like ``adopt``; the only way with Chroma's asynchronous client."""
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+        found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
+        return await arun(cls._adopt(source, place, found, embedder, options, dry_run, progress))
+
+    @classmethod
+    def _adopt(
+        cls,
+        thing: Any,
+        place: Mapping[str, Any],
+        found: Mapping[str, Any],
+        embedder: Any,
+        options: OpenOptions,
+        dry_run: bool,
+        show: bool | None,
+    ) -> Flow[Adopted]:
+        check_flag("dry_run", dry_run)
+        # All that can be wrong is found before the index is made.
+        there = yield from has_index(place["path"], place["client"], place["name"])
+        source = yield from open_source(thing, found["collection"], found["docstore"])
+        try:
+            chosen = source.embedder if embedder is None else embedder
+            used = default_embedder() if chosen is None else to_embedder(chosen)
+            plan = yield from read_plan(source, join=found["join"], rename=found["rename"], show=show)
+            yield from check_embedder(source, plan, used)
+            how: dict[str, Any] = {"dry_run": dry_run, "timeout": place["timeout"], "show": show}
+            if dry_run and not there:
+                return (yield from adopt(source, plan, None, IndexSettings.made(options), **how))
+            index = yield from cls._open(**place, embedder=used, options=options, embedding_cache=False, create=not dry_run)
+            try:
+                yield from index._embedder.confirm(record=not dry_run)
+                return (yield from adopt(source, plan, index._store, index._settings, **how))
+            finally:
+                index.close()
+        finally:
+            source.close()
 
     @classmethod
     def _open(
@@ -121,16 +263,18 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None,
         create: bool,
         timeout: float,
+        *,
+        suggest: bool = False,
     ) -> Flow[Self]:
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         wanted = IndexSettings.made(options).record()
-        store = yield from open_store(path, client, name, settings=wanted, create=create, timeout=timeout, cache=cache)
+        place: dict[str, Any] = {"timeout": timeout, "cache": cache}
+        store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            place: dict[str, Any] = {"settings": TREE_SETTINGS, "timeout": timeout, "cache": cache}
-            return open_store(path, client, f"{name}.tree", create=create, **place)
+            return open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))

@@ -90,6 +90,14 @@ def test_chunks_without_places_follow_each_other_and_share_what_they_share(empty
     assert len(document.chunks) == len(chunks)
 
 
+def test_a_place_of_minus_one_is_none_which_langchain_writes_where_it_has_not_found_a_chunk():
+    pieces = [
+        LangChainDocument(page_content=text, metadata={"start_index": -1}) for text in ("Tea is hot.", "It is green.")
+    ]
+    (document,) = chunks_of(pieces)
+    assert document.text == "Tea is hot.\nIt is green."
+
+
 def test_texts_with_an_id_are_chunks_too():
     (document,) = chunks_of(["Tea is hot.", "Tea is green. ", "Tea is old."], id="tea")
     assert document == Document(

@@ -18,7 +18,7 @@ from leafspan.engine import run
 from leafspan.mirror import _mirror, _segment
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
-from tests.durability.versions import ALL, broken, document, open_index, text_of
+from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5
 
@@ -96,10 +96,16 @@ def die_before_file_step(number: int) -> None:
 
 
 def write(job: dict[str, Any]) -> None:
-    """Add, sync and delete documents, and bring the mirrors up to it (``mirror``).
+    """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
     With ``handshake``, say when ready and wait to be told; with ``die`` or ``die_at_file``, be killed.
     """
+    if "adopt" in job:
+        if "die" in job:
+            die_before_step(job["die"])
+        adopt_collection(job["place"], job["adopt"], group=job["batch"])
+        say("done")
+        return
     index = open_index(job["place"])
     if "batch" in job:
         index._store.batch = job["batch"]

@@ -11,7 +11,8 @@ import chromadb
 import numpy as np
 from chromadb.config import Settings
 
-from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
+from leafspan import Adopted, Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
+from leafspan.adopting import _adopt
 from leafspan.store._manifest import CHANGES_ID
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))
@@ -40,6 +41,15 @@ def open_index(place: Mapping[str, Any], *, timeout: float = 60.0) -> Index:
         return Index.open(place["path"], embedder=EMBEDDER, splitter=SPLITTER, timeout=timeout)
     client = chromadb.HttpClient(place["host"], place["port"], settings=Settings(anonymized_telemetry=False))
     return Index.open(client=client, name=place["name"], embedder=EMBEDDER, splitter=SPLITTER, timeout=timeout)
+
+
+def adopt_collection(place: Mapping[str, Any], name: str, *, group: int) -> Adopted:
+    """Adopt a collection that is in the same folder as the index (``path``), ``group`` records at a time."""
+    usual, _adopt._GROUP = _adopt._GROUP, group
+    try:
+        return Index.adopt(place["path"], place["path"], collection=name, embedder=EMBEDDER, splitter=SPLITTER)
+    finally:
+        _adopt._GROUP = usual
 
 
 def records(index: Index, name: str = "kb") -> dict[str, dict[str, Any]]:

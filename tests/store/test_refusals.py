@@ -45,7 +45,9 @@ def test_an_index_in_another_format_is_refused(opening, tmp_path, format_):
 def test_a_collection_that_leafspan_did_not_make_is_refused(opening, tmp_path):
     with opening() as index:
         manifest(index, tmp_path).modify(metadata={"made": "by somebody else"})
-    with pytest.raises(IndexMismatch, match="the manifest's collection was not made by leafspan; choose another name"):
+    with pytest.raises(
+        IndexMismatch, match=r"the Chroma collection '.*' was not made by leafspan \(it is empty\): choose another name"
+    ):
         opening()
 
 

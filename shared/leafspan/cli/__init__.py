@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from leafspan.cli._adopt import adopt
 from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
@@ -44,7 +45,7 @@ def _main(
     pass
 
 
-for _command in (index, sync, query, show, delete, doctor, demo):
+for _command in (index, sync, adopt, query, show, delete, doctor, demo):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -1,11 +1,13 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
 from leafspan.documents._accepting import check_document, content_hash, distinct, read_documents, to_document
-from leafspan.documents._chunks import CHUNK_ID, chunks_of
+from leafspan.documents._chunks import chunks_of
+from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
+from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "TREE_SETTINGS",
     "IndexSettings",
     "OpenOptions",
+    "Piece",
     "check_document",
     "chunks_of",
     "clean_metadata",
@@ -24,10 +27,15 @@ __all__ = [
     "indexed_heads",
     "indexed_texts",
     "lines_of",
+    "made_id",
     "make_leaves",
+    "metadata_key",
     "pack_lines",
     "pack_place",
+    "place_of",
+    "put_together",
     "read_documents",
+    "shared_by_chunks",
     "titles_of_leaves",
     "to_document",
     "unpack_place",

@@ -3,7 +3,7 @@
 from leafspan.embedding._blending import blend
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
-from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
+from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, check_vectors, embed_in_batches, to_embedder
 from leafspan.embedding._normalize import normalize
 from leafspan.embedding._wordllama import default_embedder
 
@@ -14,6 +14,7 @@ __all__ = [
     "EmbedderIdentity",
     "EmbeddingCache",
     "blend",
+    "check_vectors",
     "default_embedder",
     "embed_in_batches",
     "find_cache",

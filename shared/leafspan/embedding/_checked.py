@@ -101,6 +101,17 @@ class CheckedEmbedder:
         vectors = yield self._embedder.embed_queries(texts)
         return self._checked_vectors(vectors, len(texts))
 
+    def confirm(self, *, record: bool) -> Flow[None]:
+        """Check that the index was made with this embedder.
+
+        Args:
+            record: Whether to store the embedder's identity if there is none yet.
+
+        Raises:
+            IndexMismatch: if the index was made with another embedder.
+        """
+        yield from self._check(record=record)
+
     def identity(self) -> Flow[EmbedderIdentity | None]:
         """The identity of the embedder that the index was made with, None before its first document."""
         if self._identity is None and self._recorded is None:

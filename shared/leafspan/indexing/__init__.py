@@ -4,9 +4,10 @@ from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index
 from leafspan.indexing._deleting import delete_documents, delete_matching
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
-from leafspan.indexing._split_document import SplitDocument, split_document
+from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
+from leafspan.indexing._write_group import finish, write_group
 
 __all__ = [
     "Added",
@@ -17,9 +18,11 @@ __all__ = [
     "Stats",
     "SyncOptions",
     "Synced",
+    "check_splitter",
     "delete_documents",
     "delete_matching",
     "examine",
+    "finish",
     "get_document",
     "index_stats",
     "ingest",
@@ -28,4 +31,5 @@ __all__ = [
     "split_document",
     "surrounding_text",
     "sync",
+    "write_group",
 ]

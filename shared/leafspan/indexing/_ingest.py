@@ -12,11 +12,11 @@ from typing import Any
 from leafspan.documents import IndexSettings, check_document, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow
-from leafspan.errors import ConcurrentUpdate, IndexMismatch, WriterBusy
 from leafspan.files import FileReading, Skipped
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._known_files import KnownFiles
-from leafspan.indexing._split_document import SplitDocument, split_document
+from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
+from leafspan.indexing._write_group import finish, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -129,9 +129,7 @@ def take_in(
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    if settings.splitter is None:
-        recorded = store.settings["splitter"]
-        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+    check_splitter(store, settings)
     progress = AddProgress(show)
     try:
         checked: Iterable[Document] = distinct(documents)
@@ -199,7 +197,7 @@ class _Ingestion:
                     yield from self._collect(split)
         yield from self._write_group()
         if not self.dry_run and (self.unfinished or (self.store.interrupted and not self.were_there)):
-            yield from self._finish_unchanged()
+            yield from finish(self.store, self.unfinished)
         return TakenIn(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
@@ -243,22 +241,10 @@ class _Ingestion:
         if not group.documents:
             return
         vectors = yield from self._vectors(group)
-        writer = yield from self.store.start_writing(self.timeout, [split.document.id for split in group.documents])
-        try:
-            yield from writer.recover()
-            to_write = []
-            for split, matrix in zip(group.documents, vectors, strict=True):
-                old = writer.rows.get(split.document.id)
-                if self.scope and old and old.version is not None and not self.scope.sees(old):
-                    raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
-                # Another writer may have come first: with the same content there is nothing left to do.
-                if old is None or old.hash != split.row.hash:
-                    to_write.append(split.with_vectors(matrix))
-                self.were_there[split.document.id] = old is not None
-            if to_write:
-                yield from writer.replace(to_write, self.progress.writing(group.leaves, group.characters))
-        finally:
-            writer.stop()
+        wrote = self.progress.writing(group.leaves, group.characters)
+        self.were_there |= yield from write_group(
+            self.store, group.documents, vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
+        )
         self.progress.wrote(len(group.documents))
 
     def _vectors(self, group: _Group) -> Flow[list[Any]]:
@@ -275,17 +261,6 @@ class _Ingestion:
         head_of = [*map(rows.get, heads)]
         blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
         return [list(islice(blended, len(split.leaves))) for split in documents]
-
-    def _finish_unchanged(self) -> Flow[None]:
-        """Finish what a killed writer left half done of unchanged documents, unless another writer is at work."""
-        try:
-            writer = yield from self.store.start_writing(0.0, self.unfinished)
-        except WriterBusy:
-            return
-        try:
-            yield from writer.recover()
-        finally:
-            writer.stop()
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

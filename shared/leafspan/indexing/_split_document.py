@@ -15,11 +15,11 @@ from leafspan.documents import (
     pack_lines,
     pack_place,
 )
-from leafspan.errors import InvalidDocument
+from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
-from leafspan.store import DocumentToWrite, Row
+from leafspan.store import DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
 
@@ -52,6 +52,17 @@ class SplitDocument:
             for more, leaf in zip(own, self.leaves, strict=True)
         ]
         return DocumentToWrite(self.row, texts, metadatas, vectors)
+
+
+def check_splitter(store: Store, settings: IndexSettings) -> None:
+    """Check that documents can be split as the index demands.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+    """
+    if settings.splitter is None:
+        recorded = store.settings["splitter"]
+        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
 
 
 def split_document(

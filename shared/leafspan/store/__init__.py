@@ -2,10 +2,11 @@
 
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
 from leafspan.store._collection import MOST_RESULTS
-from leafspan.store._connecting import open_store
+from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
+from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
 from leafspan.store._manifest import Row, grouped
 from leafspan.store._passages import leaf_passage
 from leafspan.store._reader import Reader, StaleRead, StoredLeaf
@@ -15,10 +16,13 @@ from leafspan.store._texts import Texts
 from leafspan.store._writer import DocumentToWrite, Writer
 
 __all__ = [
+    "MADE_BY_LEAFSPAN",
     "MOST_RESULTS",
+    "NODE_KEY",
     "Catalogue",
     "DocumentToWrite",
     "EmbedderRecord",
+    "ForeignCollection",
     "Reader",
     "Row",
     "Scope",
@@ -30,8 +34,11 @@ __all__ = [
     "Visibility",
     "Writer",
     "chroma_failure",
+    "find_collection",
     "grouped",
+    "has_index",
     "leaf_passage",
+    "open_chroma",
     "open_store",
     "read_consistently",
     "shown_rows",

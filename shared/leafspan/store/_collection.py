@@ -83,6 +83,11 @@ class Collection:
         answer = yield self._call("get", {"include": []})
         return (yield from self.get(answer["ids"], include)) if include else _records(answer, include)
 
+    def first(self, *include: str) -> Flow[dict[str, Any] | None]:
+        """Any record; None if there is none."""
+        records = _records((yield self._call("get", {"limit": 1, "include": list(include)})), include)
+        return next(iter(records.values()), None)
+
     def find(self, key: str, values: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """The records whose metadata has one of these values under the key, by id and without any columns."""
         records: dict[str, dict[str, Any]] = {}

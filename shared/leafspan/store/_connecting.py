@@ -18,7 +18,9 @@ from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.store._client_store import ClientStore, Connection, client_call
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
+from leafspan.store._foreign import open_chroma
 from leafspan.store._naming import leaves_name, manifest_name, read_settings, settings_with
+from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
 from leafspan.store._store import Store
 from leafspan.store._waiting import wait_for_lock
 
@@ -32,6 +34,7 @@ def open_store(
     create: bool,
     timeout: float,
     cache: str | Path | None = None,
+    suggest: bool = False,
 ) -> Flow[Store]:
     """The store of an index, made if there is none.
 
@@ -44,6 +47,8 @@ def open_store(
         timeout: Seconds to wait for another writer, >= 0.
         cache: Folder for what is derived from an index behind a client. Default: the user's cache folder, and memory for
             an index in memory.
+        suggest: Whether to say that collections of others there can be adopted: in a warning if one of the same name is
+            beside an index that is made, and in the error if there is no index. Default: False.
 
     Raises:
         InvalidArgument: if neither or both of ``path`` and ``client`` are given, or one is out of its range.
@@ -56,10 +61,31 @@ def open_store(
         native = _is_async(client)
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
-            return (yield from _behind_client(client, name, settings, create=create, native=native, cache=cache))
+            place = partial(_behind_client, client, name, settings)
+            return (yield from place(create=create, native=native, cache=cache, suggest=suggest))
         path = config.persist_directory
     folder_path = _folder_path(path, create=create)
-    return (yield from _in_folder(folder_path, client, name, settings, create=create, timeout=timeout))
+    place = partial(_in_folder, folder_path, client, name, settings)
+    return (yield from place(create=create, timeout=timeout, suggest=suggest))
+
+
+def has_index(path: str | Path | None, client: Any, name: str) -> Flow[bool]:
+    """Whether there is an index of this name. Nothing is written to find out.
+
+    Raises:
+        InvalidArgument: as ``open_store``.
+        IndexMismatch: if a collection that an index of this name has is somebody else's.
+    """
+    _check_options(path, client, name, 0)
+    if client is not None:
+        return (yield from find_manifest(client, name, native=_is_async(client))) is not None
+    if not (_folder_path(path, create=True) / "chroma.sqlite3").exists():
+        return False
+    opened = yield Call(open_chroma, (path,))
+    try:
+        return (yield from find_manifest(opened, name, native=False)) is not None
+    finally:
+        yield Call(opened.close)
 
 
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
@@ -87,18 +113,27 @@ def _folder_path(path: object, *, create: bool) -> Path:
 
 
 def _in_folder(
-    folder_path: Path, client: Any, name: str, settings: Mapping[str, Any], *, create: bool, timeout: float
+    folder_path: Path,
+    client: Any,
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    create: bool,
+    timeout: float,
+    suggest: bool,
 ) -> Flow[Store]:
     folder = yield Call(_open_folder, (folder_path, client))
     opened = yield Call(folder.reopened_reader)
     try:
-        stored_settings = yield Call(_stored_settings, (opened.client, name))
+        known = yield from _stored_settings(opened.client, name)
+        if known is None and not create:
+            others = (yield from adoptable(opened.client, native=False)) if suggest else ""
+            raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}{others}")
+        if known is None and suggest:
+            yield from warn_of_namesake(opened.client, name, native=False)
     finally:
         opened.leave()
-    if stored_settings is None:
-        if not create:
-            raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
-        stored_settings = yield from _make_in_folder(folder, name, settings, timeout)
+    stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
     leaves = yield Call(folder.opened().client.get_collection, (leaves_name(name),), {"embedding_function": None})
     _check_format(stored_settings)
     return FolderStore(folder, name, stored_settings, str(leaves.id))
@@ -111,7 +146,7 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
         yield from wait_for_lock(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
         chroma = folder.opened().client
         # Another process may have made the index while this one waited.
-        stored_settings: Mapping[str, Any] | None = yield Call(_stored_settings, (chroma, name))
+        stored_settings: Mapping[str, Any] | None = yield from _stored_settings(chroma, name)
         if stored_settings is None:
             yield Call(chroma.get_or_create_collection, (leaves_name(name),), _LEAVES, finish=True)
             options = {"embedding_function": None, "metadata": settings_with(settings, None)}
@@ -140,30 +175,34 @@ def _open_folder(folder_path: Path, client: Any) -> Folder:
         raise IndexMismatch(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
 
 
-def _stored_settings(client: Any, name: str) -> dict[str, Any] | None:
+def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
     """The settings of the index; None if there is no index. They are in the manifest, since that is made last."""
-    from chromadb.errors import NotFoundError
-
-    try:
-        return read_settings(client.get_collection(manifest_name(name), embedding_function=None).metadata)
-    except NotFoundError:
-        return None
+    manifest = yield from find_manifest(client, name, native=False)
+    return None if manifest is None else read_settings(manifest.metadata)
 
 
 def _behind_client(
-    client: Any, name: str, settings: Mapping[str, Any], *, create: bool, native: bool, cache: str | Path | None
+    client: Any,
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    create: bool,
+    native: bool,
+    cache: str | Path | None,
+    suggest: bool,
 ) -> Flow[Store]:
-    from chromadb.errors import NotFoundError
-
     plain = {"embedding_function": None}
-    try:
+    manifest = yield from find_manifest(client, name, native=native)
+    if manifest is not None:
         leaves = yield client_call(client, "get_collection", (leaves_name(name),), plain, native=native)
-        manifest = yield client_call(client, "get_collection", (manifest_name(name),), plain, native=native)
-    except NotFoundError:
+    else:
         if not create:
-            raise IndexNotFound(f"there is no index {name!r} behind this client") from None
+            others = (yield from adoptable(client, native=native)) if suggest else ""
+            raise IndexNotFound(f"there is no index {name!r} behind this client{others}")
+        if suggest:
+            yield from warn_of_namesake(client, name, native=native)
         leaves = yield client_call(client, "get_or_create_collection", (leaves_name(name),), _LEAVES, native=native)
-        options = {"embedding_function": None, "metadata": settings_with(settings, None)}
+        options = {**plain, "metadata": settings_with(settings, None)}
         manifest = yield client_call(client, "get_or_create_collection", (manifest_name(name),), options, native=native)
     batch = yield client_call(client, "get_max_batch_size", (), {}, native=native)
     connection = Connection(client, native=native, batch=int(batch), leaves=leaves, manifest=manifest)

@@ -163,16 +163,25 @@ class Folder:
             old.retire()
 
     def _open(self) -> Opened:
-        import chromadb
-        from chromadb.config import Settings
-
-        # In one process, Chroma shares its state among all clients with the same spelling of the path. A spelling that
-        # no other client uses gives a fresh state, and leaves the others alone.
-        spelling = str(self.path) + "/." * (1 + next(_openings) % _SPELLINGS)
         with self._files.locked():
-            settings = Settings(anonymized_telemetry=False)
-            client = chromadb.PersistentClient(spelling, settings=settings, **self._database)
+            client = fresh_client(self.path, **self._database)
         return Opened(client, self._files, owned=True)
+
+
+def fresh_client(path: Path, **database: str) -> Any:
+    """A client of the Chroma in a folder, which shares no state with other clients.
+
+    Args:
+        path: The folder.
+        database: ``tenant`` and ``database`` of Chroma. Default: Chroma's own.
+    """
+    import chromadb
+    from chromadb.config import Settings
+
+    # In one process, Chroma shares its state among all clients with the same spelling of the path. A spelling that no other
+    # client uses gives a fresh state, and leaves the others alone.
+    spelling = str(path) + "/." * (1 + next(_openings) % _SPELLINGS)
+    return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False), **database)
 
 
 def try_acquire(lock: FileLock) -> bool:

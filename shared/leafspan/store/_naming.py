@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.errors import IndexMismatch
 
 
 def leaves_name(name: str) -> str:
@@ -33,14 +32,13 @@ def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None
     return stored
 
 
-def read_settings(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings of an index, from the metadata of its manifest's collection.
+def is_manifest(metadata: Mapping[str, Any] | None) -> bool:
+    """Whether a collection with this metadata is the manifest of an index."""
+    return "leafspan" in (metadata or {})
 
-    Raises:
-        IndexMismatch: if leafspan did not make the collection.
-    """
-    if not metadata or "leafspan" not in metadata:
-        raise IndexMismatch("the manifest's collection was not made by leafspan; choose another name for the index")
+
+def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an index, from the metadata of its manifest's collection."""
     return dict(json.loads(metadata["leafspan"]))
 
 

@@ -1,0 +1,144 @@
+"""Adopting a collection: its records are read, put together to documents, and written with their vectors, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from leafspan.adopting._documents import DocumentMaker, WithVectors
+from leafspan.adopting._plan import Plan, PlannedDocument
+from leafspan.adopting._report import Adopted
+from leafspan.adopting._source import Source
+from leafspan.documents import IndexSettings, content_hash
+from leafspan.engine import Call, Flow, Progress
+from leafspan.indexing import check_splitter, finish, split_document, write_group
+from leafspan.store import Reader, Row, Store, read_consistently
+
+_GROUP = 2_000  # records that are in memory at a time, but for a document that has more
+
+
+def adopt(
+    source: Source,
+    plan: Plan,
+    store: Store | None,
+    settings: IndexSettings,
+    *,
+    dry_run: bool,
+    timeout: float,
+    show: bool | None,
+) -> Flow[Adopted]:
+    """Write the documents of a plan, but for those that are there already.
+
+    Args:
+        source: The collection.
+        plan: Which records become which documents.
+        store: Where to write. None if there is no index, for a dry run.
+        settings: How the index splits and indexes.
+        dry_run: Whether only to report.
+        timeout: Seconds to wait for another writer.
+        show: Whether to show a bar, None for where a person is watching.
+
+    Raises:
+        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    if store is not None:
+        check_splitter(store, settings)
+    progress = Progress(plan.records, show=show, what="Adopting", unit=" records")
+    try:
+        return (yield from _Adoption(source, plan, store, settings, dry_run, timeout, progress).run())
+    finally:
+        progress.close()
+
+
+@dataclass(slots=True)
+class _Adoption:
+    """One ``adopt``."""
+
+    source: Source
+    plan: Plan
+    store: Store | None
+    settings: IndexSettings
+    dry_run: bool
+    timeout: float
+    progress: Progress
+    added: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
+
+    def run(self) -> Flow[Adopted]:
+        """Adopt the collection."""
+        maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped))
+        for group in self.plan.groups(_GROUP if self.store is None else min(_GROUP, self.store.batch)):
+            documents = yield from self._read(group, maker)
+            yield from self._write(documents)
+            self.progress.advance(sum(len(planned.members) for planned in group))
+        if self.store is not None and not self.dry_run:
+            written = self.added or self.replaced
+            if self.unfinished or (self.store.interrupted and not written):
+                yield from finish(self.store, self.unfinished)
+        return Adopted(
+            self.plan.records,
+            tuple(self.added),
+            tuple(self.replaced),
+            self.unchanged,
+            maker.leaves,
+            maker.alone,
+            tuple(maker.skipped),
+            tuple(_notes(maker, self.source.collection.space)),
+        )
+
+    def _read(self, group: Sequence[PlannedDocument], maker: DocumentMaker) -> Flow[list[WithVectors]]:
+        ids = [member.id for planned in group for member in planned.members]
+        records = yield from self.source.collection.read(ids, "documents", "metadatas", "embeddings")
+        return (yield Call(maker.documents, (group, records)))  # type: ignore[no-any-return]
+
+    def _write(self, documents: Sequence[WithVectors]) -> Flow[None]:
+        """Write those that are new or have changed."""
+        rows: Mapping[str, Row] = {}
+        if self.store is not None:
+            ids = [each.document.id for each in documents]
+            rows = yield from read_consistently(self.store, partial(Reader.rows, ids=ids))
+        changed, vectors = [], []
+        for document, matrix in documents:
+            old = rows.get(document.id)
+            hash_ = yield Call(content_hash, (document,))
+            if old is not None and old.version is not None and old.hash == hash_:
+                self.unchanged += 1
+                if old.leftovers:
+                    self.unfinished.append(document.id)
+                continue
+            (self.added if old is None or old.version is None else self.replaced).append(document.id)
+            if not self.dry_run:
+                changed.append((yield Call(split_document, (document, hash_, self.settings, old))))
+                vectors.append(matrix)
+        if changed and self.store is not None:
+            yield from write_group(self.store, changed, vectors, scope=None, timeout=self.timeout)
+
+
+def _notes(maker: DocumentMaker, space: str) -> Iterator[str]:
+    """What is different from the collection."""
+    if space != "cosine" and maker.other_lengths:
+        yield (
+            f"the collection ranks by {space!r}, an index by cosine, and {maker.other_lengths} of {maker.leaves} vectors "
+            "do not have length 1: the order of results can differ"
+        )
+    elif space != "cosine" and maker.leaves:
+        yield f"the collection ranks by {space!r}, an index by cosine, but all vectors have length 1: the order is the same"
+    if maker.zero:
+        yield f"{maker.zero} vectors are zero, which are similar to nothing: only a search by words finds these leaves"
+    if maker.leaf_keys:
+        keys = ", ".join(map(repr, sorted(maker.leaf_keys)))
+        yield (
+            f"filters do not see the metadata {keys}, whose values differ within a document: join=False makes each record "
+            "a document of its own"
+        )
+    if maker.disagreeing:
+        yield (
+            f"{maker.disagreeing} records say where they stand in a text, but differ where they overlap, or more of the "
+            "text is missing than is there: they are documents of their own"
+        )
+    if maker.blank:
+        yield f"{maker.blank} characters that chunks have left out, mostly white space, are white space now"

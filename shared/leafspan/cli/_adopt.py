@@ -1,0 +1,70 @@
+"""``leafspan adopt``: make an index of a Chroma collection."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.adopting import Adopted
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.errors import InvalidArgument
+from leafspan.index import Index
+
+_SHOWN = 3  # ids that are printed of the records that were skipped for one reason
+
+
+def adopt(
+    folder: Annotated[Path, typer.Argument(help="The folder of the Chroma that has the collection.", show_default=False)],
+    collection: Annotated[
+        str | None, typer.Option(help="Name of the collection.", show_default="the only one there", metavar="NAME")
+    ] = None,
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    no_join: Annotated[
+        bool, typer.Option("--no-join", help="Make each record a document of its own, also if it is a chunk of a text.")
+    ] = False,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(help="A new name for a metadata key that is reserved.", metavar="KEY=NAME", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> None:
+    """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
+
+    The collection must have been made with the bundled embedder; use Index.adopt for others. It is only read. The exit
+    code is 1 if records were skipped.
+    """
+    renamed = dict(map(_renamed, rename or []))
+    report = Index.adopt(folder, kb, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run)
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2))
+    else:
+        _print(str(kb), report, dry_run=dry_run)
+    if report.skipped:
+        raise typer.Exit(1)
+
+
+def _renamed(pair: str) -> tuple[str, str]:
+    key, equals, name = pair.partition("=")
+    if not equals or not key or not name:
+        raise InvalidArgument(f"--rename must be KEY=NAME, got {pair!r}")
+    return key, name
+
+
+def _print(kb: str, report: Adopted, *, dry_run: bool) -> None:
+    counts = f"{len(report.added)} added, {len(report.replaced)} replaced, {report.unchanged} unchanged"
+    leaves = f"{report.leaves} of {report.records} records are leaves, {report.alone} of them documents of their own"
+    console().print(
+        plain(f"{kb}: {counts}; "), plain(f"{leaves}{'; nothing was written' if dry_run else ''}", "dim"), sep=""
+    )
+    err = console(stderr=True)
+    for note in report.notes:
+        err.print(plain(f"note: {note}", "yellow"))
+    for reason, ids in report.reasons.items():
+        more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+        err.print(plain(f"skipped {', '.join(ids[:_SHOWN])}{more}: {reason}", "red"))

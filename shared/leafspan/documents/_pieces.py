@@ -1,0 +1,144 @@
+"""Pieces of a text that somebody has split, put together again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.documents._accepting import check_document
+from leafspan.documents._frameworks import GivenDocument
+from leafspan.errors import InvalidDocument
+from leafspan.values import Chunk, Document
+
+CHUNK_ID = "chunk_id"
+"""The metadata key of a leaf that has the id of the chunk that it was."""
+
+_PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; LlamaIndex has start_char_idx beside the metadata
+_OWN = (*_PLACES, "split_id")  # what is in the metadata of a chunk and never in those of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a text.
+
+    Attributes:
+        text: Its text.
+        start: The character at which it starts. None if that is not known.
+        metadata: Its metadata, with what it shares with the other pieces.
+    """
+
+    text: str
+    start: int | None
+    metadata: Mapping[str, Any]
+
+
+def place_of(metadata: Mapping[str, Any]) -> int | None:
+    """The character at which a chunk starts, as its metadata say; None if they do not. LangChain's -1 says nothing."""
+    places = (metadata.get(key) for key in _PLACES)
+    return next((start for start in places if type(start) is int and start >= 0), None)
+
+
+def shared_by_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a chunk that all chunks of its text have in common."""
+    return {key: value for key, value in metadata.items() if key not in _OWN}
+
+
+def metadata_key(metadata: Mapping[str, Any]) -> str:
+    """A key that all chunks of a text share, if nothing but their metadata tells that they belong together."""
+    return json.dumps(shared_by_chunks(metadata), sort_keys=True, default=repr)
+
+
+def put_together(
+    id_: str | None, pieces: Sequence[Piece], *, overlap: int = 0, text: str | None = None, flat: bool = False
+) -> Document:
+    """The document that pieces were split from, with a chunk for each of them.
+
+    Args:
+        id_: Its id, None to make one.
+        pieces: The pieces. If all places are known, they are sorted by them; of those that start at one place, the longest
+            counts. Otherwise they follow each other.
+        overlap: Most characters that two pieces share which do not say where they start, >= 0. Default: 0.
+        text: The text that they were split from, if it is known. All places must be known then.
+        flat: Whether nested metadata are flattened. Default: False.
+
+    Raises:
+        InvalidDocument: if pieces differ from the text or from each other where they overlap, or metadata cannot be stored.
+    """
+    if all(piece.start is not None for piece in pieces):
+        text, starts, pieces = _by_place(pieces, text)
+    else:
+        text, starts = _in_order(pieces, overlap)
+    shared = _common([piece.metadata for piece in pieces])
+    ends = [*starts[1:], len(text)]
+    chunks = tuple(
+        Chunk(end, {key: value for key, value in piece.metadata.items() if key not in shared})
+        for piece, start, end in zip(pieces, starts, ends, strict=True)
+        if end > start
+    )
+    title = shared.get("title")
+    title = title if isinstance(title, str) and title else None
+    return check_document(GivenDocument(id_, text, title, shared, chunks=chunks), flatten_metadata=flat)
+
+
+def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int], list[Piece]]:
+    """The text that pieces with known places make, and the pieces in order, with the character at which each starts.
+
+    The first leaf begins at the begin of the text. Of pieces that start at one place, the longest counts.
+    """
+    ordered = sorted(pieces, key=lambda piece: (piece.start or 0, -len(piece.text)))
+    text = known or ""
+    starts: list[int] = []
+    kept: list[Piece] = []
+    for piece in ordered:
+        start = piece.start or 0
+        if start > len(text):
+            text += _white_space(start - len(text))
+        shared = text[start : start + len(piece.text)]
+        if not piece.text.startswith(shared) or (known is not None and shared != piece.text):
+            raise InvalidDocument(
+                f"chunks of one text must be the same where they overlap, but the one at character {start} is not: "
+                f"{piece.text[: len(shared)][:40]!r} and {shared[:40]!r}; give chunks of different texts different ids"
+            )
+        text += piece.text[len(shared) :]
+        if kept and starts[-1] == start:
+            continue
+        starts.append(start)
+        kept.append(piece)
+    return text, [0, *starts[1:]], kept
+
+
+def _white_space(characters: int) -> str:
+    """What a splitter has most probably left out between two chunks."""
+    return " " if characters == 1 else "\n\n" + " " * (characters - 2)
+
+
+def _in_order(pieces: Sequence[Piece], overlap: int) -> tuple[str, list[int]]:
+    """The text that pieces make one after the other, and the character at which each starts."""
+    text, starts = "", []
+    for piece in pieces:
+        shared = _shared_length(text, piece.text, overlap)
+        if not shared and text and piece.text and not text[-1].isspace() and not piece.text[0].isspace():
+            text += "\n"
+        starts.append(len(text) - shared)
+        text += piece.text[shared:]
+    # Where chunks overlap by the whole of one, the next starts no earlier.
+    return text, [max(starts[: number + 1]) for number in range(len(starts))]
+
+
+def _shared_length(before: str, after: str, most: int) -> int:
+    """The length of the longest end of the one text that is the begin of the other."""
+    lengths = range(min(most, len(before), len(after)), 0, -1)
+    return next((length for length in lengths if before.endswith(after[:length])), 0)
+
+
+def _common(metadatas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all of them have in common, but for what belongs to a chunk alone."""
+    first, *others = metadatas
+    own = (*_OWN, CHUNK_ID)
+    return {
+        key: value
+        for key, value in first.items()
+        if key not in own and all(key in other and other[key] == value for other in others)
+    }

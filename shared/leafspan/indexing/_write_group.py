@@ -1,0 +1,74 @@
+"""Writing a group of documents at once, and finishing what a killed writer left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.errors import ConcurrentUpdate, WriterBusy
+from leafspan.indexing._split_document import SplitDocument
+from leafspan.store import Scope, Store
+
+
+def write_group(
+    store: Store,
+    documents: Sequence[SplitDocument],
+    vectors: Sequence[Any],
+    *,
+    scope: Scope | None,
+    timeout: float,
+    wrote: Callable[[int], None] = lambda _: None,
+) -> Flow[dict[str, bool]]:
+    """Write documents, each as a whole, but for those that are there with the same content.
+
+    Args:
+        store: Where to write.
+        documents: The documents, as many as Chroma takes at once.
+        vectors: For each document a matrix, with a row for each leaf.
+        scope: The view that they are added through, None for the whole index.
+        timeout: Seconds to wait for another writer.
+        wrote: Function to call with each number of leaves that are written. Default: none.
+
+    Returns:
+        For each stored id, whether there was a document of that id before.
+
+    Raises:
+        ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    writer = yield from store.start_writing(timeout, [split.document.id for split in documents])
+    try:
+        yield from writer.recover()
+        were_there: dict[str, bool] = {}
+        to_write = []
+        for split, matrix in zip(documents, vectors, strict=True):
+            old = writer.rows.get(split.document.id)
+            if scope and old and old.version is not None and not scope.sees(old):
+                raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
+            # Another writer may have come first: with the same content there is nothing left to do.
+            if old is None or old.hash != split.row.hash:
+                to_write.append(split.with_vectors(matrix))
+            were_there[split.document.id] = old is not None
+        if to_write:
+            yield from writer.replace(to_write, wrote)
+        return were_there
+    finally:
+        writer.stop()
+
+
+def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
+    """Finish what a killed writer left half done of unchanged documents, unless another writer is at work.
+
+    Args:
+        store: Where they are.
+        ids: Their stored ids. In a folder, all documents of the index are finished.
+    """
+    try:
+        writer = yield from store.start_writing(0.0, ids)
+    except WriterBusy:
+        return
+    try:
+        yield from writer.recover()
+    finally:
+        writer.stop()

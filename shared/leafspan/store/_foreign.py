@@ -1,0 +1,130 @@
+"""Collections of a Chroma that leafspan did not make. They are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.errors import IndexNotFound, InvalidArgument
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store._client_store import client_call
+from leafspan.store._collection import Collection
+from leafspan.store._folder import fresh_client
+from leafspan.store._naming import is_manifest
+
+NODE_KEY = "_node_content"
+"""The metadata key under which LlamaIndex stores a node without its text, as JSON."""
+
+MADE_BY_LEAFSPAN = "leafspan"
+
+_PAGE = 1_000  # records that are read at a time
+
+
+class ForeignCollection:
+    """A collection that leafspan did not make.
+
+    Args:
+        handle: Chroma's own collection, of a blocking or an asynchronous client.
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._collection = Collection(handle, _PAGE, native=iscoroutinefunction(handle.get))
+        self._handle = handle
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._collection.name
+
+    @property
+    def space(self) -> str:
+        """How it compares vectors: ``"cosine"``, ``"l2"`` (Chroma's default) or ``"ip"``."""
+        configuration = getattr(self._handle, "configuration_json", None) or {}
+        kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self._collection.metadata)
+        return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
+
+    def ids(self) -> Flow[list[str]]:
+        """The ids of all records."""
+        return list((yield from self._collection.scan([])))
+
+    def read(self, ids: Sequence[str], *columns: str) -> Flow[dict[str, dict[str, Any]]]:
+        """The records with these ids, by id. The columns are ``documents``, ``metadatas`` and ``embeddings``."""
+        return self._collection.get(ids, columns)
+
+    def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
+        """The ids in pages of a size that can be kept in memory."""
+        return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+
+    def maker(self) -> Flow[str | None]:
+        """Who has written its records, as far as a record shows it; None if it has none."""
+        record = yield from self._collection.first("metadatas")
+        if record is None:
+            return None
+        metadata = record["metadata"] or {}
+        if STRUCTURE_KEY in metadata or is_manifest(self._collection.metadata):
+            return MADE_BY_LEAFSPAN
+        return "LlamaIndex" if NODE_KEY in metadata else "LangChain, or by means of Chroma alone"
+
+
+def find_collection(client: Any, name: str | None, *, place: str = "behind this client") -> Flow[ForeignCollection]:
+    """A collection of a client.
+
+    Args:
+        client: The Chroma client.
+        name: Its name. None for the only one that leafspan did not make.
+        place: Where it is looked for, for error messages.
+
+    Raises:
+        IndexNotFound: if there is none of that name, or no single one to choose.
+    """
+    native = iscoroutinefunction(client.get_collection)
+    names = yield from foreign_names(client, native=native)
+    if name is None and len(names) == 1:
+        name = names[0]
+    listed = f"; there are {', '.join(map(repr, names))}" if names else "; there is none"
+    if name is None:
+        raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
+    handle = yield from get_handle(client, name, native=native)
+    if handle is None:
+        raise IndexNotFound(f"there is no Chroma collection {name!r} {place}{listed}")
+    return ForeignCollection(handle)
+
+
+def foreign_names(client: Any, *, native: bool) -> Flow[list[str]]:
+    """The names of the collections that do not belong to an index, sorted."""
+    every = yield client_call(client, "list_collections", (), {}, native=native)
+    names = {str(getattr(each, "name", each)) for each in every}
+    indexes = [name.removesuffix(".manifest") for name in names if name.endswith(".manifest")]
+    own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts")}
+    return sorted(names - own)
+
+
+def get_handle(client: Any, name: str, *, native: bool) -> Flow[Any]:
+    """Chroma's handle of a collection; None if there is none."""
+    from chromadb.errors import NotFoundError
+
+    try:
+        return (yield client_call(client, "get_collection", (name,), {"embedding_function": None}, native=native))
+    except NotFoundError:
+        return None
+
+
+def open_chroma(folder: str | Path) -> Any:
+    """A client of the Chroma in a folder. Leafspan itself writes no file there. Close it when done.
+
+    Raises:
+        IndexNotFound: if there is no Chroma in the folder.
+        InvalidArgument: if it cannot be opened.
+    """
+    from chromadb.errors import ChromaError
+
+    path = Path(folder).expanduser().resolve()
+    if not (path / "chroma.sqlite3").exists():
+        raise IndexNotFound(f"there is no Chroma in {str(path)!r}")
+    try:
+        return fresh_client(path)
+    except ChromaError as error:
+        raise InvalidArgument(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}") from error
