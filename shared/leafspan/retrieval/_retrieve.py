@@ -80,6 +80,7 @@ def _attempt(
         results = []
         for found, (row, ended) in zip(rows, chosen, strict=True):
             kept, full = within_budget(row, limits.budget, texts)
+            kept = kept[: context.k]
             full = full or ended or len(kept) == context.k
             complete = searched_out or (not strategy.finds_spans and len(found) < context.candidates)
             results.append(Result(found, [_passage(each, texts) for each in kept], more=not full and not complete))
