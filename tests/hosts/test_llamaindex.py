@@ -104,15 +104,10 @@ def test_a_query_engine_answers_with_citations_to_character_ranges(shared_index:
 
 
 async def test_a_citation_engine_answers_asynchronously(shared_index: Index):
-    engine = CitationQueryEngine.from_args(
-        None, llm=MockLLM(), retriever=SentenceWindowRetriever(shared_index, similarity_top_k=8), citation_chunk_size=2_000
-    )
+    retriever = SentenceWindowRetriever(shared_index, max_words=30, similarity_top_k=8)
+    engine = CitationQueryEngine.from_args(None, llm=MockLLM(), retriever=retriever, citation_chunk_size=2_000)
     response = await engine.aquery(QUESTIONS[0])
-    assert (
-        len(response.source_nodes)
-        == len(SentenceWindowRetriever(shared_index, similarity_top_k=8).retrieve(QUESTIONS[0]))
-        > 1
-    )
+    assert len(response.source_nodes) == len(retriever.retrieve(QUESTIONS[0])) > 1
 
 
 def test_nodes_know_their_place_and_their_document_as_other_nodes_do(shared_index: Index):

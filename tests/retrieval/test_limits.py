@@ -176,3 +176,10 @@ def test_no_window_is_longer_than_it_may_be(wikipedia: Index, limits):
     places = [(each.document_id, place) for each in passages for place in range(each.start, each.end)]
     assert len(places) == len(set(places))
     assert any("the window is cut, since more neighbours do not fit" in each.trace.notes for each in passages)
+
+
+def test_a_summary_that_is_passed_over_makes_room_for_the_next_result(ferries: Index):
+    shortest = min(len(each.text) for each in ferries.leaves())
+    for strategy in (Tree(base=Vector()), Vector(summaries=True), Hybrid(summaries=True)):
+        [leaf] = ferries.retrieve("ferry", strategy, k=1, budget=Budget(shortest + 2, count=len))
+        assert leaf.summary is None

@@ -81,9 +81,10 @@ def _attempt(
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
-            enough = full or ended or len(few) == context.k
+            returned = few[: context.k]
+            enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
-            passages = [_passage(each, texts, rows) for each in few]
+            passages = [_passage(each, texts, rows) for each in returned]
             results.append(Result(all_found, passages, more=not enough and not complete))
         return results
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 from leafspan.checks import check_whole, shown
@@ -72,8 +73,12 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
         k: Most passages. None: any number.
         budget: Most words or tokens. None: any number.
     """
-    if budget is None or budget.count is not count_words:
-        return list(found if k is None else found[:k]), False
+    if budget is None:
+        return list(found[:k]), False
+    if budget.count is not count_words:
+        # Which summaries are too long is not known yet: they come besides the first k.
+        ranks = accumulate(each.summary is None for each in found)
+        return [each for each, rank in zip(found, ranks, strict=True) if k is None or rank <= k], False
     fitting = [each for each in found if each.summary is None or (each.words or 0) <= budget.limit]
     first = fitting if k is None else fitting[:k]
     kept = longest_prefix(first, [each.words or 0 for each in first], budget.limit)

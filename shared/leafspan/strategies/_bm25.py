@@ -66,8 +66,8 @@ class BM25(Strategy):
 
     @property
     def returns_all(self) -> bool:
-        """With ``min_score``."""
-        return self.min_score is not None
+        """With ``k`` or ``min_score``."""
+        return self.k is not None or self.min_score is not None
 
     def with_summaries(self) -> BM25:
         """The same, with ``summaries``."""

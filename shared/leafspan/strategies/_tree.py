@@ -119,7 +119,8 @@ class Tree(Strategy):
             return (yield from self._without_repeats(vectors, rows, context))
         most = context.candidates if self.top_k is None else self.top_k
         # Few summaries repeat others: mostly it is enough to load twice as many as are wanted.
-        few = most if context.k is None else min(2 * context.k, most)
+        # With a budget any number may be needed, since summaries that are longer than it are passed over.
+        few = most if context.k is None or context.words is not None else min(2 * context.k, most)
         rows = yield from self._collapse(queries, context, few)
         found = yield from self._without_repeats(vectors, rows, context)
         if few < most and any(
