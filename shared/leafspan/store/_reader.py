@@ -113,7 +113,7 @@ class Reader:
         return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
-        """Like ``rows``, but without asking again for documents of which this reader has met a leaf."""
+        """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._met]
         if missing:
             self._met.update((yield from self.rows(missing)))
@@ -277,8 +277,7 @@ class Reader:
         if from_catalogue:
             rows = (yield from self.everything()).rows
         else:
-            rows = yield from self.rows(list({leaf.document_id for leaf in leaves}))
-            self._met.update(rows)
+            rows = yield from self.rows_met(leaf.document_id for leaf in leaves)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
         sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._stale)
         # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
