@@ -38,7 +38,8 @@ def test_a_dry_run_prints_the_same_and_writes_nothing(folder: Path):
     result = leafspan("adopt", folder, "--dry-run", "--json")
     assert result.exit_code == 0
     assert not Path("kb").exists()
-    assert json.loads(result.stdout) == json.loads(leafspan("adopt", folder, "--json").stdout)
+    done = json.loads(leafspan("adopt", folder, "--json").stdout)
+    assert json.loads(result.stdout) == {**done, "dry_run": True}
     assert "; nothing was written" in leafspan("adopt", folder, "--dry-run").stdout
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,8 @@ import typer
 
 from leafspan.adopting import Adopted
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
 
@@ -32,7 +32,7 @@ def adopt(
         typer.Option(help="A new name for a metadata key that is reserved.", metavar="KEY=NAME", show_default=False),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
@@ -42,7 +42,7 @@ def adopt(
     renamed = dict(map(_renamed, rename or []))
     report = Index.adopt(folder, kb, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run)
     if as_json:
-        typer.echo(json.dumps(asdict(report), indent=2))
+        print_json({"dry_run": dry_run, **asdict(report)})
     else:
         _print(str(kb), report, dry_run=dry_run)
     if report.skipped:
