@@ -11,7 +11,9 @@ from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
 from leafspan.values import leaf_ids
 
-_STEP = 2_000  # leaves added by one call, a step of a progress bar; larger ones are no faster
+# Leaves added by one call, a step of a progress bar. Larger ones are no faster, and Chroma in this process lets no other
+# Python code run meanwhile.
+_STEP = 1_000
 
 
 class DocumentToWrite(NamedTuple):
