@@ -15,8 +15,8 @@ class Chunk:
 
     Args:
         end: The character after its last one, in the text.
-        metadata: Values of its own, beside those of its document. They are in the results that are this piece alone, and
-            around it; filters do not look at them. Default: none.
+        metadata: Values of its own, beside those of its document. They are in results that are this piece alone; wider
+            results and filters know only those of the document. Default: none.
     """
 
     end: int

@@ -25,6 +25,7 @@ from leafspan import (
     BM25,
     Adopted,
     AutoMerging,
+    Document,
     F,
     Index,
     IndexMismatch,
@@ -269,6 +270,52 @@ def test_adopting_again_changes_nothing_and_what_was_added_since_is_adopted(clie
     assert [id_.split(":")[0] for id_ in later.added] == ["new.txt"]
     assert [id_.split(":")[0] for id_ in later.replaced] == ["tale.txt"]
     assert later.unchanged == 1
+
+
+def leaves_and_records(kb: Path, report: Adopted) -> tuple[int, int]:
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        return len(index.leaves()), report.records - len(report.skipped)
+
+
+def test_records_that_would_be_in_two_documents_are_skipped(client: Any, kb: Path):
+    store = langchain_store({"client": client}, TEXTS)
+    first = Index.adopt(store, kb)
+    handle = client.get_collection("langchain")
+    every = handle.get(include=["metadatas"])
+    handle.update(ids=every["ids"], metadatas=[{**metadata, "tag": "x"} for metadata in every["metadatas"]])
+    again = Index.adopt(store, kb)
+    assert (again.added, again.replaced, again.leaves, len(again.skipped)) == ((), (), 0, first.records)
+    assert "the index has it in document" in again.skipped[0].reason
+    assert "delete that document and adopt again" in again.skipped[0].reason
+    assert leaves_and_records(kb, first) == (first.leaves, first.records)
+
+
+def test_what_the_collection_has_lost_stays_in_the_index(client: Any, kb: Path):
+    store = langchain_store({"client": client}, TEXTS)
+    first = Index.adopt(store, kb)
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        before = {info.id: index.get(info.id) for info in index.documents()}
+        lost = index.leaves(first.added[0])[1].metadata["chunk_id"]
+    store.delete([lost])
+    again = Index.adopt(store, kb)
+    assert (again.added, again.replaced) == ((), ())
+    [reason] = {record.reason for record in again.skipped}
+    assert reason.startswith(f"the index has 1 more records in document {first.added[0]!r}, not here any more: ")
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        assert {info.id: index.get(info.id) for info in index.documents()} == before
+
+
+def test_a_document_that_was_corrected_in_the_index_is_not_replaced(client: Any, kb: Path):
+    collection = client.create_collection("mine")
+    collection.add(["n1"], documents=["Tea is hto."], embeddings=LangChainEmbedder().embed_documents(["Tea is hto."]))
+    assert Index.adopt(collection, kb, embedder=LangChainEmbedder()).added == ("n1",)
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        index.add(Document("n1", "Tea is hot."))
+    again = Index.adopt(collection, kb, embedder=LangChainEmbedder())
+    assert [record.id for record in again.skipped] == ["n1"]
+    assert "another document 'n1', which was not adopted from this collection" in again.skipped[0].reason
+    with Index.open(kb, embedder=LangChainEmbedder()) as index:
+        assert index.get("n1").text == "Tea is hot."
 
 
 def test_a_document_that_has_lost_a_leaf_is_restored_by_adopting_again(client: Any, kb: Path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,34 @@ def docs(tmp_path, monkeypatch) -> Path:
 def kb(docs) -> Path:
     assert leafspan("sync", docs).exit_code == 0
     return Path("kb")
+
+
+def test_a_dry_run_of_the_first_sync_leaves_no_index_behind(docs):
+    planned = read_json("sync", docs, "--dry-run")
+    assert not Path("kb").exists()
+    assert {**planned, "dry_run": False} == {**read_json("sync", docs), "documents": 0, "leaves": 0, "words": 0}
+
+
+@pytest.mark.parametrize(
+    "arguments", [("sync", ""), ("sync", "docs", "--kb", ""), ("index", ""), ("query", "x", "--kb", "")]
+)
+def test_an_empty_path_is_not_the_current_folder(docs, arguments):
+    result = leafspan(*arguments)
+    assert result.exit_code == 2
+    assert "must not be empty" in result.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["docs"]
+
+
+def test_json_stays_json_for_names_that_are_no_characters(docs):
+    (docs / "bad\udcff.md").write_text("Text.")
+    result = leafspan("sync", docs, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout_bytes)["skipped"][0]["path"] == "docs/bad\udcff.md"
+
+
+def test_a_process_without_standard_output_is_no_error(kb):
+    command = f"{sys.executable} -m leafspan query honey --kb {kb} >&-"
+    assert subprocess.run(["sh", "-c", command], check=False, capture_output=True, timeout=120).returncode == 0
 
 
 # index

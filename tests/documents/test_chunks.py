@@ -16,7 +16,18 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
 
-from leafspan import AutoMerging, Chunk, Document, F, Index, InvalidDocument, SentenceWindow, chunks_of
+from leafspan import (
+    AutoMerging,
+    Chunk,
+    Document,
+    F,
+    Index,
+    InvalidDocument,
+    ParentDocument,
+    SentenceWindow,
+    Vector,
+    chunks_of,
+)
 from tests.profiles import examples
 
 TEXT = "\n\n".join(
@@ -92,7 +103,8 @@ def test_chunks_without_places_follow_each_other_and_share_what_they_share(empty
 
 def test_a_place_of_minus_one_is_none_which_langchain_writes_where_it_has_not_found_a_chunk():
     pieces = [
-        LangChainDocument(page_content=text, metadata={"start_index": -1}) for text in ("Tea is hot.", "It is green.")
+        LangChainDocument(page_content=text, metadata={"source": "tea.txt", "start_index": -1})
+        for text in ("Tea is hot.", "It is green.")
     ]
     (document,) = chunks_of(pieces)
     assert document.text == "Tea is hot.\nIt is green."
@@ -114,9 +126,10 @@ def test_what_only_some_chunks_say_is_in_their_results_and_not_in_filters(empty:
     ]
     empty.add(chunks_of(pages, id="tea"))
     assert empty.get("tea").metadata == {"by": "Kit"}
-    assert {
-        passage.metadata["page"] for passage in empty.retrieve("tea", k=2, strategy=SentenceWindow(before=0, after=0))
-    } <= {1, 2}
+    [alone] = empty.retrieve("Page 2", Vector(), k=1)
+    assert alone.metadata == {"by": "Kit", "page": 2}
+    [wider] = empty.retrieve("Page 2", ParentDocument(), k=1)
+    assert wider.metadata == {"by": "Kit"}  # it is on two pages
     assert [leaf.metadata for leaf in empty.leaves("tea")] == [{"by": "Kit", "page": 1}, {"by": "Kit", "page": 2}]
     assert empty.retrieve("tea", where=F("page") == 1) == []
 
@@ -160,6 +173,89 @@ def test_chunks_of_different_texts_are_an_error():
     pieces = [LangChainDocument(page_content=text, metadata={"start_index": 0}) for text in ("Tea is hot.", "Bees dance.")]
     with pytest.raises(InvalidDocument, match="must be the same where they overlap, but the one at character 0 is not"):
         chunks_of(pieces)
+
+
+def piece(text: str, **metadata: object) -> LangChainDocument:
+    return LangChainDocument(page_content=text, metadata=metadata)
+
+
+def test_chunks_of_which_only_some_say_where_they_start_are_an_error():
+    pieces = [piece("Tea is hot.", source="a", start_index=0), piece("hot. It is green.", source="a", start_index=-1)]
+    with pytest.raises(InvalidDocument, match=r"1 of 2 chunks of one text say at which character they start .* overlap="):
+        chunks_of(pieces)
+
+
+def test_chunks_without_places_and_without_a_source_need_an_id():
+    sections = [piece("Tea is hot.", header="Introduction"), piece("Bees dance.", header="Introduction")]  # of two texts
+    with pytest.raises(InvalidDocument, match=r"must say of which text it is, by a source in its metadata, or chunks_of"):
+        chunks_of(sections)
+    assert [document.text for document in chunks_of(sections, id="both")] == ["Tea is hot.\nBees dance."]
+
+
+def test_chunks_without_places_are_parted_by_chunks_of_another_text_between_them():
+    pieces = [
+        piece("One.", source="f", header="A"),
+        piece("Two.", source="f", header="B"),
+        piece("Three.", source="f", header="A"),
+    ]
+    assert [document.text for document in chunks_of(pieces)] == ["One.", "Three.", "Two."]
+
+
+def test_a_source_id_of_the_users_own_puts_no_chunks_of_langchain_together():
+    pieces = [piece("Tea is hot.", source_id="wiki", url="tea"), piece("Bees dance.", source_id="wiki", url="bees")]
+    assert [document.metadata["url"] for document in chunks_of(pieces)] == ["tea", "bees"]
+
+
+def test_a_chunk_id_of_the_users_own_is_kept():
+    (document,) = chunks_of([LangChainDocument(id="c1", page_content="Tea.", metadata={"source": "a", "chunk_id": 7})])
+    assert document.chunks[0].metadata == {"chunk_id": 7}
+
+
+def test_equal_chunks_at_one_place_that_say_different_things_are_an_error():
+    pieces = [piece("To be done.", start_index=0, section="A"), piece("To be done.", start_index=0, section="B")]
+    with pytest.raises(InvalidDocument, match="must not be the same but for their metadata, got two at character 0"):
+        chunks_of(pieces, id="x")
+
+
+def test_true_is_not_one_among_chunks():
+    (document,) = chunks_of([piece("Tea.", done=True), piece("Bees.", done=1)], id="x")
+    assert document.metadata == {}
+    assert [type(chunk.metadata["done"]) for chunk in document.chunks] == [bool, int]
+
+
+def test_a_line_end_stood_before_a_chunk_that_begins_as_a_block_of_markdown():
+    text = "# Guide\n\nIntro text.\n## Install\nRun pip install now.\n## Use\nCall it with care.\n"
+    splitter = RecursiveCharacterTextSplitter(chunk_size=36, chunk_overlap=0, add_start_index=True)
+    (document,) = chunks_of(splitter.split_documents([piece(text, source="guide.md")]))
+    assert document.text == text.rstrip()
+
+
+def test_nobody_knows_the_lines_of_a_text_that_was_put_together(empty: Index):
+    empty.add(chunks_of(langchain_chunks()))
+    assert {leaf.lines for leaf in empty.leaves()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        (None, "chunks must be an iterable of chunks, got None"),
+        ([piece("x", start_index=10**13)], "must start at most 10,000,000 characters behind the one before"),
+        (
+            [LangChainDocument.model_construct(page_content="x", metadata={1: 2, "source": "a"}, id=None)],
+            "metadata keys must be",
+        ),
+    ],
+)
+def test_what_cannot_be_put_together_is_refused(chunks, message):
+    with pytest.raises(InvalidDocument, match=message):
+        chunks_of(chunks)
+
+
+def test_one_chunk_alone_and_empty_ones_are_no_harm():
+    (one,) = chunks_of(piece("Tea is hot.", source="a"))
+    assert one.text == "Tea is hot."
+    (document,) = chunks_of(["Tea.", "", "Bees."], id="x")
+    assert (document.text, len(document.chunks)) == ("Tea.\nBees.", 2)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core import SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidDocument
 from leafspan.documents import to_document
@@ -29,6 +29,20 @@ from tests.pdf import pdf_of
 from tests.profiles import examples
 
 TEXT = "".join(f"Sentence number {number} is about subject {number % 7}. " for number in range(60))
+
+
+class TextLoaderLike:
+    """Has the shape of a loader of LangChain."""
+
+    def lazy_load(self):
+        yield LangChainDocument(page_content="Tea.")
+
+
+class SomeDocuments:
+    """Gives documents asynchronously."""
+
+    async def __aiter__(self):
+        yield LangChainDocument(page_content="Tea.")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -165,6 +179,38 @@ def test_a_file_of_another_date_is_the_same_document(empty: Index):
     (id_,) = empty.add(loaded("2026-01-01")).added
     assert empty.add(loaded("2026-01-02")).replaced == (id_,)
     assert empty.get(id_).metadata["last_modified_date"] == "2026-01-02"
+
+
+def test_a_pdf_that_was_saved_again_is_the_same_document(empty: Index, tmp_path: Path):
+    def pages(day: str) -> list[LangChainDocument]:
+        loaded = pdf_pages(tmp_path)
+        return [LangChainDocument(page_content=p.page_content, metadata={**p.metadata, "moddate": day}) for p in loaded]
+
+    added = empty.add(pages("2026-01-01")).added
+    assert empty.add(pages("2026-02-02")).replaced == added
+
+
+def test_pictures_without_a_text_are_told_apart(empty: Index):
+    assert len(empty.add([ImageNode(image="a"), ImageNode(image="b")]).added) == 2
+
+
+@pytest.mark.parametrize(
+    ("thing", "remedy"),
+    [
+        (TextLoaderLike(), r"for a loader, pass loader.lazy_load\(\)"),
+        (SomeDocuments(), r"collect it first: \[each async for each in it\]"),
+    ],
+    ids=["loader", "asynchronous iterator"],
+)
+def test_what_is_nearly_a_document_is_refused_with_what_to_do(empty: Index, thing, remedy):
+    with pytest.raises(InvalidDocument, match=remedy):
+        empty.add(thing)
+
+
+def test_an_error_says_which_record_it_is_about(empty: Index):
+    record = LangChainDocument(page_content="Tea.", metadata={"source": "x.json", "seq_num": 57, "nested": {"a": 1}})
+    with pytest.raises(InvalidDocument, match=r"document 'x\.json:seq_num=57'"):
+        empty.add(record)
 
 
 def test_ids_that_users_give_are_kept(empty: Index):

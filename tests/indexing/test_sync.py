@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -332,9 +333,11 @@ def test_behind_a_client_ids_are_absolute_paths_or_relative_to_a_root(docs: Path
         client.delete_collection(f"sync-{os.getpid()}.manifest")
 
 
-def as_before(path: str, text: str) -> Document:
-    """What an earlier version made of a file: its id is its path as it was typed, and no more is known of the file."""
-    return Document(path, text, Path(path).stem, {"source": path})
+def add_as_before(index: Index, path: str, text: str) -> None:
+    """Add what an earlier version made of a file: its id is its path as it was typed, and neither file nor lines are known."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("leafspan.indexing._split_document.pack_lines", lambda text, leaves: "")
+        index.add(Document(path, text, Path(path).stem, {"source": path}))
 
 
 @pytest.mark.parametrize(
@@ -348,7 +351,7 @@ def test_a_file_that_an_earlier_version_added_under_another_spelling_is_not_doub
     Path("link").symlink_to("docs")
     typed = spelling.format(here=tmp_path.as_posix(), name=tmp_path.name)
     with Index.open(place, embedder=EMBEDDER, splitter=SPLITTER) as index:
-        index.add(as_before(typed, "A."))
+        add_as_before(index, typed, "A.")
         assert index.add(Path("docs")).unchanged == 1
         assert index.sync(Path("docs")) == synced(unchanged=[typed])
         Path("docs/a.txt").write_text("B.")
@@ -364,7 +367,7 @@ def test_a_path_of_an_earlier_version_is_not_taken_for_that_of_another_folder(tm
         (tmp_path / name / "docs").mkdir(parents=True)
         (tmp_path / name / "docs" / "a.txt").write_text(name)
     with Index.open(tmp_path / "one" / "kb", embedder=EMBEDDER, splitter=SPLITTER) as index:
-        index.add(as_before("docs/a.txt", "one"))
+        add_as_before(index, "docs/a.txt", "one")
         monkeypatch.chdir(tmp_path / "two")
         assert index.sync(Path("docs")).added == ((tmp_path / "two" / "docs" / "a.txt").as_posix(),)
         (tmp_path / "two" / "docs" / "a.txt").rename(tmp_path / "two" / "docs" / "b.txt")
@@ -497,9 +500,36 @@ def test_a_sync_of_documents_leaves_exactly_them_of_what_they_cover(
     wanted = documents(data.draw(st.lists(ids, min_size=1, max_size=5)))
     with tempfile.TemporaryDirectory() as name, opened(Path(name)) as index:
         index.add(documents(existing))
-        kept = [each for each in contents(index) if each.metadata["team"] == "y" and each.id not in {w.id for w in wanted}]
+        kept = [each for each in contents(index) if each.metadata["team"] == "y"]
+        if {each.id for each in kept} & {each.id for each in wanted}:
+            before = contents(index)
+            with pytest.raises(InvalidDocument, match="outside of what the source covers, and would be replaced"):
+                index.sync(wanted, within=F("team") == "x")
+            assert contents(index) == before
+            return
         index.sync(wanted, within=F("team") == "x")
         assert contents(index) == sorted([*kept, *wanted], key=lambda document: document.id)
+
+
+def test_a_document_that_was_not_read_from_a_file_is_never_deleted_or_replaced_by_one(index: Index, docs: Path):
+    loaded = Document("docs/gone.md", "From a loader.", "A title", {"source": "docs/gone.md"})
+    index.add(loaded)
+    assert index.sync(docs).deleted == ()
+    assert index.get("docs/gone.md") == loaded
+    index.add(Document("docs/new.md", "Made by hand."))
+    (docs / "new.md").write_text("A file of that name.")
+    with pytest.raises(InvalidDocument, match=r"of the file 'docs/new\.md' would replace a document that is of no file"):
+        index.sync(docs)
+    assert index.get("docs/new.md").text == "Made by hand."
+
+
+def test_a_line_of_json_never_takes_the_id_of_another_file(index: Index, docs: Path):
+    for name in ("one", "two"):
+        (docs / f"{name}.jsonl").write_text(json.dumps({"id": "x", "text": f"Of {name}."}) + "\n")
+    index.sync(Files(docs / "one.jsonl", id_field="id"))
+    with pytest.raises(InvalidDocument, match=r"'docs/two\.jsonl' would replace a document of the file 'docs/one\.jsonl'"):
+        index.sync(Files(docs / "two.jsonl", id_field="id"))
+    assert index.get("x").text == "Of one."
 
 
 def test_what_a_dry_run_returns_can_be_compared(index: Index, docs: Path):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from leafspan.adopting._documents import DocumentMaker, WithVectors
+from leafspan.adopting._earlier import ADOPTED_KEY, EarlierAdoption, read_earlier
 from leafspan.adopting._plan import Plan, PlannedDocument
 from leafspan.adopting._report import Adopted
 from leafspan.adopting._source import Source
@@ -66,14 +67,17 @@ class _Adoption:
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: int = 0
+    earlier: EarlierAdoption = field(default_factory=EarlierAdoption)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
     def run(self) -> Flow[Adopted]:
         """Adopt the collection."""
         maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped))
+        if self.store is not None:
+            self.earlier = yield from read_earlier(self.store, self.source.collection.id)
         for group in self.plan.groups(_GROUP if self.store is None else min(_GROUP, self.store.batch)):
             documents = yield from self._read(group, maker)
-            yield from self._write(documents)
+            yield from self._write(documents, maker)
             self.progress.advance(sum(len(planned.members) for planned in group))
         if self.store is not None and not self.dry_run:
             written = self.added or self.replaced
@@ -95,14 +99,15 @@ class _Adoption:
         records = yield from self.source.collection.read(ids, "documents", "metadatas", "embeddings")
         return (yield Call(maker.documents, (group, records)))  # type: ignore[no-any-return]
 
-    def _write(self, documents: Sequence[WithVectors]) -> Flow[None]:
-        """Write those that are new or have changed."""
+    def _write(self, documents: Sequence[WithVectors], maker: DocumentMaker) -> Flow[None]:
+        """Write those that are new or have changed, as far as nothing else in the index is in their way."""
         rows: Mapping[str, Row] = {}
         if self.store is not None:
             ids = [each.document.id for each in documents]
             rows = yield from read_consistently(self.store, partial(Reader.rows, ids=ids))
         changed, vectors = [], []
-        for document, matrix in documents:
+        for made in documents:
+            document = made.document
             old = rows.get(document.id)
             hash_ = yield Call(content_hash, (document,))
             if old is not None and old.version is not None and old.hash == hash_:
@@ -110,10 +115,14 @@ class _Adoption:
                 if old.leftovers:
                     self.unfinished.append(document.id)
                 continue
+            if reason := self.earlier.conflict(document.id, made.records, old):
+                maker.leave_out(made, reason)
+                continue
             (self.added if old is None or old.version is None else self.replaced).append(document.id)
             if not self.dry_run:
-                changed.append((yield Call(split_document, (document, hash_, self.settings, old))))
-                vectors.append(matrix)
+                split = yield Call(split_document, (document, hash_, self.settings, old))
+                changed.append(split.noting({ADOPTED_KEY: self.earlier.collection}))
+                vectors.append(made.vectors)
         if changed and self.store is not None:
             yield from write_group(self.store, changed, vectors, scope=None, timeout=self.timeout)
 

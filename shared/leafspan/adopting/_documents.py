@@ -27,6 +27,11 @@ class WithVectors(NamedTuple):
     document: Document
     vectors: Any
 
+    @property
+    def records(self) -> list[str]:
+        """The ids of the records that it is made of, a leaf each."""
+        return [str(chunk.metadata.get(CHUNK_ID, self.document.id)) for chunk in self.document.chunks]
+
 
 @dataclass(slots=True)
 class DocumentMaker:
@@ -66,6 +71,14 @@ class DocumentMaker:
             records: The records, with documents, metadatas and embeddings, by id.
         """
         return [made for each in planned for made in self._made(each, records)]
+
+    def leave_out(self, made: WithVectors, reason: str) -> None:
+        """Skip the records of a document after all."""
+        records = made.records
+        for id_ in records:
+            self._skip(id_, reason)
+        self.leaves -= len(records)
+        self.alone -= records == [made.document.id]
 
     def _made(self, planned: PlannedDocument, records: Mapping[str, Mapping[str, Any]]) -> Iterator[WithVectors]:
         members = [member for member in planned.members if self._is_usable(member.id, records.get(member.id))]

@@ -17,7 +17,7 @@ def console(*, stderr: bool = False, wrap: bool = False) -> Console:
         wrap: Whether to wrap long lines if the output is not a terminal. For a terminal they are always wrapped.
             Default: False.
     """
-    stream = sys.stderr if stderr else sys.stdout
+    stream = (sys.stderr if stderr else sys.stdout) or io.StringIO()  # a process may have been given none
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")  # texts may have characters that the encoding lacks
     return Console(file=stream, soft_wrap=not (wrap or stream.isatty()), highlight=False)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from leafspan.cli._console import console, plain
+from leafspan.cli._options import named_path
 from leafspan.errors import InvalidDocument
 from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at
 
@@ -17,7 +18,12 @@ _SHOWN = 3  # files that are named of those with the same reason
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(help=f"Files ({', '.join(SUFFIXES)}), or folders of them.", show_default=False),
+    typer.Argument(
+        help=f"Files ({', '.join(SUFFIXES)}), or folders of them.",
+        show_default=False,
+        parser=named_path,
+        metavar="PATHS...",
+    ),
 ]
 Glob = Annotated[
     list[str] | None,

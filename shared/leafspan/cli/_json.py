@@ -16,5 +16,9 @@ def print_json(value: Any, *, one_line: bool = False) -> None:
         value: Anything that JSON can hold.
         one_line: Whether to print it on one line. Default: False.
     """
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    typer.echo(json.dumps(value, indent=None if one_line else 2, ensure_ascii=not unicode))
+    text = json.dumps(value, indent=None if one_line else 2, ensure_ascii=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:  # a name of a file may have bytes that are no characters at all
+        text = json.dumps(value, indent=None if one_line else 2)
+    typer.echo(text)

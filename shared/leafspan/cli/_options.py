@@ -10,10 +10,27 @@ import typer
 
 from leafspan.errors import InvalidArgument
 
-KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.")]
+
+def named_path(text: str) -> Path:
+    """The path of an option. An empty one, mostly an unset variable of a shell, would be the current folder.
+
+    Raises:
+        BadParameter: if it is empty.
+    """
+    if not text:
+        raise typer.BadParameter("must not be empty")
+    return Path(text)
+
+
+KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.", parser=named_path, metavar="FOLDER")]
 """The type of the option ``--kb``."""
 
-NewKnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index, which is created if there is none.")]
+NewKnowledgeBase = Annotated[
+    Path,
+    typer.Option(
+        "--kb", help="The folder of the index, which is created if there is none.", parser=named_path, metavar="FOLDER"
+    ),
+]
 """The type of the option ``--kb`` of a command that creates the index."""
 
 DEFAULT_FOLDER = Path("kb")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -64,21 +68,30 @@ def sync(
         root=root,
         strict=strict,
     )
-    with _opened(kb, files, dry_run=dry_run) as opened:
-        synced = opened.sync(files, dry_run=dry_run, allow_empty=allow_empty)
+    with _opened(kb, files, dry_run=dry_run) as (opened, named):
+        synced = opened.sync(named, dry_run=dry_run, allow_empty=allow_empty)
         stats = opened.stats()
     print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
 
-def _opened(kb: Path, files: Files, *, dry_run: bool) -> Index:
-    """The index. It is created if there is none, but not for paths that have no files, and not for a dry run."""
+@contextmanager
+def _opened(kb: Path, files: Files, *, dry_run: bool) -> Iterator[tuple[Index, Files]]:
+    """The index, and the files with the ids that they have in it.
+
+    It is created if there is none, but not for paths that have no files. A dry run then uses one that does not stay.
+    """
     try:
-        return Index.open(kb, create=False)
+        opened = Index.open(kb, create=False)
     except IndexNotFound:
-        if dry_run:
-            raise
         check_not_empty(files)
-        return Index.open(kb)
+        if dry_run:
+            root = kb.expanduser().resolve().parent if files.root is None else files.root
+            with TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(folder) as empty:
+                yield empty, replace(files, root=root)
+            return
+        opened = Index.open(kb)
+    with opened:
+        yield opened, files
 
 
 def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:

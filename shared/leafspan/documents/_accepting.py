@@ -10,7 +10,7 @@ from typing import Any
 
 from leafspan.checks import shown
 from leafspan.documents._frameworks import GivenDocument, recognise
-from leafspan.documents._identity import made_id, source_of
+from leafspan.documents._identity import described, made_id
 from leafspan.documents._metadata import clean_metadata, flatten
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
@@ -33,7 +33,7 @@ def read_documents(
         InvalidDocument: if one of them is no document, or cannot be stored.
     """
     files = reading or FileReading(check_document)
-    for thing in [things] if _is_single(things) else things:
+    for thing in [things] if is_single(things) else things:
         if isinstance(thing, Path | Files):
             yield from files.read(thing if isinstance(thing, Files) else Files(thing))
         else:
@@ -67,7 +67,7 @@ def content_hash(document: Document) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
-def _is_single(things: object) -> bool:
+def is_single(things: object) -> bool:
     """Whether it is one document or path. A framework's Document is iterable too, over its fields."""
     single = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable)
     return single or hasattr(things, "page_content") or hasattr(things, "node_id")
@@ -124,7 +124,8 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
 
 def _name(given: Document | GivenDocument) -> str:
     """What a document without an id is called in errors."""
-    return source_of(given.metadata) or f"{str(given.text)[:40]}..."
+    named = isinstance(given.metadata, Mapping) and described(given.metadata)
+    return named or f"{str(given.text)[:40]}..."
 
 
 def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) -> dict[str, object]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leafspan.checks import check_text, check_whole
+from leafspan.checks import check_text, check_whole, shown
+from leafspan.documents._accepting import is_single
 from leafspan.documents._frameworks import recognise
-from leafspan.documents._identity import is_random
+from leafspan.documents._identity import is_random, source_of
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together
 from leafspan.errors import InvalidDocument
 from leafspan.values import Document
@@ -19,7 +20,15 @@ class _Whole:
     """The document that chunks are pieces of, with the id that they know it by."""
 
     id: str | None
-    pieces: list[Piece] = field(default_factory=list)
+    runs: list[list[Piece]] = field(default_factory=list)  # of pieces that are next to each other
+
+    def parts(self, *, keep: bool) -> list[list[Piece]]:
+        """The pieces of each document. Nothing but their order tells where pieces without places stand, so others between
+        them part them, unless they are known to be of one document.
+        """
+        together = [piece for run in self.runs for piece in run]
+        has_places = any(piece.start is not None for piece in together)
+        return [together] if keep or has_places or self.id is not None else self.runs
 
 
 def chunks_of(
@@ -30,7 +39,8 @@ def chunks_of(
     Chunks belong to one document if they were split from the same LlamaIndex or Haystack Document, or if they are
     LangChain's and have the same metadata (but for ``start_index``). Where they say at which character they start, they are
     sorted by it, and each leaf is at that place; text between two chunks that neither holds becomes white space. Otherwise
-    they follow each other as they are given. A text that two chunks share comes once.
+    they follow each other as they are given, and only chunks that are next to each other belong together. A text that two
+    chunks share comes once. The documents have no line numbers, since the line ends between chunks are not known.
 
     Metadata that all chunks of a document have are the document's. Others are kept with their leaves, in the results too,
     but filters do not look at them.
@@ -44,19 +54,32 @@ def chunks_of(
 
     Raises:
         InvalidArgument: if ``overlap`` is out of its range.
-        InvalidDocument: if something is no chunk, chunks differ in a text that they share, or metadata cannot be stored.
+        InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they start,
+            nothing says of which text they are, or metadata cannot be stored.
     """
     check_whole("overlap", overlap, 0)
     if id is not None:
         check_text("id", id)
-    every = [chunks] if isinstance(chunks, str) else list(chunks)
+    if chunks is None:
+        raise InvalidDocument("chunks must be an iterable of chunks, got None")
+    every = [chunks] if is_single(chunks) else list(chunks)
     nodes = {chunk.node_id: chunk for chunk in every if hasattr(chunk, "node_id")}
     wholes: dict[object, _Whole] = {}
+    before: object = None
     for chunk in every:
-        if not getattr(chunk, "child_nodes", None):  # of LlamaIndex's nodes, those that have others below them repeat these
-            key, document_id, piece = _recognised(chunk, id, nodes)
-            wholes.setdefault(key, _Whole(document_id)).pieces.append(piece)
-    return [put_together(whole.id, whole.pieces, overlap=overlap, flat=flatten_metadata) for whole in wholes.values()]
+        if getattr(chunk, "child_nodes", None):
+            continue  # of LlamaIndex's nodes, those that have others below them repeat these
+        key, document_id, piece = _recognised(chunk, id, nodes)
+        whole = wholes.setdefault(key, _Whole(document_id))
+        if key != before or not whole.runs:
+            whole.runs.append([])
+        whole.runs[-1].append(piece)
+        before = key
+    return [
+        put_together(whole.id, pieces, overlap=overlap, flat=flatten_metadata)
+        for whole in wholes.values()
+        for pieces in whole.parts(keep=id is not None)
+    ]
 
 
 def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tuple[object, str | None, Piece]:
@@ -74,12 +97,17 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
         raise InvalidDocument(f"the text of a chunk must be a string, got {type(given.text).__name__}")
     start = _start(chunk, nodes) if hasattr(chunk, "node_id") else place_of(given.metadata)
     named = given.id is not None and not is_random(given.id)
-    metadata = {**given.metadata, CHUNK_ID: given.id} if named else given.metadata
-    whole = given.source or given.metadata.get("source_id")
+    metadata = {CHUNK_ID: given.id, **given.metadata} if named else given.metadata
+    whole = given.source or (given.metadata.get("source_id") if hasattr(chunk, "meta") else None)  # Haystack's
     if id_ is not None:
         return id_, id_, Piece(given.text, start, metadata)
     if isinstance(whole, str):
         return whole, None if is_random(whole) else whole, Piece(given.text, start, metadata)
+    if start is None and source_of(given.metadata) is None:
+        raise InvalidDocument(
+            "a chunk must say of which text it is, by a source in its metadata, or chunks_of(chunks, id=...) for chunks of "
+            f"one text, got {given.text[:40]!r} with metadata {shown(dict(given.metadata))}"
+        )
     return metadata_key(given.metadata), None, Piece(given.text, start, metadata)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,11 +51,18 @@ def recognise(thing: object) -> Document | GivenDocument:
         return _from_llamaindex(document)
     if hasattr(thing, "content") and hasattr(thing, "meta") and hasattr(thing, "id"):
         return _from_haystack(document)
-    hint = "; for a file, pass a pathlib.Path" if isinstance(thing, str) else ""
+    hint = next((hint for is_one, hint in _HINTS if is_one(thing)), "")
     raise InvalidDocument(
         "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping, a Path or Files, "
         f"got {type(thing).__name__}{hint}"
     )
+
+
+_HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
+    (lambda thing: isinstance(thing, str), "; for a file, pass a pathlib.Path"),
+    (lambda thing: hasattr(thing, "lazy_load"), "; for a loader, pass loader.lazy_load()"),
+    (lambda thing: hasattr(thing, "__aiter__"), "; collect it first: [each async for each in it]"),
+)
 
 
 def _from_mapping(thing: Mapping[str, Any]) -> Document:
@@ -73,7 +80,9 @@ def _from_llamaindex(node: Any) -> GivenDocument:
     start, whole = getattr(node, "start_char_idx", None), getattr(node, "ref_doc_id", None)
     given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
     position = {} if start is None else {"start_char_idx": start}
-    return _given(node.node_id if given else None, node.get_content(), metadata, whole, position)
+    text = node.get_content()
+    # Without a text, nothing else might tell it apart: it may be a picture.
+    return _given(node.node_id if given or not text else None, text, metadata, whole, position)
 
 
 def _from_haystack(document: Any) -> GivenDocument:

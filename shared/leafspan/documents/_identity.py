@@ -14,7 +14,9 @@ POSITION_KEYS = ("page", "page_number", "row", "seq_num", "split_id", "start_ind
 """The metadata keys under which loaders and splitters say which part of a source a text is."""
 
 # They change without a change of the text, so the document stays the same one.
-_FILE_DATES = frozenset({"creation_date", "last_modified_date", "last_accessed_date", "last_modified"})
+_FILE_DATES = frozenset(
+    {"creation_date", "last_modified_date", "last_accessed_date", "last_modified", "creationdate", "moddate"}
+)
 
 _LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
 
@@ -44,9 +46,16 @@ def made_id(
     origin = source_of(metadata) or source or ""
     content = [text, origin, sorted((key, value) for key, value in told.items() if key not in _FILE_DATES)]
     digest = hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()[:16]
+    name = described(metadata, origin, position)
+    return f"{name}:{digest}" if name else digest
+
+
+def described(metadata: Mapping[str, object], source: str = "", position: Mapping[str, object] | None = None) -> str:
+    """The source of a document and its place there, such as ``faq.csv:row=3``; empty if its metadata do not say them."""
+    told = {**metadata, **(position or {})}
+    name = (source_of(metadata) or source)[-_LONGEST_SOURCE:]
     place = [f"{key}={told[key]}" for key in POSITION_KEYS if isinstance(told.get(key), int | str) and told[key] != ""]
-    name = origin[-_LONGEST_SOURCE:]
-    return ":".join([*([name] if name else []), *place, digest])
+    return ":".join([*([name] if name else []), *place])
 
 
 def is_random(id_: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ CHUNK_ID = "chunk_id"
 """The metadata key of a leaf that has the id of the chunk that it was."""
 
 _PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; LlamaIndex has start_char_idx beside the metadata
+_LONGEST_GAP = 10_000_000  # characters
+_HEADING = re.compile(r"#{1,6} ")
+_BLOCK = re.compile(r"#{1,6} |[-*+] |\d+[.)] |>|\||```|~~~")  # what stands at the start of a line
 _OWN = (*_PLACES, "split_id")  # what is in the metadata of a chunk and never in those of the text
 
 
@@ -47,7 +51,7 @@ def shared_by_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def metadata_key(metadata: Mapping[str, Any]) -> str:
     """A key that all chunks of a text share, if nothing but their metadata tells that they belong together."""
-    return json.dumps(shared_by_chunks(metadata), sort_keys=True, default=repr)
+    return json.dumps({str(key): value for key, value in shared_by_chunks(metadata).items()}, sort_keys=True, default=repr)
 
 
 def put_together(
@@ -57,18 +61,27 @@ def put_together(
 
     Args:
         id_: Its id, None to make one.
-        pieces: The pieces. If all places are known, they are sorted by them; of those that start at one place, the longest
-            counts. Otherwise they follow each other.
+        pieces: The pieces. If their places are known, they are sorted by them; of those that start at one place, the
+            longest counts. Otherwise they follow each other.
         overlap: Most characters that two pieces share which do not say where they start, >= 0. Default: 0.
         text: The text that they were split from, if it is known. All places must be known then.
         flat: Whether nested metadata are flattened. Default: False.
 
     Raises:
-        InvalidDocument: if pieces differ from the text or from each other where they overlap, or metadata cannot be stored.
+        InvalidDocument: if pieces differ from the text or from each other where they overlap, only some places are known,
+            or metadata cannot be stored.
     """
-    if all(piece.start is not None for piece in pieces):
+    known = sum(piece.start is not None for piece in pieces)
+    if known == len(pieces):
         text, starts, pieces = _by_place(pieces, text)
+    elif known:
+        raise InvalidDocument(
+            f"{known} of {len(pieces)} chunks of one text say at which character they start (LangChain's -1 says nothing); "
+            "all must, or none: leave start_index out of their metadata, give them in the order of the text, and say "
+            "overlap=, the most characters that two of them share"
+        )
     else:
+        pieces = [piece for piece in pieces if piece.text] or pieces[:1]
         text, starts = _in_order(pieces, overlap)
     shared = _common([piece.metadata for piece in pieces])
     ends = [*starts[1:], len(text)]
@@ -93,8 +106,13 @@ def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int
     kept: list[Piece] = []
     for piece in ordered:
         start = piece.start or 0
+        if start - len(text) > _LONGEST_GAP:
+            raise InvalidDocument(
+                f"a chunk must start at most {_LONGEST_GAP:,} characters behind the one before, got {start:,} behind "
+                f"{len(text):,}"
+            )
         if start > len(text):
-            text += _white_space(start - len(text))
+            text += _white_space(start - len(text), text, piece.text)
         shared = text[start : start + len(piece.text)]
         if not piece.text.startswith(shared) or (known is not None and shared != piece.text):
             raise InvalidDocument(
@@ -103,15 +121,27 @@ def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int
             )
         text += piece.text[len(shared) :]
         if kept and starts[-1] == start:
+            if piece.text == kept[-1].text and _own_of(piece) != _own_of(kept[-1]):
+                raise InvalidDocument(
+                    f"two chunks of one text must not be the same but for their metadata, got two at character {start}: "
+                    f"{piece.text[:40]!r}; if they are of different texts, give these different ids"
+                )
             continue
         starts.append(start)
         kept.append(piece)
     return text, [0, *starts[1:]], kept
 
 
-def _white_space(characters: int) -> str:
-    """What a splitter has most probably left out between two chunks."""
-    return " " if characters == 1 else "\n\n" + " " * (characters - 2)
+def _own_of(piece: Piece) -> dict[str, Any]:
+    return {key: value for key, value in shared_by_chunks(piece.metadata).items() if key != CHUNK_ID}
+
+
+def _white_space(characters: int, before: str, after: str) -> str:
+    """What a splitter has most probably left out between two chunks: a line end behind and before a block of Markdown."""
+    if characters == 1:
+        last_line = before[before.rfind("\n") + 1 :]
+        return "\n" if _BLOCK.match(after) or _HEADING.match(last_line) else " "
+    return "\n\n" + " " * (characters - 2)
 
 
 def _in_order(pieces: Sequence[Piece], overlap: int) -> tuple[str, list[int]]:
@@ -140,5 +170,10 @@ def _common(metadatas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         key: value
         for key, value in first.items()
-        if key not in own and all(key in other and other[key] == value for other in others)
+        if key not in own and all(_same(value, other[key]) if key in other else False for other in others)
     }
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether they are equal and of one type: True is not 1."""
+    return type(one) is type(other) and one == other

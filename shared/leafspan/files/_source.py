@@ -58,7 +58,7 @@ class Files:
 
     def __post_init__(self) -> None:
         paths = (self.paths,) if isinstance(self.paths, str | Path) else tuple(self.paths)
-        if not paths or not all(isinstance(path, str | Path) for path in paths):
+        if not paths or not all(isinstance(path, str | Path) and path != "" for path in paths):
             raise InvalidArgument(f"paths must be files or folders, at least one, got {shown(self.paths)}")
         object.__setattr__(self, "paths", tuple(Path(path).expanduser() for path in paths))
         for name in ("glob", "exclude"):

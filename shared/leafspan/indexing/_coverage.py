@@ -75,6 +75,8 @@ def to_coverage(
         return SourceKeyCoverage(documents, source_key)
     if isinstance(within, str) and within == EVERYTHING:
         return FilterCoverage(documents, None, scope)
+    if isinstance(within, str):
+        raise InvalidArgument(f"within must be a filter or 'everything', got {within!r}")
     condition = to_filter(within)
     if condition is None or constant(condition):
         raise InvalidArgument(f"within must be a filter with a condition, or 'everything', got {shown(within)}")
@@ -189,7 +191,7 @@ class SourceKeyCoverage:
         """See Coverage."""
         for document in self.documents:
             value = document.metadata.get(self.key)
-            if not isinstance(value, str | int):
+            if not isinstance(value, str | int) or isinstance(value, bool):
                 raise InvalidDocument(
                     f"document {document.id!r} must have a string or a whole number under the source_key {self.key!r}, "
                     f"got {value!r}"
@@ -200,7 +202,7 @@ class SourceKeyCoverage:
     def covers(self, row: Row) -> bool:
         """See Coverage."""
         value = row.metadata.get(self.key)
-        return isinstance(value, str | int) and value in self.values
+        return isinstance(value, str | int) and not isinstance(value, bool) and value in self.values
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
         """See Coverage. A source without documents covers nothing."""

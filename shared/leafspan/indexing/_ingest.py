@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -12,9 +12,10 @@ from typing import Any
 from leafspan.documents import IndexSettings, check_document, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow
-from leafspan.files import FileReading, Skipped
+from leafspan.errors import InvalidDocument
+from leafspan.files import FileDocument, FileReading, Skipped
 from leafspan.indexing._add_progress import AddProgress
-from leafspan.indexing._known_files import KnownFiles
+from leafspan.indexing._known_files import KnownFiles, other_than_the_file
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._write_group import finish, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
@@ -110,6 +111,7 @@ def take_in(
     show: bool | None,
     at_once: bool = False,
     dry_run: bool = False,
+    may_replace: Callable[[Row], bool] | None = None,
 ) -> Flow[TakenIn]:
     """Add checked documents.
 
@@ -123,6 +125,7 @@ def take_in(
         show: Whether to show a bar, None for where a person is watching.
         at_once: Whether to read all of them before anything is written.
         dry_run: Whether to report only what would be done.
+        may_replace: Function that says whether the document of a row may be replaced. Default: None, all may.
 
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
@@ -136,7 +139,7 @@ def take_in(
         checked = progress.reading(map(scope.checked, checked) if scope else checked)
         if at_once:
             checked = yield Call(list, (checked,))
-        done = yield from _Ingestion(store, embed, settings, scope, timeout, progress, dry_run).run(checked)
+        done = yield from _Ingestion(store, embed, settings, scope, timeout, progress, dry_run, may_replace).run(checked)
         progress.finish()
         return done
     finally:
@@ -171,6 +174,7 @@ class _Ingestion:
     timeout: float
     progress: AddProgress
     dry_run: bool = False
+    may_replace: Callable[[Row], bool] | None = None
     group: _Group = field(default_factory=_Group)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
@@ -215,6 +219,8 @@ class _Ingestion:
         document = given if self.scope is None else self.scope.stamped(given, self.scope.place(given.id, rows))
         self.given_ids[document.id] = given.id
         old = rows.get(document.id)
+        if old is not None and old.version is not None and (reason := self._objection(given, old)):
+            raise InvalidDocument(reason)
         hash_ = yield Call(content_hash, (document,))
         if old is None or old.version is None or old.hash != hash_:
             if self.dry_run:
@@ -227,6 +233,21 @@ class _Ingestion:
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)
+        return None
+
+    def _objection(self, given: Document, old: Row) -> str | None:
+        """Why a document must not replace the one of its id; None if it may."""
+        if (other := other_than_the_file(given, old)) is not None:
+            file = given.file if isinstance(given, FileDocument) else ""
+            return (
+                f"document {given.id!r} of the file {file!r} would replace {other}: delete that one first, or give one of "
+                "them another id"
+            )
+        if self.may_replace is not None and not self.may_replace(old):
+            return (
+                f"document {given.id!r} is in the index, outside of what the source covers, and would be replaced: give it "
+                "another id, or delete that one first"
+            )
         return None
 
     def _collect(self, split: SplitDocument) -> Flow[None]:

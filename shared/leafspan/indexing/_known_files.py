@@ -45,8 +45,28 @@ def file_path(row: Row, names: FileNames) -> Path | None:
 def _file_name(row: Row) -> str | None:
     if (name := row.extra.get(FILE_KEY)) is not None:
         return str(name)
-    # An earlier version may have read it from a file.
-    return row.document_id if row.title and row.metadata.get("source") == row.document_id else None
+    return row.document_id if _may_be_file(row) else None
+
+
+def _may_be_file(row: Row) -> bool:
+    """Whether an earlier version, which stored neither lines nor files, may have read the document from a file."""
+    is_earlier = not row.lines and row.leaves > 0 and not row.extra
+    return is_earlier and bool(row.title) and row.metadata.get("source") == row.document_id
+
+
+def other_than_the_file(document: Document, row: Row) -> str | None:
+    """What the index has under the id of a document, if it is not of the same file; None if the document is of no file.
+
+    Args:
+        document: The document that would replace it.
+        row: The row of what is there.
+    """
+    if not isinstance(document, FileDocument) or document.spelling or _may_be_file(row):
+        return None  # what has another spelling was found by its file
+    file = row.extra.get(FILE_KEY)
+    if file == document.file:
+        return None
+    return "a document that is of no file" if file is None else f"a document of the file {file!r}"
 
 
 class KnownFiles:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leafspan.documents import (
@@ -14,6 +14,7 @@ from leafspan.documents import (
     make_leaves,
     pack_lines,
     pack_place,
+    place_of,
 )
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
@@ -40,6 +41,10 @@ class SplitDocument:
     leaves: Sequence[Leaf]
     texts: Sequence[str]
     heads: Sequence[str]
+
+    def noting(self, values: Mapping[str, Any]) -> SplitDocument:
+        """The same, with further values in its row."""
+        return replace(self, row=replace(self.row, extra={**self.row.extra, **values}))
 
     def with_vectors(self, vectors: Any) -> DocumentToWrite:
         """What is stored of the document: of each leaf its text, the document's metadata, its place and its vector."""
@@ -100,7 +105,8 @@ def split_document(
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
-        lines=pack_lines(document.text, leaves),
+        # Of a text that was put together of chunks, and of a piece of one, nobody knows the lines.
+        lines="" if document.chunks or place_of(document.metadata) else pack_lines(document.text, leaves),
         extra={**file_values(document), **({"chunks": True} if document.chunks else {})},
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)

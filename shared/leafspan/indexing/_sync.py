@@ -11,7 +11,7 @@ from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow
 from leafspan.errors import EmptySource
 from leafspan.files import FileNames, FileReading, Skipped
-from leafspan.indexing._coverage import Coverage, to_coverage
+from leafspan.indexing._coverage import Coverage, FileCoverage, to_coverage
 from leafspan.indexing._deleting import Forget, delete_documents
 from leafspan.indexing._ingest import take_in
 from leafspan.indexing._known_files import file_path
@@ -104,7 +104,15 @@ def sync(
     # Read first: what others add meanwhile is not to be deleted.
     rows = yield from read_consistently(store, Reader.rows, scope)
     taken = yield from take_in(
-        store, embed, coverage.read(), settings, scope=scope, timeout=timeout, show=show, dry_run=options.dry_run
+        store,
+        embed,
+        coverage.read(),
+        settings,
+        scope=scope,
+        timeout=timeout,
+        show=show,
+        dry_run=options.dry_run,
+        may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
     )
     kept = {*taken.added, *taken.replaced, *taken.unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]

@@ -102,4 +102,6 @@ def _passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]
         return summary_passage(found, texts[found.id], row)
     if row is None or row.version != found.span.version:
         raise StaleRead
-    return leaf_passage(found.span, texts, row, found.metadata, score=found.score, trace=found.trace)
+    # What belongs to a single chunk, such as its page, is not true of a wider passage.
+    metadata = found.metadata if found.span.size == 1 else row.metadata
+    return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace)

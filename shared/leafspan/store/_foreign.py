@@ -35,6 +35,11 @@ class ForeignCollection:
         self._handle = handle
 
     @property
+    def id(self) -> str:
+        """The id that Chroma has given it."""
+        return str(self._handle.id)
+
+    @property
     def name(self) -> str:
         """Its name."""
         return self._collection.name
