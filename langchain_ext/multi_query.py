@@ -32,8 +32,8 @@ class MultiQueryRetriever(BasedRetriever):
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
             find all above ``min_score``; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
-            does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a longer first
-            passage is cut to the leaves around its best hit. Default: any number.
+            does not fit is cut to the leaves around its best hit that do, and ends the list. Only a single leaf is returned
+            even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for

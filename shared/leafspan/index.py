@@ -16,7 +16,7 @@ from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
 from leafspan.indexing import Finding, examine
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.retrieval import Sources, warm
+from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import EmbedderRecord, Store, has_index, open_store
@@ -308,23 +308,6 @@ class Index(View):
             found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         return findings
-
-    def warm(self) -> None:
-        """Load and build what the first query would: call it when a server starts, so that no user waits for it.
-
-        It loads the embedder and checks that the index was made with it, loads Chroma's vectors, and brings the copies of
-        the words and the vectors up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a
-        notebook. If all is loaded, it takes no time. Documents that are added later make the next query load them.
-
-        Raises:
-            IndexMismatch: if the index was made with another embedder.
-            ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
-        """
-        run(warm(self._sources))
-
-    async def awarm(self) -> None:
-        """Like ``warm``."""
-        await arun(warm(self._sources))
 
     @property
     def client(self) -> Any:

@@ -28,7 +28,7 @@ from leafspan.indexing import (
     surrounding_text,
     sync,
 )
-from leafspan.retrieval import Limits, Sources, retrieve
+from leafspan.retrieval import Limits, Sources, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import DEFAULT, Strategy
@@ -367,8 +367,8 @@ class View:
             candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or
                 to find all above ``min_score``; with ``k``, 4 * k and at least 24.
             budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage
-                that does not fit ends the list. Only a single leaf is returned even if it alone is over the budget; a
-                longer first passage is cut to the leaves around its best hit. Default: any number.
+                that does not fit is cut to the leaves around its best hit that do, and ends the list. Only a single leaf is
+                returned even if it alone is over the budget. Default: any number.
             where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma,
                 Haystack or LlamaIndex. Default: all documents.
 
@@ -491,6 +491,23 @@ class View:
     async def asummaries(self, document_id: str | None = None) -> list[Passage]:
         """Like ``summaries``."""
         return await arun(self._list_summaries(document_id))
+
+    def warm(self) -> None:
+        """Load and build what the first query would: call it when a server starts, so that no user waits for it.
+
+        It loads the embedder and checks that the index was made with it, loads Chroma's vectors, and brings the copies of
+        the words and the vectors up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a
+        notebook. If all is loaded, it takes no time. Documents that are added later make the next query load them.
+
+        Raises:
+            IndexMismatch: if the index was made with another embedder.
+            ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
+        """
+        run(warm(self._sources))
+
+    async def awarm(self) -> None:
+        """Like ``warm``."""
+        await arun(warm(self._sources))
 
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
         return surrounding_text(self._store, passage, Reach.of(before, after, words), self._scope)

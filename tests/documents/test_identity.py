@@ -25,7 +25,7 @@ from llama_index.core.schema import ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidDocument
 from leafspan.documents import to_document
-from tests.pdf import pdf_of
+from tests.pdf import pdf
 from tests.profiles import examples
 
 TEXT = "".join(f"Sentence number {number} is about subject {number % 7}. " for number in range(60))
@@ -77,7 +77,7 @@ def json_records(folder: Path) -> list[LangChainDocument]:
 def pdf_pages(folder: Path) -> list[LangChainDocument]:
     from langchain_community.document_loaders import PyPDFLoader
 
-    (folder / "tea.pdf").write_bytes(pdf_of(["Green tea.", "Black tea.", "Green tea."]))
+    (folder / "tea.pdf").write_bytes(pdf(["Green tea.", "Black tea.", "Green tea."]))
     return PyPDFLoader(str(folder / "tea.pdf")).load()
 
 

@@ -18,9 +18,10 @@ from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
+from llama_index.core.embeddings import BaseEmbedding
 
 from leafspan import Document, Embedder, EmbeddingCache, F, Index, InvalidArgument
-from leafspan.embedding import EmbedderIdentity
+from leafspan.embedding import EmbedderIdentity, to_embedder
 from leafspan.embedding._cache import Space, text_key
 from leafspan.embedding._embedders import PROBE
 from tests.embedding.test_embedding import vector
@@ -413,3 +414,38 @@ def test_an_interruption_keeps_what_was_embedded_before(tmp_path: Path, cache):
         # The function has another name now, but it is the same index, and the same embedder to it.
         index.add(MANY)
     assert set(service.embedded.values()) == {1}
+
+
+class Truncating(BaseEmbedding):
+    """A model of LlamaIndex that sees only so many words of a text."""
+
+    max_length: int
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return vector(" ".join(text.split()[: self.max_length]))
+
+    _get_query_embedding = _get_text_embedding
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+def test_the_same_model_with_other_settings_gets_vectors_of_its_own(tmp_path, cache):
+    text = " ".join(f"word{number}" for number in range(30))
+    stored = []
+    for length in (16, 512):
+        model = Truncating(model_name="bge", max_length=length)
+        with Index.open(tmp_path / str(length), embedder=model, embedding_cache=cache, title_weight=0) as index:
+            index.add(Document("a", text))
+            stored.append(
+                index.client.get_collection("kb.leaves", embedding_function=None).get(include=["embeddings"])["embeddings"]
+            )
+    assert not np.allclose(stored[0], stored[1])
+
+
+def test_how_a_service_is_reached_is_no_setting_of_its_model():
+    def settings(**more: object) -> str:
+        return to_embedder(Truncating(model_name="bge", max_length=16, **more)).settings
+
+    assert settings(embed_batch_size=7) == settings(embed_batch_size=8)
+    assert to_embedder(Truncating(model_name="bge", max_length=17)).settings != settings()

@@ -12,7 +12,7 @@ import pytest
 from leafspan import Document, Files, Index, InvalidArgument, InvalidDocument, Skipped
 from leafspan.documents import check_document, read_documents
 from leafspan.files import FileReading
-from tests.files.pdf import pdf
+from tests.pdf import pdf
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Document], list[Skipped]]:
@@ -195,3 +195,13 @@ def test_a_path_stands_for_its_files_and_may_be_mixed_with_documents(tmp_path: P
 def test_wrong_options_are_refused(options: dict[str, Any], message: str):
     with pytest.raises(InvalidArgument, match=message):
         Files(**{"paths": "docs", **options})
+
+
+@pytest.mark.parametrize("field", ['title: "The dance"', "title: 'The dance'", "title: The dance"])
+def test_the_title_of_a_markdown_page_may_be_in_its_front_matter(tmp_path: Path, field: str):
+    (tmp_path / "bees.md").write_text(f"---\nlayout: post\n{field}\n---\n\n# Bees\n\nThey dance.\n")
+    [document] = read_documents(tmp_path / "bees.md")
+    assert document.title == "The dance"
+    (tmp_path / "bees.md").write_text("---\nlayout: post\n---\n\n# Bees\n\nThey dance.\n")
+    [document] = read_documents(tmp_path / "bees.md")
+    assert document.title == "Bees"

@@ -15,8 +15,8 @@ import pytest
 from leafspan import Files, Index, InvalidDocument, Skipped
 from leafspan.documents import check_document
 from leafspan.files import FileReading, _opening
-from tests.files.pdf import pdf
 from tests.files.test_kinds import read
+from tests.pdf import pdf
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import InvalidArgument
+from leafspan import BM25, Document, Index, InvalidArgument
 from leafspan.lexical import Analyzer, describe_analyzer, to_terms
 
 
@@ -118,3 +118,33 @@ def test_a_text_gives_the_same_terms_wherever_it_stands(first, second, language)
 @given(st.text(alphabet=st.characters(codec="ascii")))
 def test_the_short_way_for_ascii_finds_the_same_words(text):
     assert Analyzer(stem=False)([text + " ж"])[0] == [*Analyzer(stem=False)([text])[0], "ж"]
+
+
+@pytest.mark.parametrize(
+    ("analyzer", "got"),
+    [
+        (lambda text: None, "got None"),
+        (lambda text: text, "got str"),
+        (lambda text: 1 / 0, "which failed with ZeroDivisionError"),
+        (lambda text: [1], "got one that holds 1"),
+    ],
+    ids=["nothing", "a text", "an error", "numbers"],
+)
+def test_an_analyzer_that_gives_no_terms_is_refused_when_the_index_is_opened(tmp_path, analyzer, got):
+    with pytest.raises(InvalidArgument, match=got):
+        Index.open(tmp_path / "kb", analyzer=analyzer)
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_function_that_was_edited_since_finds_words_as_it_makes_them_now(tmp_path):
+    def opened(terms) -> Index:
+        def tokenizer(text: str) -> list[str]:
+            return terms(text)
+
+        return Index.open(tmp_path / "kb", analyzer=tokenizer)
+
+    with opened(lambda text: text.split()) as index:
+        index.add(Document("a", "The XJ-900 is here."))
+        assert [found.document_id for found in index.retrieve("XJ-900", BM25())] == ["a"]
+    with opened(lambda text: text.lower().split()) as index:
+        assert [found.document_id for found in index.retrieve("xj-900", BM25())] == ["a"]

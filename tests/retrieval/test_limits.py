@@ -8,6 +8,7 @@ import pytest
 
 from leafspan import (
     BM25,
+    AutoMerging,
     Budget,
     Document,
     Ensemble,
@@ -16,6 +17,7 @@ from leafspan import (
     HierarchicalSplitter,
     Hybrid,
     Index,
+    InvalidArgument,
     MultiQuery,
     ParentDocument,
     RelevantSegments,
@@ -27,6 +29,7 @@ from leafspan import (
 from leafspan.embedding import CheckedEmbedder
 from leafspan.examples import example_documents
 from leafspan.strategies import HostResult, HostRetriever
+from leafspan.words import count_words
 
 QUESTION = "How did the steam engine change the railway?"
 FERRIES = 200
@@ -183,3 +186,19 @@ def test_a_summary_that_is_passed_over_makes_room_for_the_next_result(ferries: I
     for strategy in (Tree(base=Vector()), Vector(summaries=True), Hybrid(summaries=True)):
         [leaf] = ferries.retrieve("ferry", strategy, k=1, budget=Budget(shortest + 2, count=len))
         assert leaf.summary is None
+
+
+def test_the_first_passage_that_does_not_fit_is_cut_to_what_does(wikipedia: Index):
+    for strategy in (ParentDocument(level=2), AutoMerging(threshold=0), RelevantSegments(), SentenceWindow(after=3)):
+        for budget in (300, Budget(1_000, count=lambda text: len(text) // 3)):
+            passages = wikipedia.retrieve(QUESTION, strategy, budget=budget)
+            limit, count = (300, count_words) if isinstance(budget, int) else (budget.limit, budget.count)
+            assert 0.8 * limit < sum(count(passage.text) for passage in passages) <= limit
+
+
+@pytest.mark.parametrize("length", [[1, 2], -1, 1.5, None])
+def test_a_counter_that_counts_nothing_is_refused(ferries: Index, length):
+    with pytest.raises(
+        InvalidArgument, match=r"what count returns \(such as len\(tokenizer.encode\(text\)\)\) must be a whole number"
+    ):
+        ferries.retrieve("ferry", budget=Budget(10, count=lambda text: length))

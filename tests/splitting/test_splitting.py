@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
-from leafspan.splitting import check_cuts, cuts_at, find_headings
+from leafspan.splitting import check_cuts, cuts_at, find_headings, front_matter
 from leafspan.splitting._grouping import group
 from leafspan.values import LeafId
 from leafspan.words import count_words
@@ -310,3 +310,19 @@ def test_sections_cover_the_leaves_from_their_heading_to_the_next_of_its_rank(te
         after = [other.start for other in headings if other.start > heading.start and other.depth <= heading.depth]
         if after and section.last + 1 < len(leaves):
             assert leaves[section.last].start < after[0] <= leaves[section.last + 1].start or section.first == section.last
+
+
+@pytest.mark.parametrize("end", ["---", "..."])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_front_matter_is_no_heading(line: str, end: str):
+    text = line.join(
+        ["---", "layout: post", "title: The dance", end, "", "# Bees", "", "They dance.", "", "---", "", "Text."]
+    )
+    assert [(heading.text, heading.depth) for heading in find_headings(text)] == [("Bees", 1)]
+    assert text[find_headings(text)[0].start :].startswith("# Bees")
+    assert front_matter(text) == text[: text.index(f"{end}{line}{line}#") + 3]
+
+
+@pytest.mark.parametrize("text", ["# Bees\n", "---\nno end", "Text.\n---\na: b\n---\n", ""])
+def test_what_does_not_begin_with_front_matter_has_none(text: str):
+    assert front_matter(text) == ""

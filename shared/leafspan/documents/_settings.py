@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.checks import check_number, check_whole, shown
 from leafspan.documents._packed_place import FORMAT
 from leafspan.errors import IndexMismatch, InvalidArgument
-from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer
+from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer, probe_terms
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
 TITLE_WEIGHT = 0.3
@@ -53,6 +53,8 @@ class OpenOptions:
             raise InvalidArgument(
                 f"analyzer must be an Analyzer or a function from a text to its terms, got {shown(self.analyzer)}"
             )
+        if self.analyzer is not None:
+            probe_terms(self.analyzer)
         if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")
 

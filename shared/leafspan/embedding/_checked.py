@@ -79,7 +79,8 @@ class CheckedEmbedder:
         if self._cache is None:
             return self._checked_vectors((yield from self._retrying.documents(texts)), len(texts))
         shared = self._embedder.model is not None and not view
-        space = Space(self._identity, "" if shared else self._index_id + view)
+        owner = "" if shared else self._index_id + view
+        space = Space(self._identity, f"{self._embedder.settings} {owner}")
         keys = [text_key(text) for text in texts]
         vectors = yield Call(self._cache.find, (space, keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}

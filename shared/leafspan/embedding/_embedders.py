@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engine import Call, Flow
@@ -40,6 +44,8 @@ class Embedder:
             embedding cache, and it is asked again after a rate limit or a timeout. Default: False.
         model: What the model is called, if its vectors may be used for other indexes, too. Default: None, the embedding
             cache keeps its vectors for the same index only, since a function can be changed without a sign.
+        settings: Text that differs where the model's settings do, such as the length at which texts are cut. The embedding
+            cache gives only vectors that were made with the same ones. Default: none.
     """
 
     name: str
@@ -49,6 +55,7 @@ class Embedder:
     aqueries: Callable[[list[str]], Any] | None = None
     local: bool = False
     model: str | None = None
+    settings: str = ""
 
     def embed_documents(self, texts: Sequence[str]) -> Call:
         """The call that embeds texts to be stored."""
@@ -81,9 +88,14 @@ def to_embedder(thing: object) -> Embedder:
         return _from_llamaindex(model)
     if hasattr(model, "encode") and not hasattr(model, "embed_query") and not isinstance(model, str | bytes):
         return _from_sentence_transformer(model)
+    if iscoroutinefunction(model):
+        raise InvalidArgument(
+            f"an embedder must not be a coroutine function alone, got {_name(model)}: pass leafspan.Embedder(name, "
+            "documents, queries, adocuments=..., aqueries=...)"
+        )
     if callable(model):
         queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list
-        return Embedder(_name(model), model, queries, model=_model(model))
+        return Embedder(_name(model), model, queries, model=_model(model), settings=_settings(model))
     hint = ""
     if isinstance(model, str):
         hint = f"; for the model of that name, SentenceTransformer({model!r}) (pip install sentence-transformers)"
@@ -131,7 +143,12 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
         array = np.asarray(vectors, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"{name} must give vectors of numbers of one length: {error}") from error
-    if array.ndim != 2 or len(array) != count or (dimension is not None and array.shape[1] != dimension):
+    if (
+        array.ndim != 2
+        or len(array) != count
+        or not array.shape[1]
+        or (dimension is not None and array.shape[1] != dimension)
+    ):
         wanted = f"({count}, {dimension if dimension is not None else 'dimension'})"
         raise InvalidArgument(f"{name} must give vectors of shape {wanted}, got {array.shape}")
     if not np.isfinite(array).all():
@@ -191,6 +208,26 @@ def _model(model: Any) -> str | None:
     return next((name for name in names if isinstance(name, str) and name not in ("", "unknown")), None)
 
 
+# Parts of the names of attributes that say how a service is reached, and not what it answers.
+_NOT_OF_THE_MODEL = re.compile(
+    "key|token|secret|password|auth|header|timeout|retr|batch|callback|progress|cache|worker|concurren|client|show"
+)
+
+
+def _settings(model: Any) -> str:
+    """A hash of a named model's own numbers, texts and the like, so that vectors made with others are told apart."""
+    if _model(model) is None:
+        return ""
+    declared = getattr(type(model), "model_fields", None)  # of pydantic
+    own = {
+        name: value
+        for name, value in getattr(model, "__dict__", {}).items()
+        if not name.startswith("_") and (declared is None or name in declared) and not _NOT_OF_THE_MODEL.search(name)
+    }
+    plain = json.dumps(own, default=lambda value: type(value).__qualname__, sort_keys=True, skipkeys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
 def _from_langchain(model: Any) -> Embedder:
     def queries(texts: list[str]) -> list[Any]:
         return [model.embed_query(text) for text in texts]
@@ -206,6 +243,7 @@ def _from_langchain(model: Any) -> Embedder:
         model.aembed_documents if _overrides(model, "aembed_documents", "langchain_core.embeddings") else None,
         aqueries if native else None,
         model=_model(model),
+        settings=_settings(model),
     )
 
 
@@ -215,7 +253,7 @@ def _from_llamaindex(model: Any) -> Embedder:
 
     # The asynchronous methods of most LlamaIndex embedders block, so they are not used: a thread is always right.
     documents = partial(model.get_text_embedding_batch, show_progress=False)
-    return Embedder(_name(model), documents, queries, model=_model(model))
+    return Embedder(_name(model), documents, queries, model=_model(model), settings=_settings(model))
 
 
 def _from_sentence_transformer(model: Any) -> Embedder:

@@ -10,21 +10,29 @@ from leafspan.files._decoding import decode
 from leafspan.files._opening import read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-from leafspan.splitting import find_headings
+from leafspan.splitting import find_headings, front_matter
 
 # Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
 _FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
+
+# The title among the fields of front matter, without quotes around it.
+_FIELD_TITLE = re.compile(r"^title:[ \t]+([\"']?)(\S.*?)\1[ \t]*$", re.MULTILINE)
 
 # A title that is underlined, and perhaps overlined, by one repeated character.
 _RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t]*\r?\n([^\w\s])\3+[ \t]*(?:\r?\n|\Z)")
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is a top heading at its start."""
+    """See Reader. Its title is that in its front matter, or a top heading at its start."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
-    block = _FIRST_BLOCK.match(text)
+    front = front_matter(text)
+    if front and (title := _FIELD_TITLE.search(front)):
+        yield Record(text, title[2], {})
+        return
+    body = text[len(front) :]
+    block = _FIRST_BLOCK.match(body)
     headings = find_headings(block[0]) if block else []
-    begins = headings and headings[0].depth == 1 and not text[: headings[0].start].strip()
+    begins = headings and headings[0].depth == 1 and not body[: headings[0].start].strip()
     yield Record(text, headings[0].text if begins else None, {})
 
 

@@ -1,6 +1,6 @@
 """BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
 
-from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, to_terms
+from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
@@ -18,5 +18,6 @@ __all__ = [
     "build_postings",
     "describe_analyzer",
     "merge_postings",
+    "probe_terms",
     "to_terms",
 ]

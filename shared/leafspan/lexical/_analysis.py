@@ -8,7 +8,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from leafspan.checks import check_choice, check_flag
+from leafspan.checks import check_choice, check_flag, shown
 from leafspan.errors import InvalidArgument
 from leafspan.lexical._tokens import find_words, normalize_word
 
@@ -59,6 +59,29 @@ class Analyzer:
 
 Analysis = Analyzer | Callable[[str], list[str]]
 """How the texts of an index become terms: an Analyzer, or a function from one text to its terms."""
+
+
+_PROBE = (
+    "The XJ-900's price, in \u20ac: 1,234.50. Caf\u00e9-owners don't e-mail U.S. STATE_OF_ART na\u00efve 2-in-1 things!"
+)
+
+
+def probe_terms(analyzer: Analysis) -> list[str]:
+    """The terms of a text with much that analyzers treat differently. They tell apart functions of the same name.
+
+    Raises:
+        InvalidArgument: if the analyzer fails, or returns anything but a list of strings.
+    """
+    try:
+        (terms,) = to_terms(analyzer, [_PROBE])
+    except InvalidArgument:
+        raise
+    except Exception as error:
+        raise InvalidArgument(
+            f"analyzer must be an Analyzer or a function from a text to a list of its terms, got {shown(analyzer)}, which "
+            f"failed with {type(error).__name__}: {error}"
+        ) from error
+    return terms
 
 
 def describe_analyzer(analyzer: Analysis) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.documents import titles_of_leaves
 from leafspan.engine import Call, Flow
-from leafspan.lexical import Analysis, Analyzer, build_postings, describe_analyzer, merge_postings, to_terms
+from leafspan.lexical import Analysis, Analyzer, build_postings, describe_analyzer, merge_postings, probe_terms, to_terms
 from leafspan.store import Reader, Row
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class WordPostings:
 
         analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()}"
         if not isinstance(self._analyzer, Analyzer):
-            analysis += " apart"  # leafspan 0.1.0 gave a function all in one text, so that it may have made other terms
+            # leafspan 0.1.0 gave a function all in one text. A function that was edited since has other terms.
+            analysis += f" apart {probe_terms(self._analyzer)}"
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:

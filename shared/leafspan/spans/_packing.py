@@ -37,6 +37,16 @@ class Budget:
         if not callable(self.count):
             raise InvalidArgument(f"count must be a function from a text to a number, got {shown(self.count)}")
 
+    def length(self, text: str) -> int:
+        """The length of a text.
+
+        Raises:
+            InvalidArgument: if ``count`` does not give a whole number >= 0.
+        """
+        length = self.count(text)
+        check_whole("what count returns (such as len(tokenizer.encode(text)))", length, 0)
+        return length
+
     @property
     def words(self) -> int:
         """The budget in words. It is an estimate for tokens, each of which is taken as three quarters of a word."""
@@ -65,8 +75,8 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
 def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> tuple[list[Candidate], bool]:
     """The candidates that may be returned, decided before any text is fetched; and whether the budget left some out.
 
-    These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known.
-    A summary that alone is over the budget is passed over.
+    These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known,
+    but for the first one that can be cut to what is left. A summary that alone is over the budget is passed over.
 
     Args:
         found: Candidates, best first.
@@ -82,7 +92,8 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
     fitting = [each for each in found if each.summary is None or (each.words or 0) <= budget.limit]
     first = fitting if k is None else fitting[:k]
     kept = longest_prefix(first, [each.words or 0 for each in first], budget.limit)
-    return kept, len(kept) < len(first)
+    left_out = first[len(kept) :]
+    return kept + [each for each in left_out[:1] if _can_be_cut(each)], bool(left_out)
 
 
 def within_budget(
@@ -90,8 +101,8 @@ def within_budget(
 ) -> tuple[list[Candidate], bool]:
     """The candidates up to the first that does not fit into the budget, and whether there is no room for another.
 
-    If the first of all does not fit, it is cut to the leaves around its best hit that do. A single leaf is kept even if it
-    is over the budget; a summary that is, is passed over.
+    That one is cut to the leaves around its best hit that do fit. If it is the first of all, at least one leaf is kept even
+    if it is over the budget; a summary that is, is passed over.
 
     Args:
         found: Candidates, best first.
@@ -103,14 +114,29 @@ def within_budget(
     kept: list[Candidate] = []
     left = budget.limit
     for each in found:
-        size = budget.count("".join(texts[id_] for id_ in each.span.leaf_ids))
+        size = budget.length("".join(texts[id_] for id_ in each.span.leaf_ids))
         if size > budget.limit and each.summary is not None:
             continue
         if size > left:
-            return kept or [cut_to_fit(each, budget.limit, budget.count, texts)], True
+            return kept + _part(each, left, budget.length, texts, needed=not kept), True
         left -= size
         kept.append(each)
     return kept, left == 0
+
+
+def _can_be_cut(found: Candidate) -> bool:
+    return found.summary is None and found.span.size > 1
+
+
+def _part(
+    found: Candidate, left: int, count: Callable[[str], int], texts: Mapping[str, str], *, needed: bool
+) -> list[Candidate]:
+    """What of a passage fits into what is left of a budget; if it is needed, one leaf at least."""
+    if not _can_be_cut(found):
+        return [found] if needed else []
+    part = cut_to_fit(found, max(left, 1), count, texts)
+    fits = count("".join(texts[id_] for id_ in part.span.leaf_ids)) <= left
+    return [part] if fits or needed else []
 
 
 def joined(passages: Iterable[Passage]) -> str:

@@ -2,7 +2,7 @@
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter
-from leafspan.splitting._headings import LINE_END, Heading, find_headings
+from leafspan.splitting._headings import LINE_END, Heading, find_headings, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "cuts_at",
     "describe_splitter",
     "find_headings",
+    "front_matter",
 ]

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 # Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed.
 _HINT = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|=+[ \t]*$)", re.MULTILINE)
+# The fields that a page may begin with, between lines of dashes. They are no Markdown, and would be read as a heading.
+_FRONT_MATTER = re.compile(r"---[ \t]*(?:\r\n?|\n)(?:[^\r\n]*(?:\r\n?|\n)){0,200}?(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)")
+_CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as for an editor."""
 
@@ -37,13 +40,20 @@ def find_headings(text: str) -> list[Heading]:
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])
     starts = [0, *accumulate(len(line) for line in split_lines(text))]
-    tokens = parser.parse(text)
+    front = front_matter(text)
+    tokens = parser.parse(_CHARACTER.sub(" ", front) + text[len(front) :])
     headings = []
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.map and token.level == 0:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))
     return headings
+
+
+def front_matter(text: str) -> str:
+    """The front matter of a Markdown page, such as Jekyll's and Hugo's, with the lines of dashes; empty if it has none."""
+    match = _FRONT_MATTER.match(text)
+    return match[0] if match else ""
 
 
 def split_lines(text: str) -> list[str]:
