@@ -333,17 +333,17 @@ SPOKEN = {"ab": "ab30 one two", "cd": "cd70 one two three", "abcd": "abcd60 one"
     ("mode", "budget", "expected"),
     [
         ("collapsed", 1, ["a90"]),
-        ("collapsed", 4, ["a90"]),  # 1 + 4 > 4, and abcd60 would fit, but the first that does not ends the list
+        ("collapsed", 4, ["a90", "abcd60", "c50"]),  # 1 + 4 > 4, 1 + 2 + 1 = 4
         ("collapsed", 5, ["a90", "cd70"]),  # 1 + 4 = 5
         ("collapsed", 8, ["a90", "cd70", "abcd60", "c50"]),  # 1 + 4 + 2 + 1 = 8
-        ("traversal", 1, ["a90"]),  # 2 > 1, 4 > 1 and 3 > 1: summaries that alone are over the budget are passed over
+        ("traversal", 1, ["a90"]),  # 2 > 1, 4 > 1 and 3 > 1
         ("traversal", 2, ["abcd60"]),
-        ("traversal", 5, ["abcd60"]),  # 2 + 4 > 5
+        ("traversal", 5, ["abcd60", "ab30"]),  # 2 + 4 > 5, 2 + 3 = 5
         ("traversal", 6, ["abcd60", "cd70"]),  # 2 + 4 = 6
         ("traversal", 10, ["abcd60", "cd70", "ab30", "a90"]),  # 2 + 4 + 3 + 1 = 10
     ],
 )
-def test_the_budget_is_inclusive_and_ends_with_the_first_that_does_not_fit(tmp_path, mode, budget, expected):
+def test_the_budget_is_inclusive_and_summaries_that_do_not_fit_are_passed_over(tmp_path, mode, budget, expected):
     with grove(tmp_path, {"d": FOUR}, SPOKEN) as index:
         found = index.retrieve("?", Tree(mode=mode, base=Vector()), budget=budget)
         assert [name.split()[0] for name in names(found)] == expected

@@ -72,7 +72,8 @@ class _Adoption:
 
     def run(self) -> Flow[Adopted]:
         """Adopt the collection."""
-        maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped))
+        wholes = {each.id for each in self.plan.documents if each.members[0].start is not None}
+        maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped), wholes)
         if self.store is not None:
             self.earlier = yield from read_earlier(self.store, self.source.collection.id)
         for group in self.plan.groups(_GROUP if self.store is None else min(_GROUP, self.store.batch)):

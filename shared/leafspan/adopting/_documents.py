@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ class DocumentMaker:
         docstore: LlamaIndex's docstore. None if there is none.
         renamed: Metadata keys of the user, with the names that they get.
         skipped: Where to put records that cannot be taken.
+        wholes: Ids of the documents that are put together of records.
 
     Attributes:
         leaves: Number of records that are leaves.
@@ -55,6 +56,7 @@ class DocumentMaker:
     docstore: Any
     renamed: Mapping[str, str]
     skipped: list[SkippedRecord]
+    wholes: Set[str] = frozenset()
     leaves: int = 0
     alone: int = 0
     disagreeing: int = 0
@@ -92,7 +94,10 @@ class DocumentMaker:
                 return
             self.disagreeing += len(members)
         for member, piece in zip(members, pieces, strict=True):
-            yield from self._own(member, piece, records)
+            if member.id in self.wholes and member.id != planned.id:
+                self._skip(member.id, "its id is that of a document of which other records are pieces")
+            else:
+                yield from self._own(member, piece, records)
 
     def _is_usable(self, id_: str, record: Mapping[str, Any] | None) -> bool:
         """Whether text and vector can be stored. If not, the record is skipped."""

@@ -76,7 +76,7 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
     """The candidates that may be returned, decided before any text is fetched; and whether the budget left some out.
 
     These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known,
-    but for the first one that can be cut to what is left. A summary that alone is over the budget is passed over.
+    but for the first one that can be cut to what is left. A summary that does not fit is passed over.
 
     Args:
         found: Candidates, best first.
@@ -89,11 +89,17 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
         # Which summaries are too long is not known yet: they come besides the first k.
         ranks = accumulate(each.summary is None for each in found)
         return [each for each, rank in zip(found, ranks, strict=True) if k is None or rank <= k], False
-    fitting = [each for each in found if each.summary is None or (each.words or 0) <= budget.limit]
-    first = fitting if k is None else fitting[:k]
-    kept = longest_prefix(first, [each.words or 0 for each in first], budget.limit)
-    left_out = first[len(kept) :]
-    return kept + [each for each in left_out[:1] if _can_be_cut(each)], bool(left_out)
+    kept: list[Candidate] = []
+    left = budget.limit
+    for each in found:
+        size = each.words or 0
+        if len(kept) == k or (each.summary is not None and size > left):
+            continue
+        if size > left and kept:
+            return kept + ([each] if _can_be_cut(each) else []), True
+        kept.append(each)
+        left -= size
+    return kept, left < 0
 
 
 def within_budget(
@@ -102,7 +108,7 @@ def within_budget(
     """The candidates up to the first that does not fit into the budget, and whether there is no room for another.
 
     That one is cut to the leaves around its best hit that do fit. If it is the first of all, at least one leaf is kept even
-    if it is over the budget; a summary that is, is passed over.
+    if it is over the budget. A summary that does not fit is passed over.
 
     Args:
         found: Candidates, best first.
@@ -115,7 +121,7 @@ def within_budget(
     left = budget.limit
     for each in found:
         size = budget.length("".join(texts[id_] for id_ in each.span.leaf_ids))
-        if size > budget.limit and each.summary is not None:
+        if size > left and each.summary is not None:
             continue
         if size > left:
             return kept + _part(each, left, budget.length, texts, needed=not kept), True
