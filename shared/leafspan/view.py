@@ -286,7 +286,9 @@ class View:
         """A passage together with the text around it in its document, as one passage with score 0.
 
         Args:
-            passage: A passage of any strategy; the LangChain Document or LlamaIndex node of one; or its id.
+            passage: A passage of any strategy; the LangChain Document or LlamaIndex node of one; or its id. What a host has
+                made of it under another id, such as a source of LlamaIndex's CitationQueryEngine, is known by the
+                ``doc_id``, ``start`` and ``end`` in its metadata.
             before: Most leaves before it, >= 0. Default: 2, or any number if ``words`` is given.
             after: Most leaves after it, >= 0. Default: 2, or any number if ``words`` is given.
             words: Most words in all, >= 1: both sides grow evenly, leaf by leaf, up to the first that does not fit. The

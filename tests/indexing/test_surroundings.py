@@ -9,6 +9,7 @@ import pytest
 from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChainDocument
 
 from leafspan import (
     AutoMerging,
@@ -179,3 +180,18 @@ def test_it_costs_one_fetch_and_behind_a_client_the_row_of_the_document(numbers:
         index.surroundings(passage)
         # The row is read for its leaves, and once more to see that they are current.
         assert calls == Counter({("around.manifest", "get"): 2, ("around.leaves", "get"): 1})
+
+
+def test_what_a_host_has_given_another_id_is_known_by_its_citation(shared_index: Index):
+    [passage] = shared_index.retrieve("dance", Vector(), k=1)
+    cited = LangChainDocument(
+        page_content="Source 1: " + passage.text,
+        metadata={"doc_id": passage.document_id, "start": passage.start, "end": passage.end},
+    )
+    assert shared_index.surroundings(cited) == shared_index.surroundings(passage)
+    with pytest.raises(DocumentNotFound, match="there is no document 'nobody'"):
+        shared_index.surroundings(LangChainDocument(page_content="", metadata={"doc_id": "nobody", "start": 0, "end": 1}))
+    with pytest.raises(InvalidArgument, match="characters, got 99999 to 100000"):
+        shared_index.surroundings(
+            LangChainDocument(page_content="", metadata={"doc_id": passage.document_id, "start": 99999, "end": 100000})
+        )

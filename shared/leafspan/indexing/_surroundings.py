@@ -49,7 +49,7 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
 
     Args:
         store: Where the documents are.
-        passage: A passage, a host's document or node of one, or its id.
+        passage: A passage, a host's document or node of one, or its id. What has another id is known by its citation.
         reach: How much text to take.
         scope: What is visible, None for the whole index.
 
@@ -57,10 +57,11 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
         InvalidArgument: if it is none of these, or a summary.
         DocumentNotFound: if the document is not there any more, or was replaced.
     """
-    leaf, last = _run_of(passage)
-    first = leaf.ordinal
+    target = _target(passage)
 
     def read(reader: Reader) -> Flow[Passage]:
+        leaf, last = (yield from _leaves_at(reader, target)) if isinstance(target, _Citation) else target
+        first = leaf.ordinal
         row = (yield from reader.rows([leaf.document_id])).get(leaf.document_id)
         _check_current(row, leaf)
         assert row is not None
@@ -81,15 +82,55 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
             step *= 2
         span = replace(leaves[chosen[0]].leaf.span, last=chosen[1])
         texts = {stored.leaf.id: stored.text for stored in leaves.values()}
-        return leaf_passage(span, texts, row, leaves[first].metadata)
+        # What belongs to a single chunk is not true of the text around it.
+        metadata = leaves[first].metadata if span.size == 1 else row.metadata
+        return leaf_passage(span, texts, row, metadata)
 
     return read_consistently(store, read, scope)
 
 
-def _run_of(passage: object) -> tuple[LeafId, int]:
-    """The first leaf of a passage, and the ordinal of the last one."""
+class _Citation(NamedTuple):
+    """Where a passage is, as its metadata in a host say."""
+
+    document_id: str
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, passage: object) -> _Citation | None:
+        """That of a document or node which a host has made of a passage, with an id of its own; None if it has none."""
+        metadata = getattr(passage, "metadata", None)
+        if not isinstance(metadata, Mapping):
+            return None
+        document_id, start, end = (metadata.get(key) for key in ("doc_id", "start", "end"))
+        if not isinstance(document_id, str) or type(start) is not int or type(end) is not int or start >= end:
+            return None
+        return cls(document_id, start, end)
+
+
+def _leaves_at(reader: Reader, citation: _Citation) -> Flow[tuple[LeafId, int]]:
+    """The first leaf at a place, and the ordinal of the last one, in the document as it is now."""
+    row = (yield from reader.rows([citation.document_id])).get(citation.document_id)
+    if row is None or row.version is None:
+        raise DocumentNotFound(f"there is no document {citation.document_id!r} in the index (any more): retrieve again")
+    stored = yield from reader.fetch_leaves(row.leaf_ids)
+    if len(stored) < row.leaves:
+        raise StaleRead
+    places = (each.leaf for each in stored.values())
+    inside = sorted(place.ordinal for place in places if place.start < citation.end and place.end > citation.start)
+    if not inside:
+        raise InvalidArgument(
+            f"document {citation.document_id!r} has {row.characters} characters, got {citation.start} to {citation.end}"
+        )
+    return LeafId(citation.document_id, row.version, inside[0]), inside[-1]
+
+
+def _target(passage: object) -> tuple[LeafId, int] | _Citation:
+    """The first leaf of a passage, and the ordinal of the last one; or where it is."""
     id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
     run = run_of_id(id_ if isinstance(id_, str) else None)
+    if run is None and (citation := _Citation.of(passage)) is not None:
+        return citation
     if run is None:
         raise InvalidArgument(
             f"passage must be a Passage, a Document or node that leafspan has made of one, or its id, got {shown(passage)}"
