@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -127,5 +128,11 @@ def test_an_adoption_of_ten_thousand_chunks_that_was_killed_half_way_goes_on(
     adopted = shutil.copytree(make_collection(tmp_path / "other", documents=1_000, chunks=9), tmp_path / "undisturbed")
     adopt_collection({"path": str(adopted)}, NAME, group=2_000)
     with open_index(place) as index, open_index({"path": str(adopted)}) as expected:
-        assert records(index) == records(expected)
+        assert of_any_collection(records(index)) == of_any_collection(records(expected))
         assert index.doctor() == []
+
+
+def of_any_collection(found: dict[str, Any]) -> dict[str, Any]:
+    """The records without the id of the collection that they were adopted from, which each collection has its own."""
+    rows = {id_: re.sub(r'"adopted":"[^"]+"', "", repr(row)) for id_, row in found["manifest"].items()}
+    return {**found, "manifest": rows}

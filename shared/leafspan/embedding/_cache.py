@@ -162,7 +162,9 @@ class CacheFile:
             self._warn(error)
         except (sqlite3.Error, ValueError, TypeError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-            if code in _UNUSABLE:
+            # A damaged file can look as if nobody may write to it.
+            is_damaged = code == sqlite3.SQLITE_READONLY and os.access(self._path, os.W_OK)
+            if code in _UNUSABLE and not is_damaged:
                 self._warn(error)
             elif code not in _BUSY:
                 self._throw_away()

@@ -139,19 +139,12 @@ class Tree(Strategy):
         rows = yield from base.retrieve(queries, replace(context, k=count, candidates=max(context.candidates, count)))
         return [[each for each in row if self.min_score is None or each.score >= self.min_score][:count] for row in rows]
 
-    def _fitting(self, rows: Sequence[list[Candidate]], words: int | None) -> list[list[Candidate]]:
-        """The results without the summaries that alone are longer than what is wanted in all."""
-        if words is None:
-            return list(rows)
-        return [[each for each in row if each.summary is None or (each.words or 0) <= words] for row in rows]
-
     def _without_repeats(
         self, vectors: Any, rows: Sequence[list[Candidate]], context: RetrievalContext
     ) -> StrategyFlow[list[list[Candidate]]]:
         """What was chosen, so that no text comes twice: summaries expanded, or left out beside all of their leaves."""
         if self.expand:
             return (yield from self._expand(vectors, rows, context.k))
-        rows = self._fitting(rows, context.words)
         if self.keep_covered_summaries:
             return list(rows)
         return [without_repeats(row, results=context.k, words=context.words) for row in rows]
