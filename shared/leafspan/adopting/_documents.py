@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from leafspan.adopting._plan import DELETED, Member, PlannedDocument
 from leafspan.adopting._record import read_record
 from leafspan.adopting._report import SkippedRecord
-from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks
+from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks, title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 
@@ -155,11 +155,9 @@ class DocumentMaker:
     def _own(self, member: Member, piece: Piece, records: Mapping[str, Mapping[str, Any]]) -> Iterator[WithVectors]:
         """A document of its own, under the id of the record."""
         own = {key: value for key, value in piece.metadata.items() if member.start is None or key != CHUNK_ID}
-        title = own.get("title")
         chunks = (Chunk(len(piece.text)),)
         try:
-            given = Document(member.id, piece.text, title if isinstance(title, str) and title else None, own, chunks)
-            document = check_document(given)
+            document = check_document(Document(member.id, piece.text, title_in(own), own, chunks))
         except InvalidDocument as error:
             self._skip(member.id, str(error))
             return

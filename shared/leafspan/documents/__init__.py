@@ -5,7 +5,7 @@ from leafspan.documents._chunks import chunks_of
 from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
-from leafspan.documents._metadata import clean_metadata, copy_metadata
+from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
 from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
@@ -36,6 +36,7 @@ __all__ = [
     "put_together",
     "read_documents",
     "shared_by_chunks",
+    "title_in",
     "titles_of_leaves",
     "to_document",
     "unpack_place",

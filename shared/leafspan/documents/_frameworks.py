@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.documents._identity import is_random
+from leafspan.documents._metadata import title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 
@@ -103,5 +104,4 @@ def _given(
     source: str | None = None,
     position: Mapping[str, object] | None = None,
 ) -> GivenDocument:
-    title = metadata.get("title")
-    return GivenDocument(id_, text, title if isinstance(title, str) and title else None, metadata, source, position or {})
+    return GivenDocument(id_, text, title_in(metadata), metadata, source, position or {})

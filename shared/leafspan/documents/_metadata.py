@@ -17,6 +17,12 @@ def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
 
 
+def title_in(metadata: Mapping[str, object]) -> str | None:
+    """The title that metadata have. None if there is none, or it is no text."""
+    title = metadata.get("title")
+    return title if isinstance(title, str) and title else None
+
+
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata as it will be stored.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from leafspan.documents._accepting import check_document
 from leafspan.documents._frameworks import GivenDocument
+from leafspan.documents._metadata import title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 
@@ -90,15 +91,13 @@ def put_together(
         for piece, start, end in zip(pieces, starts, ends, strict=True)
         if end > start
     )
-    title = shared.get("title")
-    title = title if isinstance(title, str) and title else None
-    return check_document(GivenDocument(id_, text, title, shared, chunks=chunks), flatten_metadata=flat)
+    return check_document(GivenDocument(id_, text, title_in(shared), shared, chunks=chunks), flatten_metadata=flat)
 
 
 def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int], list[Piece]]:
     """The text that pieces with known places make, and the pieces in order, with the character at which each starts.
 
-    The first leaf begins at the begin of the text. Of pieces that start at one place, the longest counts.
+    The first leaf starts where the text does. Of pieces that start at one place, the longest counts.
     """
     ordered = sorted(pieces, key=lambda piece: (piece.start or 0, -len(piece.text)))
     text = known or ""
@@ -158,7 +157,7 @@ def _in_order(pieces: Sequence[Piece], overlap: int) -> tuple[str, list[int]]:
 
 
 def _shared_length(before: str, after: str, most: int) -> int:
-    """The length of the longest end of the one text that is the begin of the other."""
+    """The length of the longest end of the one text that is the start of the other."""
     lengths = range(min(most, len(before), len(after)), 0, -1)
     return next((length for length in lengths if before.endswith(after[:length])), 0)
 
@@ -170,7 +169,7 @@ def _common(metadatas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         key: value
         for key, value in first.items()
-        if key not in own and all(_same(value, other[key]) if key in other else False for other in others)
+        if key not in own and all(key in other and _same(value, other[key]) for other in others)
     }
 
 

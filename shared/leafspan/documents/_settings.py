@@ -49,11 +49,11 @@ class OpenOptions:
             check_whole("context_sentences", self.context_sentences, 0)
         if self.title_weight is not None:
             check_number("title_weight", self.title_weight, at_least=0)
-        if self.analyzer is not None and (isinstance(self.analyzer, type) or not callable(self.analyzer)):
-            raise InvalidArgument(
-                f"analyzer must be an Analyzer or a function from a text to its terms, got {shown(self.analyzer)}"
-            )
         if self.analyzer is not None:
+            if isinstance(self.analyzer, type) or not callable(self.analyzer):
+                raise InvalidArgument(
+                    f"analyzer must be an Analyzer or a function from a text to its terms, got {shown(self.analyzer)}"
+                )
             probe_terms(self.analyzer)
         if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")

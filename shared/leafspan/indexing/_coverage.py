@@ -191,7 +191,7 @@ class SourceKeyCoverage:
         """See Coverage."""
         for document in self.documents:
             value = document.metadata.get(self.key)
-            if not isinstance(value, str | int) or isinstance(value, bool):
+            if not _is_key(value):
                 raise InvalidDocument(
                     f"document {document.id!r} must have a string or a whole number under the source_key {self.key!r}, "
                     f"got {value!r}"
@@ -202,8 +202,13 @@ class SourceKeyCoverage:
     def covers(self, row: Row) -> bool:
         """See Coverage."""
         value = row.metadata.get(self.key)
-        return isinstance(value, str | int) and not isinstance(value, bool) and value in self.values
+        return _is_key(value) and value in self.values
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
         """See Coverage. A source without documents covers nothing."""
         return []
+
+
+def _is_key(value: object) -> bool:
+    """Whether a value can say which documents belong together: a string or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)

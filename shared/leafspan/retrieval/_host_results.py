@@ -66,8 +66,8 @@ def _matching(where: Where | None, reader: Reader, documents: Set[str]) -> Flow[
     """The documents that the filter matches."""
     if where is None or not documents:
         return documents
-    rows = yield from reader.rows(sorted(documents))
-    return {id_ for id_, row in rows.items() if where.matches(row.metadata, id_)}
+    rows = yield from reader.rows_met(documents)
+    return {id_ for id_ in documents if id_ in rows and where.matches(rows[id_].metadata, id_)}
 
 
 def _scores(results: Sequence[HostResult]) -> Iterator[float]:

@@ -58,7 +58,7 @@ class Limits:
         return cls(k, candidates, budget, to_filter(where))
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
-        """What the strategy is told at first. See ``widened`` for what it is told if that is not enough."""
+        """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""
         returns_all = self.k is None and self.budget is None and strategy.returns_all
         k = _DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
