@@ -9,11 +9,12 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from leafspan import HierarchicalSplitter
+from leafspan.splitting._headings import find_headings
 from leafspan.splitting._unwrapping import unwrapped, with_marks
 from leafspan.words import count_words
 from tests.profiles import examples
@@ -213,11 +214,14 @@ def test_only_line_ends_and_marks_are_replaced_and_words_stay_words(text, markdo
 
 @examples(200)
 @given(st.lists(pieces, max_size=40).map("".join))
+@example("word word word word word word \n- \nword [a](b) ")
 def test_no_leaf_of_markdown_is_longer_than_allowed_in_the_users_own_unit(text):
     def unit(part: str) -> int:
         return len(re.findall(r"[`*_\[\]()'\"\\&]|\w+", part))
 
     text = "# T\n\n" + text
-    starts = [0, *(cut.end for cut in HierarchicalSplitter(12, (40,), unit)(text))]
-    without_headings = [re.sub(r"^(?:# .*\s*)+", "", text[start:end]) for start, end in pairwise(starts)]
-    assert max(map(unit, without_headings)) <= 12
+    ends = [cut.end for cut in HierarchicalSplitter(12, (40,), unit)(text)]
+    # The headings at the start of a leaf do not count. A line of dashes makes a heading of the lines above it, too.
+    heading_ends = [heading.end for heading in find_headings(text)]
+    bodies = [max([start, *(place for place in heading_ends if place <= end)]) for start, end in pairwise([0, *ends])]
+    assert max(unit(text[body:end]) for body, end in zip(bodies, ends, strict=True)) <= 12
