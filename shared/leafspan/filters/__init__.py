@@ -6,6 +6,7 @@ from leafspan.filters._constants import constant
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
 from leafspan.filters._implications import implied
+from leafspan.filters._instants import instant
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
-__all__ = ["And", "Columns", "F", "FilterPolicy", "Where", "apply_policy", "constant", "implied", "to_filter"]
+__all__ = ["And", "Columns", "F", "FilterPolicy", "Where", "apply_policy", "constant", "implied", "instant", "to_filter"]
