@@ -28,6 +28,7 @@ from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitte
 from leafspan.strategies import (
     BM25,
     AutoMerging,
+    Decay,
     Ensemble,
     Filter,
     HostRetriever,
@@ -35,8 +36,10 @@ from leafspan.strategies import (
     MultiQuery,
     ParentDocument,
     RelevantSegments,
+    Rerank,
     SentenceWindow,
     Strategy,
+    Transform,
     Tree,
     Vector,
 )
@@ -79,6 +82,9 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Transform",
+    "Rerank",
+    "Decay",
     "Filter",
     "Tree",
     "HostRetriever",

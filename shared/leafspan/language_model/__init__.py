@@ -11,11 +11,14 @@ from leafspan.language_model._models import (
 )
 from leafspan.language_model._phrasing import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.language_model._prompts import check_template
+from leafspan.language_model._transforming import PROMPTS, Transformation, read_texts
 
 __all__ = [
     "DEFAULT_PROMPT",
+    "PROMPTS",
     "GenerateOptions",
     "LanguageModel",
+    "Transformation",
     "check_prompt",
     "check_template",
     "fill_prompt",
@@ -25,4 +28,5 @@ __all__ = [
     "identity_of",
     "model_name",
     "read_phrasings",
+    "read_texts",
 ]

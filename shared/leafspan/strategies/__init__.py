@@ -10,10 +10,12 @@ from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from leafspan.strategies._bm25 import BM25
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._decay import Decay
 from leafspan.strategies._ensemble import Ensemble
 from leafspan.strategies._filter import Filter
 from leafspan.strategies._filtered import Filtered, filtered
 from leafspan.strategies._fuse import Fusion
+from leafspan.strategies._host_reranker import HostReranker, Reranked
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
@@ -46,8 +48,10 @@ from leafspan.strategies._requests import (
     TreeRoots,
     VectorSearch,
 )
+from leafspan.strategies._rerank import Rerank
 from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._transform import Transform
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
 from leafspan.trace import Contribution, Fused, Trace, TracedHit
@@ -64,11 +68,16 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Transform",
+    "Rerank",
+    "Decay",
     "Filter",
     "Tree",
     "Filtered",
     "AtLeast",
     "HostRetriever",
+    "HostReranker",
+    "Reranked",
     "DEFAULT",
     # what a strategy is, and is told
     "Strategy",
