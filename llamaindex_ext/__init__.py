@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 from llamaindex_ext.auto_merging import AutoMergingRetriever
 from llamaindex_ext.bm25 import BM25Retriever
+from llamaindex_ext.decay import DecayRetriever
 from llamaindex_ext.documents import NodeWithTrace, leaf_nodes
 from llamaindex_ext.ensemble import EnsembleRetriever
 from llamaindex_ext.filter import FilterRetriever
@@ -17,10 +18,12 @@ from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
+from llamaindex_ext.rerank import RerankRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.strategy import StrategyRetriever
+from llamaindex_ext.transform import TransformRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
 
@@ -35,6 +38,9 @@ __all__ = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "FilteredQueryBundle",

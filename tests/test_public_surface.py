@@ -30,6 +30,9 @@ NAMED = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
 ]
@@ -62,6 +65,9 @@ def test_the_core_offers_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Transform",
+        "Rerank",
+        "Decay",
         "Filter",
         "Tree",
         "HostRetriever",
@@ -120,11 +126,16 @@ def test_a_strategy_can_be_written_with_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Transform",
+        "Rerank",
+        "Decay",
         "Filter",
         "Tree",
         "Filtered",
         "AtLeast",
         "HostRetriever",
+        "HostReranker",
+        "Reranked",
         "DEFAULT",
         "Strategy",
         "RetrievalContext",
@@ -146,6 +157,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "ListLeaves",
         "Load",
         "LoadTexts",
+        "LoadVectors",
+        "LoadPassages",
         "Similarities",
         "TreeRoots",
         "TreeRoot",
@@ -192,9 +205,14 @@ def test_an_adapter_is_built_on_these_names():
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "Given",
+        "HostReranker",
         "HostResult",
         "Limits",
         "Mode",
+        "Reranked",
+        "Shape",
+        "Transformation",
         "apply_policy",
         "as_base",
         "asearch",
@@ -211,6 +229,7 @@ def test_an_adapter_is_built_on_these_names():
         "from_llamaindex",
         "is_plain",
         "make_strategy",
+        "place_among",
         "plain_options",
         "search",
         "searches_the_same",
@@ -316,7 +335,9 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name == "MultiQueryRetriever":
+    if name == "RerankRetriever":
+        expected["rerank"] = Option(None, Any)  # or what reorders results in the host
+    if name in ("MultiQueryRetriever", "TransformRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

@@ -34,7 +34,8 @@ class Host:
         package: The adapter for it.
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
-        llm: Entry of the language model.
+        llm: What a language model is.
+        reranker: What reorders results, besides a function.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -43,6 +44,7 @@ class Host:
     k: str
     common: dict[str, str]
     llm: str
+    reranker: str
     raises: str
 
 
@@ -59,8 +61,8 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more "
-    "phrasings. Default: none is asked.",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text",
+    "LangChain document compressor",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -77,7 +79,8 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.",
+    "LlamaIndex LLM (never the one of ``Settings``)",
+    "LlamaIndex node postprocessor",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
@@ -92,6 +95,8 @@ _OPEN_BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy. What others "
     "return are passages of their own kind, unless they have the ids of leaves of the index."
 )
+_MODEL = "Function from a prompt to a text"
+_RERANKER = "Or a {host}: what it leaves out is left out, and its order is kept."
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
 _BASE_OF_TREES = "A retriever of this package over the same index can take its place."
@@ -113,7 +118,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = host.llm
+            entries["llm"] = text.replace(_MODEL, host.llm)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
@@ -134,6 +139,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     before, _, default = text.partition(" Default:")
     if name == "base":
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
+    elif name == "rerank":
+        text = f"{before} {_RERANKER.replace('{host}', host.reranker)} Default:{default}"
     elif name == "retrievers":
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":

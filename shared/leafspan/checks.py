@@ -90,9 +90,7 @@ def check_functions(name: str, function: object, coroutine_function: object) -> 
     if not callable(function):
         raise InvalidArgument(f"{name} must be a function, got {shown(function)}")
     if iscoroutinefunction(function):
-        raise InvalidArgument(
-            f"{name} must be a function that blocks, got {shown(function)}: give it as a{name} beside one"
-        )
+        raise InvalidArgument(f"{name} must be a function that is not awaited, got {shown(function)}: that is for a{name}")
     if coroutine_function is not None and not callable(coroutine_function):
         raise InvalidArgument(f"a{name} must be a coroutine function like {name}, got {shown(coroutine_function)}")
 

@@ -43,16 +43,42 @@ RETRIEVERS = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
 ]
-WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever"}
+WITHOUT_INDEX = {
+    "StrategyRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
+}
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 
 
 def needed(retriever: str) -> dict[str, Any]:
     """The options without which there is no such retriever."""
-    return {"retrievers": [BM25(), Vector()]} if retriever == "EnsembleRetriever" else {}
+    options: dict[str, dict[str, Any]] = {
+        "EnsembleRetriever": {"retrievers": [BM25(), Vector()]},
+        "TransformRetriever": {"how": without_question_mark},
+        "RerankRetriever": {"rerank": words_in_common},
+    }
+    return options.get(retriever, {})
+
+
+def without_question_mark(question: str) -> str:
+    """In the place of a rewriting."""
+    return question.rstrip("?")
+
+
+def words_in_common(question: str, texts: list[str]) -> list[float]:
+    """In the place of a cross-encoder."""
+    wanted = set(question.lower().split())
+    return [len(wanted.intersection(text.lower().split())) / len(wanted) for text in texts]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.hosting._given import Given, place_among
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
@@ -19,11 +20,19 @@ from leafspan.hosting._options import (
 )
 from leafspan.hosting._searched import as_base, asearch, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
-from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.language_model import (
+    DEFAULT_PROMPT,
+    GenerateOptions,
+    Transformation,
+    check_prompt,
+    from_langchain,
+    from_llamaindex,
+)
 from leafspan.retrieval import Limits
+from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
-from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
+from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode, Reranked, check_strategy
 
 __all__ = [
     "CALL_OPTIONS",
@@ -33,9 +42,14 @@ __all__ = [
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
+    "Given",
+    "HostReranker",
     "HostResult",
     "Limits",
     "Mode",
+    "Reranked",
+    "Shape",
+    "Transformation",
     "apply_policy",
     "as_base",
     "asearch",
@@ -52,6 +66,7 @@ __all__ = [
     "from_llamaindex",
     "is_plain",
     "make_strategy",
+    "place_among",
     "plain_options",
     "search",
     "searches_the_same",

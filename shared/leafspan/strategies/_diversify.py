@@ -5,47 +5,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from leafspan.errors import InvalidArgument
 from leafspan.scoring import Chosen, maximal_marginal_relevance, min_max
+from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import CallFunction, Embed, LoadVectors, StrategyFlow
 from leafspan.strategies._rerank_by_scores import Rows, moved
-from leafspan.values import Candidate
+from leafspan.values import Candidate, Query
 
 
-def diversify(rows: Rows, diversity: float, count: int | None) -> StrategyFlow[Rows]:
+def diversify(
+    queries: Sequence[Query], instruction: str, rows: Rows, diversity: float, *, by_score: bool, count: int | None
+) -> StrategyFlow[Rows]:
     """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``.
 
     Args:
-        rows: What was found for each query.
+        queries: The queries.
+        instruction: Text that stands before each query when it is embedded.
+        rows: What was found for each.
         diversity: Weight of being unlike what stands before, in (0, 1).
+        by_score: Whether the relevance of a result is its score, scaled to [0, 1] over the results of the query. If not, it
+            is the cosine similarity of the vectors of the query and of the result.
         count: Most results for each query. None for all.
+
+    Raises:
+        InvalidArgument: if a query's vector has another length than those of the results.
     """
     if not any(rows):
         return rows
+    of_queries = [None] * len(rows) if by_score else (yield from query_vectors(queries, instruction))
     vectors = yield from _vectors([found for row in rows for found in row])
-    ends = [0]
-    for row in rows:
-        ends.append(ends[-1] + len(row))
+    calls = []
+    start = 0
+    for row, of_query in zip(rows, of_queries, strict=True):
+        own = vectors[start : start + len(row)]
+        start += len(row)
+        if of_query is not None and len(of_query) != own.shape[1]:
+            raise InvalidArgument(f"a query's vector must have {own.shape[1]} dimensions, got {len(of_query)}")
+        calls.append(CallFunction(_choose, ([found.score for found in row], of_query, own, diversity, count)))
     # Off the event loop, since the work grows with the square of the number of results.
-    choices: list[list[Chosen]] = yield tuple(
-        CallFunction(_choose, ([found.score for found in row], vectors[start : start + len(row)], diversity, count))
-        for row, start in zip(rows, ends, strict=False)
-    )
+    choices: list[list[Chosen]] = yield tuple(calls)
     return [
-        [
-            moved(row[each.place], each.score, each.place, new, f" (similarity {each.similarity:.3f} to one before it)")
-            for new, each in enumerate(chosen)
-        ]
+        [moved(row[each.place], each.score, each.place, new, _remark(each, new)) for new, each in enumerate(chosen)]
         for row, chosen in zip(rows, choices, strict=True)
     ]
 
 
-def _choose(scores: Sequence[float], vectors: Any, diversity: float, count: int | None) -> list[Chosen]:
-    relevance = [share for _, share in min_max(list(enumerate(scores)))]
+def _remark(chosen: Chosen, new: int) -> str:
+    return f", with a similarity of {chosen.similarity:.3f} to one before it" if new else ""
+
+
+def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: float, count: int | None) -> list[Chosen]:
+    if of_query is None:
+        relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
+    else:
+        relevance = (vectors * _unit(of_query)).sum(axis=1)  # equal vectors tie, as they do in the algorithm
     return maximal_marginal_relevance(relevance, vectors, diversity=diversity, count=count)
 
 
 def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
-    """A vector, as a row, for each result: of a span the mean of its leaves', of another source that of the text.
+    """A vector of length 1, as a row, for each result: of a span the mean of its leaves', of another source its text's.
 
     What has a blank text has a vector of zeros, which is like nothing.
     """
@@ -56,10 +74,10 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     loaded = (yield LoadVectors(ids)) if ids else ()
     embedded = (yield Embed(texts)) if texts else ()
     of_leaf = {id_: _unit(vector) for id_, vector in zip(ids, loaded, strict=True)}
-    of_text = {text: np.asarray(vector) for text, vector in zip(texts, embedded, strict=True)}
+    of_text = {text: _unit(vector) for text, vector in zip(texts, embedded, strict=True)}
     length = max((len(vector) for vector in (*of_leaf.values(), *of_text.values())), default=1)
     rows = [
-        np.mean([of_leaf[id_] for id_ in found.span.leaf_ids], axis=0)
+        _unit(np.mean([of_leaf[id_] for id_ in found.span.leaf_ids], axis=0))
         if found.outside is None
         else of_text.get(found.outside.text, np.zeros(length))
         for found in results
@@ -70,5 +88,6 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
 def _unit(vector: Any) -> Any:
     import numpy as np
 
-    length = np.linalg.norm(vector)
-    return np.asarray(vector) / length if length > 0 else np.asarray(vector)
+    row = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(row)
+    return row / length if length > 0 else row

@@ -47,11 +47,12 @@ class Rerank(OverBase):
             not return a finite number for each text.
 
     The score is that of ``rerank``. With ``diversity`` it is (1 - diversity) * relevance - diversity * similarity, in
-    (-1, 1]: the relevance is the score scaled to [0, 1] over the results, and the similarity the cosine with the most
-    similar result before it. The vector of a span is the mean of its leaves', and that of a passage of another source is
-    computed of its text. Ties go by document id, then position.
+    [-1, 1]. The relevance is the cosine similarity to the query; with ``rerank`` its score, scaled to [0, 1] over the
+    results. The similarity is the cosine with the most similar result before it. The vector of a span is the mean of its
+    leaves', and that of a passage of another source is computed of its text.
 
-    Source of the diversity: Carbonell and Goldstein, SIGIR 1998.
+    Ties go by document id, then position; with ``diversity``, by the place before. Source of the diversity: Carbonell and
+    Goldstein, SIGIR 1998.
     """
 
     base: Strategy = field(default_factory=Hybrid)
@@ -76,8 +77,8 @@ class Rerank(OverBase):
 
     @property
     def needs_query(self) -> bool:
-        """As the base; ``rerank`` needs one."""
-        return self.rerank is not None or self.base.needs_query
+        """A query is what results are compared with."""
+        return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: a call of the function for each query, in an event loop all at once.
@@ -94,5 +95,8 @@ class Rerank(OverBase):
         elif self.rerank is not None:
             rows = yield from rerank_by_scores(self.rerank, self.arerank, questions, rows, keeps_on_failure=keeps)
         if self.diversity:
-            rows = yield from diversify(rows, self.diversity, context.k)
+            by_score = self.rerank is not None
+            rows = yield from diversify(
+                queries, self.query_instruction, rows, self.diversity, by_score=by_score, count=context.k
+            )
         return [list(row) for row in rows]
