@@ -56,8 +56,8 @@ class DecayRetriever(BasedRetriever):
     kind: ClassVar[type[Strategy]] = Decay
 
     key: str = "date"
-    scale: float | timedelta = 30
-    offset: float | timedelta = 0
+    scale: float | timedelta = 30.0
+    offset: float | timedelta = 0.0
     decay: float = 0.5
     shape: Shape = "exponential"
     weight: float = 1

@@ -12,6 +12,7 @@ from chromadb.config import Settings
 from leafspan import (
     BM25,
     AutoMerging,
+    Decay,
     Ensemble,
     Filter,
     HierarchicalSplitter,
@@ -19,7 +20,9 @@ from leafspan import (
     Index,
     MultiQuery,
     ParentDocument,
+    Rerank,
     SentenceWindow,
+    Transform,
     Vector,
 )
 from tests.corpus import DOCUMENTS, QUESTIONS
@@ -43,6 +46,12 @@ COSTS = [
     (Filter(), 0, 1),
     (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1, 0),
     (MultiQuery(phrasings=QUESTIONS), 1, 1),
+    (Transform(base=Vector(), how=lambda question: ["pier", question]), 1, 0),
+    (Transform(how=lambda question: question.lower()), 1, 1),
+    (Rerank(base=Vector(), rerank=lambda question, texts: list(map(len, texts))), 1, 0),
+    (Rerank(base=Vector(), diversity=0.5), 1, 0),  # vectors are in the mirror
+    (Rerank(base=BM25(), diversity=0.5), 0, 1),
+    (Decay(base=Vector(), key="year"), 1, 0),
     (SentenceWindow(base=BM25()), 0, 2),
     (SentenceWindow(), 1, 2),
     (ParentDocument(level=None), 1, 2),
@@ -56,11 +65,11 @@ COSTS = [
 
 @pytest.fixture(scope="module", params=[(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)], ids=len)
 def tree(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """The corpus under trees of several depths, with its words read already."""
+    """The corpus under trees of several depths, with its words and vectors read already."""
     folder = tmp_path_factory.mktemp("trees") / "kb"
     with Index.open(folder, splitter=HierarchicalSplitter(12, request.param)) as opened:
         opened.add(DOCUMENTS)
-        opened.retrieve(QUESTIONS[0], Hybrid())
+        opened.warm()
         yield opened
 
 

@@ -40,6 +40,7 @@ from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
     AtLeast,
+    Decay,
     Ensemble,
     Filter,
     Filtered,
@@ -47,7 +48,9 @@ from leafspan.strategies import (
     Hybrid,
     MultiQuery,
     RelevantSegments,
+    Rerank,
     Strategy,
+    Transform,
     Tree,
 )
 from tests.profiles import examples
@@ -795,6 +798,11 @@ EXACT = [
     Tree(base=BM25(scale=True), keep_covered_summaries=True, top_k=6),
     Tree(base=Filtered(BM25(bm25=BM25_SETTINGS[1]), B | F("year").exists()), min_score=0.1),
     Ensemble(retrievers=[Tree(base=BM25()), Filter()], fusion="maximum"),
+    Transform(base=BM25(), how=lambda question: ["merger", question], fusion="maximum"),
+    Rerank(base=SentenceWindow(base=BM25()), rerank=lambda question, texts: [len(text) for text in texts]),
+    Rerank(base=Tree(base=BM25()), rerank=lambda question, texts: [text.count("a") for text in texts], depth=4),
+    Decay(base=BM25(), key="year", now="2026-01-01", scale=3650),
+    Decay(base=Filter(), key="year", now="2026-01-01", shape="linear", missing=0),
 ]
 NEAR = [
     Vector(),
@@ -807,6 +815,8 @@ NEAR = [
     Ensemble(retrievers=[AutoMerging(base=Vector(k=3)), BM25(k=2)], fusion="maximum", timeout=60),
     MultiQuery(generate=lambda prompt: "the merger lawsuit\nthe salary of b\nbudget", base=Vector(k=4)),
     MultiQuery(phrasings=["merger", "lawsuit"], base=BM25(), fusion="maximum"),
+    Transform(how="hyde", generate=lambda prompt: "the merger lawsuit", base=Vector(k=4)),
+    Rerank(base=BM25(), diversity=0.3),
     Hybrid(fusion="rrf"),
     AutoMerging(base=Hybrid(fusion="rrf", depth=3)),
     RelevantSegments(base=BM25(scale=True), passage_words=10),

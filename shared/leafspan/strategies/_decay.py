@@ -54,8 +54,8 @@ class Decay(OverBase):
 
     base: Strategy = field(default_factory=Hybrid)
     key: str = "date"
-    scale: float | timedelta = 30
-    offset: float | timedelta = 0
+    scale: float | timedelta = 30.0
+    offset: float | timedelta = 0.0
     decay: float = 0.5
     shape: Shape = "exponential"
     weight: float = 1
