@@ -18,7 +18,10 @@ _SHOWN = 100  # characters of a value in a message
 
 def is_number(value: object) -> bool:
     """Whether ``value`` is a finite real number, and no bool."""
-    return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
+    try:
+        return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 def check_whole(name: str, value: object, least: int) -> None:
