@@ -40,14 +40,17 @@ def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
     return HostReranker(name, rerank, arerank)
 
 
-def _recognised(name: str, documents: Sequence[Document], returned: Sequence[Document]) -> list[Reranked]:
+def _recognised(name: str, documents: Sequence[Document], returned: Any) -> list[Reranked]:
+    if not isinstance(returned, Sequence) or not all(isinstance(each, Document) for each in returned):
+        raise InvalidArgument(f"{name} must return a list of Documents, got {shown(returned)}")
     given = [_given(document) for document in documents]
     key = "relevance_score" if any("relevance_score" in document.metadata for document in returned) else "score"
     results = []
     for document in returned:
         place = place_among(given, _given(document))
         if place is None:
-            raise InvalidArgument(f"{name} must return Documents that it was given, got {shown(document)}")
+            text = shown(document.page_content)
+            raise InvalidArgument(f"{name} must return Documents that it was given, got one of the text {text}")
         score = document.metadata.get(key)
         is_changed = document.page_content != given[place].text
         note = "the text that it changed stays as it is" if is_changed else ""

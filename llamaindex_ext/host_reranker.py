@@ -49,13 +49,15 @@ def _copy(passage: Passage) -> NodeWithScore:
     return NodeWithScore(node=scored.node.model_copy(deep=True), score=scored.score)
 
 
-def _recognised(name: str, given: Sequence[Given], returned: Sequence[NodeWithScore]) -> list[Reranked]:
+def _recognised(name: str, given: Sequence[Given], returned: Any) -> list[Reranked]:
+    if not isinstance(returned, Sequence) or not all(isinstance(each, NodeWithScore) for each in returned):
+        raise InvalidArgument(f"{name} must return a list of NodeWithScore, got {shown(returned)}")
     results = []
     for scored in returned:
         node = _given(scored)
         place = place_among(given, node)
         if place is None:
-            raise InvalidArgument(f"{name} must return nodes that it was given, got {shown(scored)}")
+            raise InvalidArgument(f"{name} must return nodes that it was given, got one of the text {shown(node.text)}")
         note = "" if node.text == given[place].text else "the text that it changed stays as it is"
         results.append(Reranked(place, None if scored.score is None else float(scored.score), note))
     return results
