@@ -121,7 +121,8 @@ class SpanRetriever(BaseRetriever):
         try:
             return type(self)(**{**own, **options, "where": where})
         except ValidationError as error:
-            raise InvalidArgument("; ".join(str(each["msg"]) for each in error.errors())) from None
+            causes = [each.get("ctx", {}).get("error", each["msg"]) for each in error.errors()]
+            raise InvalidArgument("; ".join(map(str, causes))) from None
 
     def _limits(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in CALL_OPTIONS}
