@@ -26,14 +26,18 @@ def ask_model(prompt: str) -> str:
     return next(answer for words, answer in ANSWERS.items() if words in prompt)
 
 
+def in_other_words(question: str) -> str:
+    """A rule of one's own."""
+    return question.replace("the man born who understood the bees", "Karl von Frisch born")
+
+
 def main() -> None:
     """Ask one question in several ways."""
     question = "On which river was the man born who understood the bees?"
-    described, name = "the man born who understood the bees", "Karl von Frisch born"
     ways = {
         "an imagined answer": Transform(how="hyde", generate=ask_model),
         "simpler questions": Transform(how="decompose", generate=ask_model),
-        "a function": Transform(how=lambda asked: asked.replace(described, name)),
+        "a function": Transform(how=in_other_words),
     }
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
         index.add(DOCUMENTS)

@@ -58,7 +58,9 @@ def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: flo
     if of_query is None:
         relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
     else:
-        relevance = (vectors * _unit(of_query)).sum(axis=1)  # equal vectors tie, as they do in the algorithm
+        relevance = (vectors * _units(of_query, len(of_query))).sum(
+            axis=1
+        )  # equal vectors tie, as they do in the algorithm
     return maximal_marginal_relevance(relevance, vectors, diversity=diversity, count=count)
 
 
@@ -73,21 +75,25 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     texts = tuple(dict.fromkeys(found.outside.text for found in results if found.outside and found.outside.text.strip()))
     loaded = (yield LoadVectors(ids)) if ids else ()
     embedded = (yield Embed(texts)) if texts else ()
-    of_leaf = {id_: _unit(vector) for id_, vector in zip(ids, loaded, strict=True)}
-    of_text = {text: _unit(vector) for text, vector in zip(texts, embedded, strict=True)}
-    length = max((len(vector) for vector in (*of_leaf.values(), *of_text.values())), default=1)
-    rows = [
-        _unit(np.mean([of_leaf[id_] for id_ in found.span.leaf_ids], axis=0))
-        if found.outside is None
-        else of_text.get(found.outside.text, np.zeros(length))
-        for found in results
-    ]
-    return np.asarray(rows, dtype=np.float64)
+    length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1
+    rows = np.concatenate([_units(vectors, length) for vectors in (loaded, embedded, np.zeros((1, length)))])
+    place = {
+        key: number for number, key in enumerate([*(("leaf", id_) for id_ in ids), *(("text", text) for text in texts)])
+    }
+    blank = len(rows) - 1
+
+    def places(found: Candidate) -> list[int]:
+        if found.outside is not None:
+            return [place.get(("text", found.outside.text), blank)]
+        return [place["leaf", id_] for id_ in found.span.leaf_ids]
+
+    return _units([rows[places(found)].mean(axis=0) for found in results], length)
 
 
-def _unit(vector: Any) -> Any:
+def _units(vectors: Any, length: int) -> Any:
+    """The vectors as rows of length 1; those of zeros as they are."""
     import numpy as np
 
-    row = np.asarray(vector, dtype=np.float64)
-    length = np.linalg.norm(row)
-    return row / length if length > 0 else row
+    matrix = np.asarray(vectors, dtype=np.float64).reshape(-1, length)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
