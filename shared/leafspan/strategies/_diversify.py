@@ -58,9 +58,8 @@ def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: flo
     if of_query is None:
         relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
     else:
-        relevance = (vectors * _units(of_query, len(of_query))).sum(
-            axis=1
-        )  # equal vectors tie, as they do in the algorithm
+        # Not as a product of a matrix and a vector, whose rounding depends on the row: equal vectors must tie.
+        relevance = (vectors * _units(of_query, len(of_query))).sum(axis=1)
     return maximal_marginal_relevance(relevance, vectors, diversity=diversity, count=count)
 
 
@@ -77,15 +76,13 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     embedded = (yield Embed(texts)) if texts else ()
     length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1
     rows = np.concatenate([_units(vectors, length) for vectors in (loaded, embedded, np.zeros((1, length)))])
-    place = {
-        key: number for number, key in enumerate([*(("leaf", id_) for id_ in ids), *(("text", text) for text in texts)])
-    }
-    blank = len(rows) - 1
+    of_leaf = {id_: number for number, id_ in enumerate(ids)}
+    of_text = {text: number for number, text in enumerate(texts, start=len(ids))}
 
     def places(found: Candidate) -> list[int]:
         if found.outside is not None:
-            return [place.get(("text", found.outside.text), blank)]
-        return [place["leaf", id_] for id_ in found.span.leaf_ids]
+            return [of_text.get(found.outside.text, len(rows) - 1)]
+        return [of_leaf[id_] for id_ in found.span.leaf_ids]
 
     return _units([rows[places(found)].mean(axis=0) for found in results], length)
 
