@@ -72,8 +72,8 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
 
     ids = tuple(dict.fromkeys(id_ for found in results if found.outside is None for id_ in found.span.leaf_ids))
     texts = tuple(dict.fromkeys(found.outside.text for found in results if found.outside and found.outside.text.strip()))
-    loaded = (yield LoadVectors(ids)) if ids else ()
-    embedded = (yield Embed(texts)) if texts else ()
+    loaded: Sequence[Any] = (yield LoadVectors(ids)) if ids else ()
+    embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1
     rows = np.concatenate([_units(vectors, length) for vectors in (loaded, embedded, np.zeros((1, length)))])
     of_leaf = {id_: number for number, id_ in enumerate(ids)}
