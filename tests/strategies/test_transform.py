@@ -345,3 +345,28 @@ async def test_without_an_index_another_source_is_asked_what_was_rewritten():
     assert [passage.id for passage in retrieve("what?", strategy)] == ["1"]
     assert [passage.id for passage in await aretrieve("what?", strategy)] == ["1"]
     assert asked == ["a pier", "a fire"] * 2
+
+
+def test_a_vector_of_the_wrong_length_from_a_function_is_refused(shared_index: Index):
+    for strategy in (Vector(), SentenceWindow(), BM25(scale=True)):
+        wrong = Transform(base=strategy, how=lambda question: Query(question, vector=(1.0, 0.0)))
+        if isinstance(strategy, BM25):
+            assert shared_index.retrieve(QUESTIONS[0], wrong)  # which searches no vectors
+            continue
+        with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 2"):
+            shared_index.retrieve(QUESTIONS[0], wrong)
+
+
+def test_a_function_may_be_an_object_without_a_hash(shared_index: Index):
+    class Unhashable:
+        __hash__ = None
+        called = 0
+
+        def __call__(self, question):
+            self.called += 1
+            return question.lower()
+
+    how = Unhashable()
+    found = shared_index.retrieve(QUESTIONS[1], Transform(base=Vector(), how=how), budget=1000)
+    assert len(found) > 24
+    assert how.called == 1

@@ -57,7 +57,8 @@ class Answers:
         self.hits: list[int] = []
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
-        self._generated: dict[tuple[Callable[[str], str], str], str | Exception] = {}
+        self._generated: dict[tuple[Hashable, str], str | Exception] = {}
+        self._without_hash: dict[int, Callable[..., Any]] = {}
         self._host_replies: dict[AskHost, list[Candidate]] = {}
         self._returned: dict[Hashable, Any] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
@@ -148,11 +149,21 @@ class Answers:
         return np.stack([self._vectors[text] for text in request.texts])
 
     def _generate(self, request: Generate) -> Flow[list[str | Exception]]:
-        new = tuple(prompt for prompt in request.prompts if (request.generate, prompt) not in self._generated)
+        model = self._known_as(request.generate)
+        new = tuple(prompt for prompt in request.prompts if (model, prompt) not in self._generated)
         if new:
             texts = yield from generate_texts(replace(request, prompts=new))
-            self._generated.update(((request.generate, prompt), text) for prompt, text in zip(new, texts, strict=True))
-        return [self._generated[request.generate, prompt] for prompt in request.prompts]
+            self._generated.update(((model, prompt), text) for prompt, text in zip(new, texts, strict=True))
+        return [self._generated[model, prompt] for prompt in request.prompts]
+
+    def _known_as(self, function: Callable[..., Any]) -> Hashable:
+        """What a function is known as during this retrieval: itself, or its identity if it has no hash."""
+        try:
+            hash(function)
+        except TypeError:
+            self._without_hash[id(function)] = function  # kept, so that no other one gets the same identity
+            return id(function)
+        return function
 
     def _call_function(self, request: CallFunction) -> Flow[Any]:
         return (yield from self._call_functions([request]))[0]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow, run_together
+from leafspan.errors import InvalidArgument
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
@@ -49,6 +50,7 @@ class IndexAnswers(Answers):
     def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]], scope: Scope | None = None) -> None:
         super().__init__(sources.embedder)
         self._scope = scope
+        self._embedder_of_index = sources.embedder
         self._summaries = SummaryReader(sources.trees, reader, stale)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
@@ -71,6 +73,8 @@ class IndexAnswers(Answers):
         return self._summaries if request.summaries else self._leaves
 
     def _answer(self, request: Request) -> Flow[Any]:
+        if isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
+            yield from self._check_vectors(request.vectors)
         answer = yield from super()._answer(request)
         match request:
             case VectorSearch() | LoadedVectorSearch():
@@ -93,6 +97,16 @@ class IndexAnswers(Answers):
             if isinstance(answer, Exception):
                 raise answer
         return answers
+
+    def _check_vectors(self, vectors: Any) -> Flow[None]:
+        """Check that vectors to search with, which a strategy may have made, are as long as those of the index.
+
+        Raises:
+            InvalidArgument: if they are not.
+        """
+        identity = yield from self._embedder_of_index.identity()
+        if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
+            raise InvalidArgument(f"a query's vector must have {identity.dimension} dimensions, got {len(vectors[0])}")
 
     def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
         if request.elsewhere:
