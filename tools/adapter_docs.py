@@ -34,8 +34,8 @@ class Host:
         package: The adapter for it.
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
-        llm: What a language model is.
-        reranker: What reorders results, besides a function.
+        llm: What a language model is there.
+        reranker: What reorders results there.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -79,7 +79,7 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM (never the one of ``Settings``)",
+    "LlamaIndex LLM, never the one of ``Settings``",
     "LlamaIndex node postprocessor",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
@@ -95,7 +95,7 @@ _OPEN_BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy. What others "
     "return are passages of their own kind, unless they have the ids of leaves of the index."
 )
-_MODEL = "Function from a prompt to a text"
+_GENERATE = "Function from a prompt to a text"
 _RERANKER = "Or a {host}: what it leaves out is left out, and its order is kept."
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
@@ -118,7 +118,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = text.replace(_MODEL, host.llm)
+            entries["llm"] = text.replace(_GENERATE, host.llm)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
