@@ -31,7 +31,7 @@ from leafspan.indexing import (
 from leafspan.retrieval import Limits, Sources, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
-from leafspan.strategies import DEFAULT, Strategy
+from leafspan.strategies import DEFAULT, OtherIndex, Strategy, at_least
 from leafspan.tree import (
     Bisecting,
     BuildOptions,
@@ -78,6 +78,11 @@ class View:
         raise TypeError(
             f"{type(self).__name__} cannot be pickled or copied, nor what holds it: open the index again where it is needed"
         )
+
+    @property
+    def index_id(self) -> str:
+        """What tells the index apart from all others. All of its views have the same, also if it is opened again."""
+        return self._store.id
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
@@ -429,6 +434,36 @@ class View:
         flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
+
+    def as_strategy(
+        self,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+        min_score: float | None = None,
+    ) -> OtherIndex:
+        """What ``retrieve`` finds here, as a strategy for the retrieval of another index, or of none.
+
+        So several indexes can be asked together: by ``Ensemble``, ``Router``, ``Recursive``, or any other strategy that
+        takes passages of other sources. What is found keeps its id, text and score. It has the metadata of its document,
+        and beside them ``doc_id``, ``start``, ``end``, ``title`` and the like. Its ``kind`` is ``"text"`` or ``"summary"``.
+        All queries of a call are searched here at once, with the filter of the call.
+
+        The options are those of ``retrieve``, and hold for what is found here. By default ``k`` is as many as the call
+        needs; ``where`` holds beside the filter of the call. The scope of a view that asks does not hold here: to keep to a
+        tenant, call this on a scoped view.
+
+        Raises:
+            InvalidArgument: if an option is out of its range.
+        """
+        limits = Limits.of(k, candidates, budget, where, min_score)
+        made = DEFAULT if strategy is None else strategy
+        return OtherIndex(
+            self, at_least(made, min_score), k=k, candidates=candidates, budget=limits.budget, where=limits.where
+        )
 
     def build_tree(
         self,
