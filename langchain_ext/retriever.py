@@ -29,6 +29,7 @@ from leafspan.hosting import (
     make_strategy,
     plain_options,
     search,
+    searches_another_index,
     searches_the_same,
     to_filter,
 )
@@ -61,12 +62,11 @@ class SpanRetriever(BaseRetriever):
         """A base, called ``name`` in errors, as a strategy."""
         methods = ("_get_relevant_documents", "_aget_relevant_documents")
         # A subclass with results of its own is asked like any other retriever.
-        if (
-            isinstance(thing, SpanRetriever)
-            and searches_the_same(self.index, thing.index)
-            and is_plain(thing, SpanRetriever, methods)
-        ):
-            return as_base(thing._strategy(child), thing.where, thing.min_score)
+        if isinstance(thing, SpanRetriever) and is_plain(thing, SpanRetriever, methods):
+            if searches_the_same(self.index, thing.index):
+                return as_base(thing._strategy(child), thing.where, thing.min_score)
+            if thing.index is not None and searches_another_index(self.index, thing.index):
+                return thing.index.as_strategy(thing._strategy(child), **thing._limits())
         return as_strategy(thing, child, name=name)
 
     @model_validator(mode="before")

@@ -26,6 +26,7 @@ from leafspan.hosting import (
     make_strategy,
     plain_options,
     search,
+    searches_another_index,
     searches_the_same,
     shown,
     to_filter,
@@ -133,12 +134,11 @@ class SpanRetriever(BaseRetriever):
     def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
         """A base, called ``name`` in errors, as a strategy."""
         # A subclass with results of its own is asked like any other retriever.
-        if (
-            isinstance(thing, SpanRetriever)
-            and searches_the_same(self.index, thing.index)
-            and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve"))
-        ):
-            return as_base(thing._strategy(bundle), thing.where, thing.min_score)
+        if isinstance(thing, SpanRetriever) and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve")):
+            if searches_the_same(self.index, thing.index):
+                return as_base(thing._strategy(bundle), thing.where, thing.min_score)
+            if thing.index is not None and searches_another_index(self.index, thing.index):
+                return thing.index.as_strategy(thing._strategy(bundle), **thing._limits(QueryBundle("")))
         return as_strategy(thing, bundle, name=name)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

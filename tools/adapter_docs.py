@@ -34,7 +34,7 @@ class Host:
         package: The adapter for it.
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
-        llm: Entry of the language model.
+        llm: What a language model is there.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -59,8 +59,7 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more "
-    "phrasings. Default: none is asked.",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -77,11 +76,12 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.",
+    "LlamaIndex LLM, never the one of ``Settings``",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
+_GENERATE = "Function from a prompt to a text"
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -113,7 +113,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = host.llm
+            entries["llm"] = text.replace(_GENERATE, host.llm)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
@@ -134,7 +134,7 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     before, _, default = text.partition(" Default:")
     if name == "base":
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
-    elif name == "retrievers":
+    elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":
         text = f"{before} {_K_OF_TREES}"

@@ -43,15 +43,25 @@ RETRIEVERS = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
 ]
-WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever"}
+WITHOUT_INDEX = {
+    "StrategyRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
+}
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 
 
 def needed(retriever: str) -> dict[str, Any]:
     """The options without which there is no such retriever."""
+    if retriever == "RouterRetriever":
+        return {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": lambda question: "words"}
     return {"retrievers": [BM25(), Vector()]} if retriever == "EnsembleRetriever" else {}
 
 

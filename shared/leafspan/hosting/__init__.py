@@ -15,11 +15,20 @@ from leafspan.hosting._options import (
     is_plain,
     make_strategy,
     plain_options,
+    to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, search, searches_the_same
+from leafspan.hosting._searched import as_base, asearch, search, searches_another_index, searches_the_same
 from leafspan.hosting._split import split_into_leaves
-from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.language_model import (
+    CHOOSING_PROMPT,
+    DEFAULT_PROMPT,
+    GenerateOptions,
+    check_choosing_prompt,
+    check_prompt,
+    from_langchain,
+    from_llamaindex,
+)
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
@@ -27,6 +36,7 @@ from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strateg
 
 __all__ = [
     "CALL_OPTIONS",
+    "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
     "SHOWN_TO_MODELS",
@@ -41,6 +51,7 @@ __all__ = [
     "asearch",
     "check_base_retriever",
     "check_choice",
+    "check_choosing_prompt",
     "check_flag",
     "check_index",
     "check_option_names",
@@ -54,10 +65,12 @@ __all__ = [
     "make_strategy",
     "plain_options",
     "search",
+    "searches_another_index",
     "searches_the_same",
     "shown",
     "split_into_leaves",
     "to_document",
     "to_filter",
+    "to_named_strategies",
     "to_strategies",
 ]

@@ -41,7 +41,7 @@ class Router(Strategy):
         choose: Function from a question to the name of a retriever, a list of names, or None for the default.
             Default: none.
         achoose: Its coroutine function.
-        generate: Function from a prompt to a text: a language model that names retrievers. Default: none.
+        generate: Function from a prompt to a text, which is asked for names of retrievers. Default: none is asked.
         agenerate: Its coroutine function.
         prompt: Template with ``{retrievers}``, ``{question}`` and ``{count}``. The answer has a name on each line.
         most: Most retrievers for a question, >= 1. Default: 1, or as many as ``choose`` names.
