@@ -90,9 +90,10 @@ def _mentioned(answer: str, names: Sequence[str]) -> list[str]:
     """The names that occur as whole words, in the order in which they do. One within a longer one does not count."""
     longest_first = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first)
-    by_folded = {_folded(name): name for name in names}
+    exactly, by_folded = set(names), _unambiguous(names)
     found = re.findall(pattern, answer, re.IGNORECASE)
-    return list(dict.fromkeys(by_folded[_folded(each)] for each in found if _folded(each) in by_folded))
+    meant = [each if each in exactly else by_folded.get(_folded(each)) for each in found]
+    return list(dict.fromkeys(name for name in meant if name is not None))
 
 
 def _folded(name: str) -> str:

@@ -71,16 +71,16 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     """
     if isinstance(answer, Exception):
         return Route((), f"choose failed: {in_words(answer)}")
-    given = [answer] if isinstance(answer, str) else answer
-    if given is None or not given:
+    given = [answer] if isinstance(answer, str) and answer else answer
+    if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
         return Route((), f"choose returned {shown(answer)}")
     if not isinstance(given, list | tuple):
         return Route((), f"choose must return a name, a list of names or None, got {shown(answer)}")
     known = [name for name in given if isinstance(name, str) and name in names]
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in given if not isinstance(name, str) or name not in names]
     reason = f"choose returned {shown(answer)}"
     if unknown:
-        which = "which" if unknown == given else f"of which {', '.join(map(shown, unknown))}"
+        which = "which" if not known else f"of which {', '.join(map(shown, unknown))}"
         reason += f", {which} {'is' if len(unknown) == 1 else 'are'} no retriever here"
     chosen = tuple(dict.fromkeys(known))
     if most is not None and len(chosen) > most:
