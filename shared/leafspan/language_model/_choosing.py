@@ -56,19 +56,22 @@ def read_names(answer: str, names: Sequence[str], most: int) -> list[str]:
         names: All names.
         most: Most names to return, >= 1.
     """
-    known = {name: name for name in names} | _unambiguous(names)
     parts = [part for line in answer.splitlines() for part in _parts(line)]
-    alone = list(dict.fromkeys(known[each] for part in parts for each in _spellings(part) if each in known))
+    alone = _known([each for part in parts for each in _spellings(part)], names)
     if alone:
         return alone[:most]
-    mentioned = _mentioned(answer, names)
+    longest_first = sorted(names, key=len, reverse=True)  # a name within a longer one does not count
+    pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first)
+    mentioned = _known(re.findall(pattern, answer, re.IGNORECASE), names)
     return mentioned if len(mentioned) <= most else []
 
 
-def _unambiguous(names: Sequence[str]) -> dict[str, str]:
-    """Names by their folded spelling, but for those that share one."""
+def _known(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names that texts are, each once: exactly, or in another case if no other name is spelt like this."""
     folded = [_folded(name) for name in names]
-    return {key: name for key, name in zip(folded, names, strict=True) if folded.count(key) == 1}
+    in_any_case = {key: name for key, name in zip(folded, names, strict=True) if folded.count(key) == 1}
+    meant = [text if text in names else in_any_case.get(_folded(text)) for text in texts]
+    return list(dict.fromkeys(name for name in meant if name is not None))
 
 
 def _parts(line: str) -> list[str]:
@@ -82,18 +85,7 @@ def _spellings(part: str) -> list[str]:
     before, colon, _ = text.partition(":")
     _, _, after = text.rpartition(":")
     pieces = [part, text, *((before, after) if colon else ())]
-    bare = [each for piece in pieces for each in (piece.strip(), piece.strip(_AROUND))]
-    return [*bare, *map(_folded, bare)]
-
-
-def _mentioned(answer: str, names: Sequence[str]) -> list[str]:
-    """The names that occur as whole words, in the order in which they do. One within a longer one does not count."""
-    longest_first = sorted(names, key=len, reverse=True)
-    pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first)
-    exactly, by_folded = set(names), _unambiguous(names)
-    found = re.findall(pattern, answer, re.IGNORECASE)
-    meant = [each if each in exactly else by_folded.get(_folded(each)) for each in found]
-    return list(dict.fromkeys(name for name in meant if name is not None))
+    return [each for piece in pieces for each in (piece.strip(), piece.strip(_AROUND))]
 
 
 def _folded(name: str) -> str:
