@@ -80,13 +80,14 @@ def follow_once(
         key: Metadata key of references.
     """
     for passage in passages:
-        for name in passage.names:
-            result = results[passage.query, name]
-            if isinstance(result, str):
-                passage.notes.append(f"Recursive: the reference {name!r} {result}")
-            elif not result:
-                passage.notes.append(f"Recursive: the reference {name!r} led to nothing")
-            elif (passage.query, name) in seen:
+        found = {name: results[passage.query, name] for name in passage.names}
+        for name, result in found.items():  # before the others, which say in their traces what was not found
+            if not result or isinstance(result, str):
+                passage.notes.append(f"Recursive: the reference {name!r} {result or 'led to nothing'}")
+        for name, result in found.items():
+            if not result or isinstance(result, str):
+                continue
+            if (passage.query, name) in seen:
                 passage.elsewhere = True
             else:
                 seen.add((passage.query, name))
