@@ -140,16 +140,32 @@ def test_references_in_a_row_are_followed_as_far_as_the_depth_allows(depth, last
 def test_a_cycle_ends_where_it_comes_back_and_each_target_is_asked_once():
     targets = {"one": finds(("x", 1.0, "two")), "two": finds(("y", 1.0, "one"))}
     [found] = leafspan.retrieve("q", Recursive(base=finds(("a", 0.5, "one")), targets=targets, depth=50))
-    assert seen([found]) == [("x", 0.5)]  # a leads to x, and x to y, which leads back
+    assert seen([found]) == [("y", 0.5)]  # a leads to x, and x to y, which leads back
     assert [len(target.asked) for target in targets.values()] == [1, 1]
-    assert found.trace.notes[-1] == "Recursive: its references only lead back to passages that led here"
+    assert found.trace.notes == (
+        "Recursive followed 'one' from a, whose score 0.500 it has",
+        "Recursive followed 'two' from x, whose score 0.500 it has",
+    )
 
 
-def test_a_passage_that_refers_to_itself_stays():
-    target = finds(("a", 1.0, "self"))
-    [found] = leafspan.retrieve("q", Recursive(base=finds(("a", 0.5, "self")), targets={"self": target}))
-    assert seen([found]) == [("a", 0.5)]
-    assert found.trace.notes == ("Recursive: its references only lead back to passages that led here",)
+def test_what_a_target_finds_may_refer_to_the_target_itself():
+    target = finds(("x", 1.0, "self"), ("y", 1.0, "self"))
+    found = leafspan.retrieve("q", Recursive(base=finds(("a", 0.5, "self")), targets={"self": target}))
+    assert seen(found) == [("x", 0.5), ("y", 0.5)]
+
+
+def test_a_passage_that_refers_to_itself_is_not_followed():
+    [found] = leafspan.retrieve("q", Recursive(base=finds(("a", 0.5, "a")), targets={"a": finds("x")}))
+    assert (found.id, found.trace.notes) == ("a", ())
+
+
+def test_two_branches_that_lead_to_each_other_do_not_both_vanish():
+    base = finds(("a", 0.9, "one"), ("b", 0.8, "two"))
+    targets = {"one": finds(("x", 1.0, "two")), "two": finds(("y", 1.0, "one"))}
+    found = leafspan.retrieve("q", Recursive(base=base, targets=targets))
+    assert seen(found) == [("a", 0.9), ("b", 0.8)]
+    note = "Recursive: what its references lead to only refers to what was followed from other passages"
+    assert [each.trace.notes for each in found] == [(note,), (note,)]
 
 
 @st.composite

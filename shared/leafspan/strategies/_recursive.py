@@ -31,8 +31,9 @@ class Recursive(Strategy):
     leads to those of its leaves that are nearest to the query. What the view or the filter does not show leads to nothing.
     References of what was found are followed in turn.
 
-    Each name is followed once for a query, so cycles end. Several passages that refer to the same thing are replaced by it
-    together, at the place of the first. A passage whose references lead to nothing stays, and its trace says why.
+    Each name is followed once for a query, and never back to where a passage comes from, so cycles end. Several passages
+    that refer to the same thing are replaced by it together, at the place of the first. A passage whose references lead to
+    nothing stays, and its trace says why.
 
     Args:
         base: A strategy. Default: ``Hybrid()``.

@@ -13,6 +13,8 @@ from leafspan.values import Candidate
 Asked = tuple[int, str]
 """A question, by its number, and a name that is referred to: each is followed once."""
 
+_VAIN = "Recursive: what its references lead to only refers to what was followed from other passages"
+
 
 @dataclass(slots=True, eq=False)
 class Referring:
@@ -21,7 +23,9 @@ class Referring:
     Attributes:
         found: The passage.
         query: Number of the question that it was found for.
-        names: What it refers to.
+        names: What it refers to, but for what it is of, or was found by following.
+        origins: What it is of, and what was followed to find it.
+        way: The notes on what was followed to find it.
         led_to: What its references have led to, in their order.
         elsewhere: Whether a reference was followed from another passage, and led to something there.
         notes: Remarks for the trace.
@@ -30,42 +34,47 @@ class Referring:
     found: Candidate
     query: int
     names: tuple[str, ...]
+    origins: frozenset[str] = frozenset()
+    way: tuple[str, ...] = ()
     led_to: list[Referring] = field(default_factory=list)
     elsewhere: bool = False
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, found: Candidate, query: int, key: str) -> Referring:
-        """A passage that may refer to others by this metadata key."""
+    def of(cls, found: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
+        """A passage that may refer to others by this metadata key, found by following these names."""
         value = found.metadata.get(key)
         given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-        names = tuple(dict.fromkeys(each for each in given if isinstance(each, str) and each.strip()))
-        notes = [f"Recursive: the reference {shown(each)} is no text" for each in given if each not in names]
-        return cls(found, query, names, notes=notes)
-
-    @property
-    def id(self) -> str:
-        """The id of the passage."""
-        return self.found.outside.id if self.found.outside is not None else self.found.span.id
+        names = [each for each in dict.fromkeys(map(_text, given)) if each]
+        notes = [f"Recursive: the reference {shown(each)} is no text" for each in given if not _text(each)]
+        origins = followed | {_id(found), found.span.document_id}
+        return cls(found, query, tuple(name for name in names if name not in origins), origins, notes=notes)
 
     def lead_to(self, name: str, found: Sequence[Candidate], key: str) -> None:
         """Add what a reference has led to. It has the score of this passage, and a note in its trace."""
-        note = f"Recursive followed {name!r} from {self.id}, whose score {self.found.score:.3f} it has"
+        note = f"Recursive followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
         for each in found:
-            trace = each.trace + Trace(notes=(*self.notes, note))
-            self.led_to.append(Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key))
+            trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
+            child = Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key, self.origins | {name})
+            child.way = (*self.way, note)
+            self.led_to.append(child)
 
     def replaced(self, keep: bool) -> Iterator[Candidate]:
         """What stands in the place of this passage; the passage itself first with ``keep``, or if there is nothing else."""
         others = [each for child in self.led_to for each in child.replaced(keep)]
         if keep or not (others or self.elsewhere):
-            back = (
-                ("Recursive: its references only lead back to passages that led here",)
-                if self.led_to and not others
-                else ()
-            )
-            yield replace(self.found, trace=self.found.trace + Trace(notes=(*self.notes, *back)))
+            vain = (_VAIN,) if self.led_to and not others else ()
+            yield replace(self.found, trace=self.found.trace + Trace(notes=(*self.notes, *vain)))
         yield from others
+
+
+def _id(found: Candidate) -> str:
+    return found.span.id if found.outside is None else found.outside.id
+
+
+def _text(reference: object) -> str:
+    """The name that is referred to, "" if it is none."""
+    return reference if isinstance(reference, str) and reference.strip() else ""
 
 
 def follow_once(
