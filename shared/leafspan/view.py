@@ -73,16 +73,15 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    def is_of_same_index(self, other: View) -> bool:
+        """Whether both are views of one index that was opened once, whatever they show."""
+        return self._sources is other._sources
+
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""
         raise TypeError(
             f"{type(self).__name__} cannot be pickled or copied, nor what holds it: open the index again where it is needed"
         )
-
-    @property
-    def index_id(self) -> str:
-        """What tells the index apart from all others. All of its views have the same, also if it is opened again."""
-        return self._store.id
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
@@ -453,8 +452,8 @@ class View:
         All queries of a call are searched here at once, with the filter of the call.
 
         The options are those of ``retrieve``, and hold for what is found here. By default ``k`` is as many as the call
-        needs; ``where`` holds beside the filter of the call. The scope of a view that asks does not hold here: to keep to a
-        tenant, call this on a scoped view.
+        needs; ``where`` holds beside the filter of the call. A scoped view that asks shows of what is found here only what
+        matches its own filter.
 
         Raises:
             InvalidArgument: if an option is out of its range.

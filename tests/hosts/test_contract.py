@@ -602,14 +602,9 @@ def test_our_own_retriever_over_an_equal_view_is_its_strategy_and_over_another_i
     equal = host.make("VectorRetriever", shared_index.scoped(F("topic") != "food"))
     assert host.make("AutoMergingRetriever", view, base=equal)._strategy() == AutoMerging(base=Vector())
     with Index.open(tmp_path / "other") as another:
-        for other in (shared_index, shared_index.scoped(F("topic") != "animals")):
+        for other in (shared_index, shared_index.scoped(F("topic") != "animals"), another):
             theirs = host.make("AutoMergingRetriever", view, base=host.make("VectorRetriever", other))
             assert isinstance(theirs._strategy().base, HostRetriever)
-        theirs = host.make("EnsembleRetriever", view, retrievers=[host.make("VectorRetriever", another, k=2), BM25()])
-        assert theirs._strategy().retrievers == (another.as_strategy(Vector(), k=2), BM25())
-        base = host.make("VectorRetriever", another)
-        error = host.refusal(lambda: host.make("AutoMergingRetriever", view, base=base))
-        assert str(error).startswith("base must be a strategy that finds single leaves, such as Hybrid(), got OtherIndex(")
 
 
 async def test_our_own_retriever_can_be_what_ranks_a_tree(host: Host, forest: Index):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from llama_index.core.prompts import PromptTemplate
@@ -23,7 +22,12 @@ ABOUT = {"words": "names and numbers", "meaning": "what something is about"}
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Another index, with a document that the corpus has, too, in other words."""
     with Index.open(tmp_path_factory.mktemp("handbook") / "kb") as opened:
-        opened.add([Document("tea", "The house serves tea at four."), Document("see", "Bees.", None, {"reference": "all"})])
+        opened.add(
+            [
+                Document("tea", "The house serves tea at four.", None, {"topic": "food"}),
+                Document("see", "Bees.", None, {"reference": "all"}),
+            ]
+        )
         yield opened
 
 
@@ -121,7 +125,7 @@ async def test_a_retriever_over_another_index_is_asked_there(host: Host, shared_
         ):
             [found] = await host.both(host.make(name, index, **options), "tea")
             assert found.text == "The house serves tea at four."
-            assert (found.metadata["doc_id"], found.metadata["start"], found.metadata["kind"]) == ("tea", 0, "text")
+            assert (found.metadata["doc_id"], found.metadata["start"], found.metadata["topic"]) == ("tea", 0, "food")
 
 
 @every_host
@@ -213,12 +217,3 @@ def test_an_index_node_with_an_object_is_followed_by_llamaindex_itself(shared_in
     node = IndexNode(id_="n", text="about tea", index_id="tea", obj=TextNode(id_="inner", text="the object"))
     [found] = LlamaIndex().make("RecursiveRetriever", shared_index, base=index_nodes(node)).retrieve("q")
     assert found.text == "the object"
-
-
-async def test_a_retriever_over_the_same_index_opened_again_finds_its_leaves(shared_index: Index, tmp_path: Path):
-    with Index.open(tmp_path / "kb") as one, Index.open(tmp_path / "kb") as again:
-        one.add(Document("tea", "Tea is boiled."))
-        for host in HOSTS:
-            base = host.make("VectorRetriever", again)
-            [found] = await host.both(host.make("SentenceWindowRetriever", one, base=base), "tea")
-            assert found.document == "tea"

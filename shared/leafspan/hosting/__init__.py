@@ -18,7 +18,7 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, search, searches_another_index, searches_the_same
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import (
     CHOOSING_PROMPT,
@@ -61,11 +61,11 @@ __all__ = [
     "cuts_at",
     "from_langchain",
     "from_llamaindex",
+    "is_elsewhere",
     "is_plain",
     "make_strategy",
     "plain_options",
     "search",
-    "searches_another_index",
     "searches_the_same",
     "shown",
     "split_into_leaves",

@@ -11,7 +11,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.spans import Budget, citation
 from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._requests import CallFunction, StrategyFlow
+from leafspan.strategies._requests import AskHost, CallFunction, HostResult, StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Passage, Query, outside_candidate
@@ -90,7 +90,11 @@ class OtherIndex(Strategy):
         }
         asked = [None if query == _BLANK else query for query in queries]
         rows: list[list[Passage]] = yield CallFunction(self._search, (asked, options), self._asearch)
-        return [[_outside(passage) for passage in row] for row in rows]
+        found = [[_outside(passage) for passage in row] for row in rows]
+        # Shown as results of any other source, so that the retrieval leaves out what the view that asks does not show.
+        shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(found)), found))
+        shown_ids = [{each.span.id for each in row} for row in shown_rows]
+        return [[each for each in row if each.span.id in ids] for row, ids in zip(found, shown_ids, strict=True)]
 
     def _search(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
         return self.view.retrieve(queries, self.strategy, **options)
@@ -106,3 +110,14 @@ def _outside(passage: Passage) -> Candidate:
     return outside_candidate(
         replace(passage, document_id="", start=None, end=None, summary=None, metadata=there, kind=passage.kind, trace=trace)
     )
+
+
+def _as_host(number: int, found: Sequence[Candidate]) -> AskHost:
+    """A request that is answered with these."""
+    passages = [each.outside for each in found if each.outside is not None]
+    results = [HostResult(each.id, each.text, each.score, each.metadata, each.kind) for each in passages]
+
+    async def aask(_question: str) -> list[HostResult]:
+        return results
+
+    return AskHost("other index", str(number), lambda _question: results, aask, elsewhere=True)
