@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,17 @@ def test_it_is_a_value(here: Index, shared_index: Index):
         != here.as_strategy(Vector(), k=2)
     )
     assert hash(shared_index.as_strategy())
+
+
+def test_indexes_that_ask_each_other_at_the_same_time_do_not_wait_for_each_other_for_ever(here: Index, shared_index: Index):
+    pairs = [(here, shared_index.as_strategy(Vector())), (shared_index, here.as_strategy(Vector()))] * 8
+    with ThreadPoolExecutor(16) as threads:
+        asked = [threads.submit(index.retrieve, QUESTIONS, strategy, k=1) for index, strategy in pairs]
+        found = [each.result(timeout=60) for each in asked]
+    assert found == found[:2] * 8
+
+
+async def test_and_so_do_coroutines(here: Index, shared_index: Index):
+    pairs = [(here, shared_index.as_strategy(Vector())), (shared_index, here.as_strategy(Vector()))] * 8
+    found = await asyncio.gather(*(index.aretrieve(QUESTIONS, strategy, k=1) for index, strategy in pairs))
+    assert found == found[:2] * 8
