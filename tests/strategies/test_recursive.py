@@ -13,6 +13,7 @@ import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
+    Chunk,
     Document,
     Ensemble,
     F,
@@ -365,6 +366,26 @@ def test_what_is_no_passage_of_the_index_leads_to_nothing(referring: Index, end)
 def test_a_target_goes_before_a_document_of_its_name(referring: Index):
     strategy = Recursive(base=finds(("a", 0.9, "tea")), targets={"tea": finds("x")})
     assert ids(referring.retrieve("q", strategy)) == ["x"]
+
+
+def test_chunks_of_a_document_have_references_of_their_own(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        text = "See tea for hot drinks. See bees for honey."
+        chunks = (Chunk(23, {"reference": "tea"}), Chunk(len(text), {"reference": "bees"}))
+        index.add([*DOCUMENTS, Document("contents", text, chunks=chunks)])
+        found = index.retrieve("honey", Recursive(base=overviews("contents"), per_reference=1), k=2)
+        assert [each.document_id for each in found] == ["bees", "tea"]
+
+
+def test_many_references_are_followed_in_one_comparison(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        names = [f"note {number}" for number in range(300)]
+        index.add([Document(name, f"The {name} is about tea.") for name in names])
+        index.add(Document("contents", "All notes.", None, {"reference": [*names, *(f"no {name}" for name in names)]}))
+        start = time.monotonic()
+        found = index.retrieve("tea", Recursive(base=overviews("contents")), k=500)
+        assert time.monotonic() - start < 5
+        assert [each.document_id for each in found] == names
 
 
 def test_the_filter_of_a_call_holds_for_what_references_lead_to(referring: Index):

@@ -337,6 +337,21 @@ def test_a_coroutine_function_must_have_a_blocking_one_beside_it():
         Router(retrievers=TWO, choose=choose)
 
 
+@pytest.mark.parametrize("option", ["choose", "generate"])
+def test_a_function_that_returns_a_coroutine_is_a_mistake_of_the_caller(shared_index: Index, option):
+    async def choose(text):
+        return "words"
+
+    def not_awaited(text):
+        return choose(text)
+
+    router = Router(retrievers=TWO, descriptions=ABOUT, **{option: not_awaited})
+    with pytest.raises(
+        InvalidArgument, match=f"{option} must not return a coroutine: give the coroutine function as a{option}"
+    ):
+        shared_index.retrieve("What?", router)
+
+
 def test_a_router_is_a_value_that_no_change_outside_reaches():
     retrievers = dict(TWO)
     router = Router(retrievers=retrievers, choose=never, default=["words", "words"])
