@@ -104,7 +104,9 @@ class Router(Strategy):
             if native is not None and function is None:
                 raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
         if self.choose is not None and self.generate is not None:
-            raise InvalidArgument("give either choose or generate, got both: only one of them can choose")
+            raise InvalidArgument("give either choose or a language model, got both: only one of them can choose")
+        if self.min_similarity is not None and (self.choose is not None or self.generate is not None):
+            raise InvalidArgument("min_similarity is for a choice by descriptions: leave out choose and the language model")
 
     def _checked_descriptions(self) -> dict[str, str]:
         rule = "descriptions must be a text, not blank, for names of retrievers"
@@ -184,10 +186,9 @@ class Router(Strategy):
                 raise noted(own, "router")
             notes = [f"Router chose {_listed(route.names)}: {route.reason}", *left_out(own)]
             if len(route.names) == 1:
-                row = [replace(each, trace=each.trace + Trace(notes=tuple(notes))) for each in lists[0].found]
+                results.append([replace(each, trace=each.trace + Trace(notes=tuple(notes))) for each in lists[0].found])
             else:
-                row = fuse(lists, fusion=self.fusion, notes=notes)
-            results.append(row[: context.candidates])
+                results.append(fuse(lists, fusion=self.fusion, notes=notes)[: context.candidates])
         return results
 
     def _or_default(self, route: Route) -> Route:
