@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from langchain_ext.choosing import as_choice
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import NamedRetriever
 from leafspan import Router, Strategy
@@ -23,8 +24,8 @@ class RouterRetriever(NamedRetriever):
             leaves of the index.
         descriptions: What each retriever is for, by its name: a sentence or two, best in words that questions have. Needed
             without ``choose``. Default: none.
-        choose: Function from a question to the name of a retriever, a list of names, or None for the default. Default:
-            none.
+        choose: Function from a question to the name of a retriever, a list of names, or None for the default. A Runnable
+            from a question to these can take its place. Default: none.
         achoose: Its coroutine function.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for names
             of retrievers. Default: none is asked.
@@ -62,7 +63,7 @@ class RouterRetriever(NamedRetriever):
 
     retrievers: Mapping[str, Any]
     descriptions: Mapping[str, str] = {}
-    choose: Callable[[str], str | Sequence[str] | None] | None = None
+    choose: Any = None
     achoose: Callable[[str], Awaitable[str | Sequence[str] | None]] | None = None
     llm: Any = None
     prompt: str = CHOOSING_PROMPT
@@ -77,4 +78,4 @@ class RouterRetriever(NamedRetriever):
         retrievers = to_named_strategies(
             "retriever", self.retrievers, lambda name, each: self._as_strategy(name, each, child)
         )
-        return {"retrievers": retrievers, **as_generate(self.llm, child)}
+        return {"retrievers": retrievers, **as_choice(self.choose, child), **as_generate(self.llm, child)}

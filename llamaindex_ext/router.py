@@ -12,6 +12,7 @@ from llama_index.core.schema import QueryBundle
 
 from leafspan import Router, Strategy
 from leafspan.hosting import CHOOSING_PROMPT, Fusion, check_choosing_prompt, to_named_strategies
+from llamaindex_ext.choosing import as_choice
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import NamedRetriever
 
@@ -30,8 +31,8 @@ class RouterRetriever(NamedRetriever):
             leaves of the index.
         descriptions: What each retriever is for, by its name: a sentence or two, best in words that questions have. Needed
             without ``choose``. Default: none.
-        choose: Function from a question to the name of a retriever, a list of names, or None for the default. Default:
-            none.
+        choose: Function from a question to the name of a retriever, a list of names, or None for the default. A selector of
+            LlamaIndex can take its place. Default: none.
         achoose: Its coroutine function.
         llm: LlamaIndex LLM, never the one of ``Settings``, which is asked for names of retrievers. Default: none is asked.
         prompt: Template with ``{retrievers}``, ``{question}`` and ``{count}``. The answer has a name on each line.
@@ -71,7 +72,7 @@ class RouterRetriever(NamedRetriever):
 
     retrievers: Mapping[str, Any]
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    choose: Callable[[str], str | Sequence[str] | None] | None = None
+    choose: Any = None
     achoose: Callable[[str], Awaitable[str | Sequence[str] | None]] | None = None
     llm: Any = None
     prompt: str = CHOOSING_PROMPT
@@ -86,7 +87,11 @@ class RouterRetriever(NamedRetriever):
         retrievers = to_named_strategies(
             "retriever", self.retrievers, lambda name, each: self._as_strategy(name, each, bundle)
         )
-        return {"retrievers": retrievers, **as_generate(self.llm)}
+        return {
+            "retrievers": retrievers,
+            **as_choice(self.choose, self.retrievers, self.descriptions),
+            **as_generate(self.llm),
+        }
 
     def _get_prompts(self) -> PromptDictType:
         return {"prompt": PromptTemplate(self.prompt)}

@@ -330,6 +330,7 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
     if name == "RouterRetriever":
         expected["retrievers"] = Option(REQUIRED, Mapping[str, Any])
+        expected["choose"] = Option(None, Any)  # or what the host has for that
     if name == "RecursiveRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
     if name in ("MultiQueryRetriever", "RouterRetriever"):

@@ -35,6 +35,7 @@ class Host:
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
         llm: What a language model is there.
+        chooser: What else can choose there.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -43,6 +44,7 @@ class Host:
     k: str
     common: dict[str, str]
     llm: str
+    chooser: str
     raises: str
 
 
@@ -60,6 +62,7 @@ LANGCHAIN = Host(
         "Default: False.",
     },
     "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text",
+    "A Runnable from a question to these can take its place.",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -77,6 +80,7 @@ LLAMAINDEX = Host(
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
     "LlamaIndex LLM, never the one of ``Settings``",
+    "A selector of LlamaIndex can take its place.",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
@@ -134,6 +138,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     before, _, default = text.partition(" Default:")
     if name == "base":
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
+    elif name == "choose":
+        text = f"{before} {host.chooser} Default:{default}"
     elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from langchain_core.runnables import RunnableBranch
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
+from llama_index.core.selectors import LLMSingleSelector
 
 from leafspan import BM25, Document, F, Index, InvalidArgument, Vector
 from leafspan.hosting import CHOOSING_PROMPT
@@ -187,6 +189,35 @@ def test_the_prompt_of_a_router_can_be_changed_in_llamaindex(shared_index: Index
     assert prompts == ["- words: names and numbers\n- meaning: what something is about Who? 1 now"]
     with pytest.raises(InvalidArgument, match="prompt must be a text with"):
         router.update_prompts({"prompt": PromptTemplate("{question}")})
+
+
+async def test_a_runnable_of_langchain_chooses(shared_index: Index):
+    rule = RunnableBranch((lambda question: "bees" in question, lambda _: "meaning"), lambda _: ["words"])
+    router = LangChain().make("RouterRetriever", shared_index, retrievers=WORDS_OR_MEANING, choose=rule, explain=True, k=1)
+    [found] = await LangChain().both(router, QUESTIONS[0])
+    assert found.trace[-1] == "Router chose meaning: choose returned 'meaning'"
+    [found] = await LangChain().both(router, QUESTIONS[1])
+    assert found.trace[-1] == "Router chose words: choose returned ['words']"
+
+
+async def test_a_selector_of_llamaindex_chooses(shared_index: Index):
+    def write(prompt):
+        assert "names and numbers" in prompt
+        return '[{"choice": 2, "reason": "it is about meaning"}]'
+
+    selector = LLMSingleSelector.from_defaults(llm=LlamaIndex().model(write))
+    options = {"retrievers": WORDS_OR_MEANING, "descriptions": ABOUT, "explain": True, "k": 1, "default": "words"}
+    router = LlamaIndex().make("RouterRetriever", shared_index, choose=selector, **options)
+    [found] = await LlamaIndex().both(router, QUESTIONS[0])
+    assert found.trace[-1] == "Router chose meaning: choose returned ['meaning']"
+    for choice in (0, 9):
+        answer = f'[{{"choice": {choice}, "reason": ""}}]'
+        failing = LLMSingleSelector.from_defaults(llm=LlamaIndex().model(lambda prompt, answer=answer: answer))
+        router = LlamaIndex().make("RouterRetriever", shared_index, choose=failing, **options)
+        [found] = await LlamaIndex().both(router, QUESTIONS[0])
+        assert found.trace[-1] == (
+            f"Router chose words: the default, since choose returned [{choice - 1}], which is no retriever here"
+        )
 
 
 # Index nodes of LlamaIndex
