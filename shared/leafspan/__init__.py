@@ -51,10 +51,13 @@ from leafspan.tree import (
 )
 from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
 from leafspan.view import View
+from leafspan.without_index import aretrieve, retrieve
 
 __all__ = [
     "Index",
     "View",
+    "retrieve",
+    "aretrieve",
     "Document",
     "Chunk",
     "chunks_of",

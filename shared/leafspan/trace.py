@@ -152,6 +152,7 @@ class Trace:
         notes: Remarks, such as what a strategy of your own did, or what did not go as planned.
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
+        kind: Kind of a passage of another source, such as ``"row"``. "" for a piece of a document and for a summary.
     """
 
     hits: tuple[TracedHit, ...] = ()
@@ -163,6 +164,7 @@ class Trace:
     parent_level: int | None = None
     notes: tuple[str, ...] = ()
     layer: int = 0
+    kind: str = ""
 
     def __add__(self, other: Trace) -> Trace:
         """The trace of a passage that is made of two. A step that both have comes once."""
@@ -176,6 +178,7 @@ class Trace:
             self.parent_level or other.parent_level,
             _once(self.notes + other.notes),
             self.layer or other.layer,
+            self.kind or other.kind,
         )
 
     def done_for(self, query: str) -> Trace:
@@ -196,14 +199,18 @@ class Trace:
     def explain(self) -> list[str]:
         """A sentence for each step, in the order in which the steps were done, followed by the notes."""
         kind = f"layer {self.layer}, summary" if self.layer else "leaf"
+
+        def leaves(first: int, last: int) -> str:
+            return f"the {self.kind}" if self.kind else _leaves(first, last, kind)
+
         lines = [
-            f"{hit.source} found {kind} {hit.ordinal}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"
+            f"{hit.source} found {leaves(hit.ordinal, hit.ordinal)}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"
             for hit in self.hits
         ]
-        lines += [_fusion(fused, kind) for fused in self.fused]
+        lines += [_fusion(fused, leaves(fused.first, fused.last)) for fused in self.fused]
         lines += [
-            f"the score of {kind} {each.ordinal}{_query(each)} stands for a probability of {each.probability:.2f}"
-            + ("" if each.trusted else ", not calibrated for this embedder")
+            f"the score of {leaves(each.ordinal, each.ordinal)}{_query(each)} stands for a probability of "
+            f"{each.probability:.2f}" + ("" if each.trusted else ", not calibrated for this embedder")
             for each in self.calibrated
         ]
         lines += [
@@ -242,11 +249,10 @@ def _query(step: TracedHit | Fused | Calibrated | Filled | Merge) -> str:
     return "" if step.query is None else f" for {step.query}"
 
 
-def _fusion(fused: Fused, kind: str) -> str:
+def _fusion(fused: Fused, leaves: str) -> str:
     shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.contributions]
     if fused.neighbour_bonus:
         shares.append(f"{fused.neighbour_bonus:.3f} from a neighbour")
     if fused.summary_bonus:
         shares.append(f"{fused.summary_bonus:.3f} from a summary above")
-    leaves = f"{_leaves(fused.first, fused.last, kind)}{_query(fused)}"
-    return f"{leaves}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"
+    return f"{leaves}{_query(fused)}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from leafspan.trace import Trace, TracedHit
+from leafspan.words import count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ def run_of_id(text: str | None) -> tuple[LeafId, int] | None:
 
 SUMMARY_VERSION = "t"
 """The first character of the version of a tree, which no version of a document begins with."""
+
+OUTSIDE_VERSION = "outside"
+"""Stands for the version where a result is from another source than the index."""
 
 
 def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[str]:
@@ -309,6 +314,8 @@ class Candidate:
         words: Its length in words, None if that is not known before its text is fetched.
         leaf: The leaf, if the result is a single one, so that another strategy can merge or widen it. Otherwise None.
         summary: The summary, if the result is one. Otherwise None.
+        outside: The passage, if the result is from another source than the index, ready but for its score and trace. Its
+            span stands for no leaves then. Otherwise None.
     """
 
     span: Span
@@ -318,6 +325,7 @@ class Candidate:
     words: int | None = None
     leaf: Leaf | None = None
     summary: Summary | None = None
+    outside: Passage | None = None
 
     @property
     def id(self) -> str:
@@ -346,14 +354,14 @@ def scored(candidate: Candidate, score: float, source: str, rank: int | None = N
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved piece of a document, for which ``document.text[start:end] == text``; or a summary.
+    """A piece of a document, for which ``document.text[start:end] == text``; or a summary; or what another source has.
 
     Attributes:
         id: The id of a single leaf, or of a summary. Of more leaves, ``{document_id}#{version}#{first}-{last}``, with the
-            ordinals of the first and the last one.
-        document_id: Id of the document. "" for a summary of several documents.
-        start: Its first character in the document. For a summary, the first one that it covers; 0 if these are in several
-            documents.
+            ordinals of the first and the last one. From another source, the id that it has there.
+        document_id: Id of the document. "" for a summary of several documents, and from another source.
+        start: Its first character in the document. For a summary, the first one that it covers. None for a summary of
+            several documents, and from another source.
         end: The character after its last one, in the same way.
         text: Its text.
         score: Its score. A higher one is better. What it means depends on the strategy: see docs/scores.md.
@@ -365,12 +373,15 @@ class Passage:
             those that all of its sections have in common.
         lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and for a
             document that an earlier version of leafspan has added.
+        kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
+            ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
+        origin: The object that a retriever of a host returned for it. None if there is none.
     """
 
     id: str
     document_id: str
-    start: int
-    end: int
+    start: int | None
+    end: int | None
     text: str
     score: float
     metadata: Mapping[str, object]
@@ -379,11 +390,29 @@ class Passage:
     title: str | None = None
     headings: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
+    kind: str = "text"
+    origin: object = field(default=None, repr=False, compare=False)
 
     @property
     def layer(self) -> int:
         """The layer of a summary, >= 1. 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
+
+
+def id_of_text(text: str) -> str:
+    """The id of a passage of another source that has none there. It is the same for the same text."""
+    return f"text-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
+
+
+def outside_candidate(passage: Passage) -> Candidate:
+    """A passage of another source as a result of a strategy, with its score and trace.
+
+    Args:
+        passage: The passage. Its ``kind`` says what it is, and two of the same id are the same result.
+    """
+    span = Span(passage.id, OUTSIDE_VERSION, 0, 0, (0, 0))
+    words = count_words(passage.text)
+    return Candidate(span, passage.score, passage.trace, passage.metadata, words=words, outside=passage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,6 +332,7 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -344,6 +345,7 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[list[Passage]]: ...
 
     def retrieve(
@@ -355,6 +357,7 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
@@ -373,13 +376,15 @@ class View:
                 returned even if it alone is over the budget. Default: any number.
             where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma,
                 Haystack or LlamaIndex. Default: all documents.
+            min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
+                that reach it are returned. Default: any.
 
         Raises:
             InvalidArgument: if an option is out of its range, or a query is blank.
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
         """
-        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where))
+        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = run(flow)
         return passages
 
@@ -393,6 +398,7 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -405,6 +411,7 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[list[Passage]]: ...
 
     async def aretrieve(
@@ -416,9 +423,10 @@ class View:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
-        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where))
+        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
 

@@ -17,8 +17,8 @@ class FrameworkPassage:
     Attributes:
         id: Its id.
         document_id: Id of its document. "" for a summary of several documents.
-        start: Its first character in the document.
-        end: The character after its last one.
+        start: Its first character in the document. None for a summary of several.
+        end: The character after its last one, in the same way.
         layer: Layer of a summary, >= 1. 0 for a piece of a document.
         score: Its score.
         text: Its text.
@@ -26,8 +26,8 @@ class FrameworkPassage:
 
     id: str
     document_id: str
-    start: int
-    end: int
+    start: int | None
+    end: int | None
     layer: int
     score: float
     text: str

@@ -108,7 +108,7 @@ def _place(passage: Passage, parent_document: str) -> str:
     """The layer or ordinal of a node, and what it covers. Its document is left out if the node above says it."""
     if passage.summary is None:
         name, covers = f"leaf {LeafId.parse(passage.id).ordinal}", []
-        characters = passage.end - passage.start
+        characters = len(passage.text)
     else:
         runs = passage.summary.covers
         name, covers = f"layer {passage.layer}", [_counted(passage.summary.size, "leaf", "leaves")]

@@ -53,7 +53,11 @@ def theme_coverage(index: Index) -> list[ThemeCoverage]:
 
 
 def _coverage(strategy: str, passages: Sequence[Passage]) -> ThemeCoverage:
-    places = [(passage.start, passage.end) for passage in passages if passage.document_id == THEME_DOCUMENT]
+    places = [
+        (passage.start, passage.end)
+        for passage in passages
+        if passage.document_id == THEME_DOCUMENT and passage.start is not None and passage.end is not None
+    ]
     covered = sum(max(0, min(end, last) - max(start, first)) for start, end in places for first, last in THEME_PLACES)
     others = sorted({passage.document_id for passage in passages} - {THEME_DOCUMENT})
     return ThemeCoverage(strategy, covered / sum(last - first for first, last in THEME_PLACES), tuple(others))

@@ -1,73 +1,143 @@
-"""What a host's retriever returned, recognised as leaves of the index."""
+"""What a retriever of a host or of another source returned: leaves of the index, or passages of its own kind."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence, Set
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from leafspan.checks import shown
 from leafspan.engine import Flow
-from leafspan.errors import NotALeaf
+from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
 from leafspan.retrieval._leaf_reader import LeafReader
-from leafspan.store import Reader
-from leafspan.strategies import AskHost, HostResult
-from leafspan.values import Candidate, LeafId, scored
+from leafspan.store import MOST_RESULTS, Reader, Row, Scope, StoredLeaf
+from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
+from leafspan.trace import Trace, TracedHit
+from leafspan.values import Candidate, LeafId, Passage, Span, id_of_text, leaf_ids, outside_candidate, run_of_id, scored
+
+_VERSION = re.compile(r"[0-9a-f]{8}")
 
 
-def recognise(request: AskHost, results: Sequence[HostResult], reader: Reader, leaves: LeafReader) -> Flow[list[Candidate]]:
-    """The leaves that a host's retriever returned, as far as the filter matches, each once, at its best place.
-
-    A scoped view does not tell apart what it does not show and what does not exist: it leaves out both, and no rank or
-    score of the others reveals it.
+def outside_results(request: AskHost, results: Any) -> list[Candidate]:
+    """The results as passages of their own kind, as far as the filter matches their own metadata.
 
     Raises:
-        NotALeaf: if a result is no leaf of the index.
+        InvalidArgument: if the retriever returned anything but HostResults.
+    """
+    wanted = [each for each in _checked(request, results) if request.where is None or _matches(each, request.where)]
+    scores = _scores(wanted)
+    return _once(_outside(request, each, score) for each, score in zip(wanted, scores, strict=True))
+
+
+def recognise(
+    request: AskHost, results: Any, reader: Reader, leaves: LeafReader, scope: Scope | None
+) -> Flow[list[Candidate]]:
+    """The results as leaves and spans of the index, if they have the ids of such; all others as passages of their own kind.
+
+    What does not match the filter is left out: of a leaf the metadata of its document count, of others their own. In the
+    same way a scoped view leaves out what it does not show. It does not tell apart what it does not show and what does not
+    exist, and no rank or score of the others reveals it.
+
+    Raises:
+        InvalidArgument: if the retriever returned anything but HostResults.
+        NotALeaf: if a result was a leaf of a document that has been replaced since.
         StaleRead: if a leaf is missing that may just have been replaced.
     """
-    scoped = reader.scope is not None
-    ids = [_leaf_id(request, rank, result, quote=not scoped) for rank, result in enumerate(results, start=1)]
-    stored = yield from reader.fetch_leaves(ids)
-    for id_ in ids:
-        if id_ not in stored and not scoped:
-            reader.doubt(id_)
-            raise NotALeaf(
-                f"the results of {request.name} must be leaves of this index, but {id_!r} is not in it (any more): give "
-                f"that retriever the leaves as they are now, {_HOW}"
-            )
-    matching = yield from _matching(request.where, reader, {each.leaf.document_id for each in stored.values()})
-    wanted = [
-        (id_, result)
-        for id_, result in zip(ids, results, strict=True)
-        if id_ in stored and stored[id_].leaf.document_id in matching
-    ]
-    found: dict[str, Candidate] = {}
-    for (id_, _), score in zip(wanted, _scores([result for _, result in wanted]), strict=True):
-        found.setdefault(id_, scored(leaves.candidate(stored[id_]), score, request.name))
-    return list(found.values())
-
-
-_HOW = "from leaf_documents(index) of langchain_ext or leaf_nodes(index) of llamaindex_ext"
-
-
-def _leaf_id(request: AskHost, rank: int, result: HostResult, *, quote: bool) -> str:
-    """The id of a result, which must be a leaf."""
-    leaf = LeafId.of_result(result.id)
-    if leaf is not None:
-        return str(leaf)
-    text = f", text {result.text[:60]!r}" if quote else ""
-    raise NotALeaf(
-        f"the results of {request.name} must be leaves of this index, but number {rank} is not: id {result.id!r}{text}; "
-        f"build that retriever {_HOW}"
+    checked = _checked(request, results)
+    runs = [_run(result.id) for result in checked]
+    ids = dict.fromkeys(id_ for run in runs if run is not None for id_ in run)
+    stored = (yield from reader.fetch_leaves(list(ids))) if ids else {}
+    rows = (yield from reader.rows_met(dict.fromkeys(LeafId.parse(id_).document_id for id_ in ids))) if ids else {}
+    wanted: list[tuple[HostResult, list[str] | None]] = []
+    for result, run in zip(checked, runs, strict=True):
+        if run is not None and all(id_ in stored for id_ in run):
+            document = stored[run[0]].leaf.document_id
+            if document in rows and (request.where is None or request.where.matches(rows[document].metadata, document)):
+                wanted.append((result, run))
+            continue
+        if scope is None:
+            _check_not_replaced(request, run, stored, rows, reader)
+        elif run is not None or not _matches(result, scope.where):
+            continue
+        if request.where is None or _matches(result, request.where):
+            wanted.append((result, None))
+    scores = _scores([result for result, _ in wanted])
+    return _once(
+        _outside(request, result, score) if run is None else _inside(request, [stored[id_] for id_ in run], score, leaves)
+        for (result, run), score in zip(wanted, scores, strict=True)
     )
 
 
-def _matching(where: Where | None, reader: Reader, documents: Set[str]) -> Flow[Set[str]]:
-    """The documents that the filter matches."""
-    if where is None or not documents:
-        return documents
-    rows = yield from reader.rows_met(documents)
-    return {id_ for id_ in documents if id_ in rows and where.matches(rows[id_].metadata, id_)}
+def _checked(request: AskHost, results: Any) -> list[HostResult]:
+    found = list(results) if isinstance(results, Sequence) and not isinstance(results, str) else None
+    if found is None or not all(isinstance(each, HostResult) for each in found):
+        raise InvalidArgument(f"{request.name} must return a list of HostResult, got {shown(results)}")
+    return found
+
+
+def _run(id_: str | None) -> list[str] | None:
+    """The ids of the leaves that a result of ours with this id consists of; None if it is not the id of one."""
+    run = run_of_id(id_)
+    if run is None or not _VERSION.fullmatch(run[0].version) or not 0 <= run[1] - run[0].ordinal < MOST_RESULTS:
+        return None
+    leaf, last = run
+    return leaf_ids(leaf.document_id, leaf.version, range(leaf.ordinal, last + 1))
+
+
+def _check_not_replaced(
+    request: AskHost, run: list[str] | None, stored: Mapping[str, StoredLeaf], rows: Mapping[str, Row], reader: Reader
+) -> None:
+    """Refuse what was a leaf of a document that is in the index: an index of the host's is out of date.
+
+    Raises:
+        NotALeaf: if it is.
+        StaleRead: if it may just have been replaced.
+    """
+    missing = next((id_ for id_ in run or () if id_ not in stored), None)
+    if missing is not None and LeafId.parse(missing).document_id in rows:
+        reader.doubt(missing)
+        raise NotALeaf(
+            f"the results of {request.name} must be leaves of this index, but {missing!r} is not in it (any more): give "
+            f"that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}"
+        )
+
+
+def _matches(result: HostResult, where: Where) -> bool:
+    return where.matches(result.metadata, result.id or "")
+
+
+def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, leaves: LeafReader) -> Candidate:
+    """A leaf, or several as one span."""
+    found = [leaves.candidate(each) for each in run]
+    if len(found) == 1:
+        return scored(found[0], score, request.name)
+    first = run[0].leaf
+    span = Span(first.document_id, first.version, first.ordinal, run[-1].leaf.ordinal, (first.ordinal, first.start))
+    words = sum(each.leaf.words for each in run)
+    trace = Trace(hits=(TracedHit(first.ordinal, score, request.name),))
+    return Candidate(span, score, trace, found[0].metadata, words=words)
+
+
+def _outside(request: AskHost, result: HostResult, score: float) -> Candidate:
+    """A passage of its own kind."""
+    id_ = id_of_text(result.text) if result.id is None else result.id
+    trace = Trace(hits=(TracedHit(0, score, request.name),), kind=result.kind)
+    return outside_candidate(
+        Passage(
+            id_, "", None, None, result.text, score, dict(result.metadata), trace, kind=result.kind, origin=result.origin
+        )
+    )
+
+
+def _once(found: Iterator[Candidate]) -> list[Candidate]:
+    """Each result once, at its best place."""
+    first: dict[str, Candidate] = {}
+    for each in found:
+        first.setdefault(each.span.id, each)
+    return list(first.values())
 
 
 def _scores(results: Sequence[HostResult]) -> Iterator[float]:

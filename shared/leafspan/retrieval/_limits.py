@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from leafspan.checks import check_whole
+from leafspan.checks import check_number, check_whole
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
@@ -27,12 +27,14 @@ class Limits:
         candidates: Leaves to look at, None if it was not given.
         budget: Most words or tokens, None if it was not given.
         where: Filter on the documents, None for all.
+        min_score: Lowest score of a passage, None for any.
     """
 
     k: int | None
     candidates: int | None
     budget: Budget | None
     where: Where | None
+    min_score: float | None = None
 
     @classmethod
     def of(
@@ -41,6 +43,7 @@ class Limits:
         candidates: int | None = None,
         budget: int | Budget | None = None,
         where: object = None,
+        min_score: float | None = None,
     ) -> Limits:
         """The limits that a user gave.
 
@@ -55,7 +58,9 @@ class Limits:
                 raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
-        return cls(k, candidates, budget, to_filter(where))
+        if min_score is not None:
+            check_number("min_score", min_score)
+        return cls(k, candidates, budget, to_filter(where), min_score)
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""

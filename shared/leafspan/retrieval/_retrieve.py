@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
-from leafspan.retrieval._answers import Answers
+from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Reader, Row, Scope, StaleRead, leaf_passage, read_consistently
-from leafspan.strategies import RetrievalContext, Strategy, check_strategy, to_queries
+from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.tree import document_of, summary_passage
 from leafspan.values import Candidate, Passage, Query
 
@@ -40,10 +41,11 @@ def retrieve(
     yield from _check_vectors(sources, queries)
     if not queries:
         return []
+    strategy = at_least(strategy, limits.min_score)
     stale: set[tuple[str, str]] = set()
 
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
-        answers = Answers(sources, reader, stale)
+        answers = IndexAnswers(sources, reader, stale, scope)
         try:
             return (yield from _attempt(sources, answers, reader, strategy, queries, limits))
         finally:
@@ -64,7 +66,7 @@ def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
 
 
 def _attempt(
-    sources: Sources, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
+    sources: Sources, answers: IndexAnswers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
 ) -> Flow[list[list[Passage]]]:
     identity = yield from sources.embedder.identity()
 
@@ -78,7 +80,7 @@ def _attempt(
         if missing:
             texts.update((yield from reader.fetch(missing)))
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
-        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
+        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := _document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
             returned = few[: context.k]
@@ -91,13 +93,19 @@ def _attempt(
     return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
 
 
+def _document_of(found: Candidate) -> str:
+    return "" if found.outside is not None else document_of(found)
+
+
 def _passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
     """The candidate with its text, and what the row of its document says of it.
 
     Raises:
         StaleRead: if the document was replaced meanwhile.
     """
-    row = rows.get(document_of(found))
+    if found.outside is not None:
+        return replace(found.outside, score=found.score, trace=found.trace)
+    row = rows.get(_document_of(found))
     if found.summary is not None:
         return summary_passage(found, texts[found.id], row)
     if row is None or row.version != found.span.version:

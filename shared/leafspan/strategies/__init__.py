@@ -5,7 +5,9 @@ What is listed here is also what someone needs to write a strategy of their own:
 
 from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole
 from leafspan.spans import unite
+from leafspan.strategies._at_least import AtLeast, at_least
 from leafspan.strategies._auto_merging import AutoMerging
+from leafspan.strategies._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from leafspan.strategies._bm25 import BM25
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._ensemble import Ensemble
@@ -21,6 +23,7 @@ from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._relevant_segments import RelevantSegments
 from leafspan.strategies._requests import (
     AskHost,
+    CallFunction,
     Embed,
     Generate,
     HostResult,
@@ -42,11 +45,11 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._sentence_window import SentenceWindow
-from leafspan.strategies._strategy import Strategy, check_base, check_strategy, retrieve_leaves
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
 from leafspan.trace import Contribution, Fused, Trace, TracedHit
-from leafspan.values import Ancestor, Candidate, Hit, Leaf, LeafId, Query, Span, scored
+from leafspan.values import Ancestor, Candidate, Hit, Leaf, LeafId, Passage, Query, Span, outside_candidate, scored
 
 __all__ = [
     # the strategies
@@ -62,6 +65,7 @@ __all__ = [
     "Filter",
     "Tree",
     "Filtered",
+    "AtLeast",
     "HostRetriever",
     "DEFAULT",
     # what a strategy is, and is told
@@ -93,6 +97,7 @@ __all__ = [
     "AskHost",
     "HostResult",
     "Generate",
+    "CallFunction",
     "RunStrategies",
     "StrategyRun",
     "Retrieves",
@@ -109,11 +114,15 @@ __all__ = [
     "TracedHit",
     "Fused",
     "Contribution",
+    "Passage",
     "scored",
+    "outside_candidate",
     "unite",
     # the types of options, and helpers
+    "HOW_TO_FIND_LEAVES",
     "Fusion",
     "Mode",
+    "at_least",
     "filtered",
     "query_texts",
     "query_vectors",

@@ -8,10 +8,11 @@ from typing import Literal
 
 from leafspan.checks import check_choice, check_number, check_whole
 from leafspan.spans import SCORES, auto_merge
+from leafspan.strategies._base import check_base, retrieve_leaves
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import Strategy, check_base, retrieve_leaves
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query
 
 

@@ -12,7 +12,7 @@ from leafspan.checks import check_choice
 from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.spans import unite
 from leafspan.trace import Contribution, Fused, Trace
-from leafspan.values import Candidate
+from leafspan.values import Candidate, Passage, id_of_text
 
 Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
 FUSIONS: tuple[Fusion, ...] = ("rrf", "relative_score", "distribution_based", "maximum")
@@ -57,8 +57,9 @@ def fuse(
 ) -> list[Candidate]:
     """One list of all candidates, each once, with what each list contributed to its score.
 
-    Candidates are the same if their spans are. Spans that overlap without being the same become one afterwards, with the
-    best score among them. Sorted by score, then document, then position.
+    Candidates are the same if their spans are. Those of other sources are, if their ids there are, or without ids their
+    texts. Spans that overlap without being the same become one afterwards, with the best score among them. Sorted by score,
+    then document, then position.
 
     Args:
         lists: The lists.
@@ -68,6 +69,7 @@ def fuse(
 
     Weights are normalised, except for ``"maximum"``, which multiplies scores by them.
     """
+    lists = _recognised_by_text(lists)
     total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
     shares = [
         shares_of([(each.span.id, each.score) for each in ranked.found], ranked.weight / total, fusion, rank_constant)
@@ -120,6 +122,27 @@ def shares_beside(
         return [(key, most if score >= high else 0.0) for key, score in others]
     slope = (most - least) / (high - low)
     return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
+
+
+def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
+    """The lists, in which a passage of another source that has no id is the one of the same text that has one."""
+    named: dict[str, Candidate] = {}
+    for ranked in lists:
+        for found in ranked.found:
+            if found.outside is not None and not _is_nameless(found.outside):
+                named.setdefault(found.outside.text, found)
+
+    def recognised(found: Candidate) -> Candidate:
+        if found.outside is None or not _is_nameless(found.outside):
+            return found
+        same = named.get(found.outside.text, found)
+        return replace(same, score=found.score, trace=found.trace)
+
+    return [replace(ranked, found=[recognised(found) for found in ranked.found]) for ranked in lists] if named else lists
+
+
+def _is_nameless(passage: Passage) -> bool:
+    return passage.id == id_of_text(passage.text)
 
 
 def _sums(shares: Sequence[_Shares[str]]) -> _Shares[str]:

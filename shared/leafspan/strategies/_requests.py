@@ -14,8 +14,8 @@ work in the same way one level below: the retrieval is a flow, and turns each re
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
@@ -151,16 +151,31 @@ class Similarities:
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """What a retriever of a host framework returned: a text, with an id and a score where it has them."""
+    """What a retriever of a host framework, or of another source, returned.
+
+    Attributes:
+        id: Its id there, None if it has none.
+        text: Its text.
+        score: Its score, None if it has none.
+        metadata: Its metadata.
+        kind: What it is, unless it is a leaf of the index: see ``Passage``.
+        origin: The object itself.
+    """
 
     id: str | None
     text: str
     score: float | None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    kind: str = "document"
+    origin: object = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class AskHost:
-    """Ask a retriever of a host framework. The answer is a list of Candidates: its results, which must be leaves.
+    """Ask a retriever of a host framework, or of another source. The answer is a list of Candidates, best first.
+
+    A result with the id of a leaf of the index is that leaf. Any other is a passage of its own kind. It is left out if its
+    own metadata do not match the filter, or that of the view which is asked.
 
     Args:
         name: Name of the retriever, for traces and errors.
@@ -184,6 +199,21 @@ class Generate:
     prompts: tuple[str, ...]
     generate: Callable[[str], str]
     agenerate: Callable[[str], Awaitable[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallFunction:
+    """Call a function of the user's, off the event loop. The answer is what it returns; an error ends the retrieval.
+
+    Args:
+        function: The function.
+        arguments: Its arguments.
+        native: Its coroutine function, which is called instead in an event loop.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    native: Callable[..., Awaitable[Any]] | None = None
 
 
 class Retrieves(Protocol):
@@ -227,6 +257,7 @@ Request = (
     | Similarities
     | AskHost
     | Generate
+    | CallFunction
     | RunStrategies
 )
 StrategyFlow = Generator[Request | tuple[Request, ...], Any, T]

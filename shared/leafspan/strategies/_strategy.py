@@ -69,32 +69,3 @@ def check_strategy(name: str, value: object) -> None:
     if not isinstance(value, Strategy):
         hint = "; did you forget the parentheses?" if isinstance(value, type) and issubclass(value, Strategy) else ""
         raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {shown(value)}{hint}")
-
-
-def check_base(base: object) -> None:
-    """Check that an option is a strategy that finds single leaves, which can be merged or widened.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
-    check_strategy("base", base)
-    assert isinstance(base, Strategy)
-    if base.finds_spans:
-        raise InvalidArgument(f"base must be a strategy that finds single leaves, such as Hybrid(), got {shown(base)}")
-
-
-def retrieve_leaves(
-    base: Strategy, queries: Sequence[Query], context: RetrievalContext
-) -> StrategyFlow[list[list[Candidate]]]:
-    """All leaves that a base finds for each query, for a strategy that merges or widens them.
-
-    Raises:
-        InvalidArgument: if a candidate of the base is no single leaf.
-    """
-    results = yield from base.retrieve(queries, context.for_base)
-    for found in (each for row in results for each in row if each.leaf is None):
-        raise InvalidArgument(
-            f"the base {type(base).__name__} must find single leaves, got the span {found.span.id!r}: keep the `leaf` of "
-            "each candidate, or override finds_spans so that it is refused as a base"
-        )
-    return results

@@ -18,7 +18,7 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
     """A summary as a passage, under its own id.
 
     If it covers one document, the passage has that document's id, title and headings, and the characters from the first to
-    the last leaf that it covers. Otherwise its document id is empty, and start and end are 0.
+    the last leaf that it covers. Otherwise its document id is empty, and start and end are None.
 
     Args:
         candidate: The summary.
@@ -28,14 +28,12 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
     summary = candidate.summary
     assert summary is not None
     covers = summary.covers
-    document_id, start, end = document_of(candidate), 0, 0
-    if document_id:
-        start, end = covers[0].start, covers[-1].end
+    document_id = document_of(candidate)
     return Passage(
         candidate.id,
         document_id,
-        start,
-        end,
+        covers[0].start if document_id else None,
+        covers[-1].end if document_id else None,
         text,
         candidate.score,
         dict(candidate.metadata),
@@ -43,4 +41,5 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
         summary,
         title=row.title if row else None,
         headings=row.headings((run.first, run.last) for run in covers) if row else (),
+        kind="summary",
     )

@@ -1,0 +1,136 @@
+"""What answers each request of a strategy from an index, during one attempt at a retrieval."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from leafspan.engine import Flow, run_together
+from leafspan.retrieval._answers import Answers
+from leafspan.retrieval._host_results import recognise
+from leafspan.retrieval._leaf_reader import LeafReader
+from leafspan.retrieval._sources import Sources
+from leafspan.store import Reader, Scope, StaleRead
+from leafspan.strategies import (
+    AskHost,
+    HostResult,
+    LexicalSearch,
+    ListLeaves,
+    Load,
+    LoadedVectorSearch,
+    Request,
+    RunStrategies,
+    Similarities,
+    StrategyResults,
+    StrategyRun,
+    TreeRoots,
+    VectorSearch,
+)
+from leafspan.tree import SummaryReader
+from leafspan.values import Candidate, LeafId
+
+
+class IndexAnswers(Answers):
+    """Answers from what one reader sees. Leaves and summaries have a reader each; most requests go to one of the two.
+
+    Args:
+        sources: The open index.
+        reader: What is visible of it.
+        stale: Stored (document, version) pairs that were not current when met before.
+        scope: The view that is asked, None for the whole index.
+    """
+
+    def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]], scope: Scope | None = None) -> None:
+        super().__init__(sources.embedder)
+        self._scope = scope
+        self._summaries = SummaryReader(sources.trees, reader, stale)
+        self._leaves = LeafReader(sources.indexes, reader, self.texts)
+        self._reader = reader
+        self._by_type |= {
+            VectorSearch: lambda request: self._of(request).vector_search(request),
+            LoadedVectorSearch: self._leaves.loaded_vector_search,
+            LexicalSearch: lambda request: self._of(request).lexical_search(request),
+            ListLeaves: self._leaves.page,
+            Load: self._load,
+            Similarities: self._compare,
+            TreeRoots: self._summaries.roots,
+        }
+
+    def leave(self) -> None:
+        """Let go of what was opened for the summaries."""
+        self._summaries.leave()
+
+    def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
+        return self._summaries if request.summaries else self._leaves
+
+    def _answer(self, request: Request) -> Flow[Any]:
+        answer = yield from super()._answer(request)
+        match request:
+            case VectorSearch() | LoadedVectorSearch():
+                self.hits += [len(row) for row in answer]
+            case LexicalSearch():
+                self.hits += [len(row.hits) for row in answer]
+            case ListLeaves():
+                self.hits.append(len(answer))
+        return answer
+
+    def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        if any(isinstance(request, AskHost) for request in requests):
+            return (yield from super()._answer_all(requests))
+        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
+        if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
+            yield from self._summaries.enter()  # once, before several do
+        answers: list[Any] = yield run_together([self._answer(request) for request in requests])
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
+        return recognise(request, results, self._reader, self._leaves, self._scope)
+
+    def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
+        leaves: dict[str, None] = {}
+        summaries: dict[str, None] = {}
+        for id_ in (*request.ids, *request.optional):
+            (summaries if LeafId.parse(id_).is_summary else leaves)[id_] = None
+        loaded = (yield from self._leaves.load(list(leaves))) if leaves else {}
+        if summaries:
+            for found, text in (yield from self._summaries.load(list(summaries))):
+                self.texts[found.id] = text
+                loaded[found.id] = found
+        if any(id_ not in loaded for id_ in request.ids):
+            raise StaleRead
+        return loaded
+
+    def _load_missing_texts(self, ids: tuple[str, ...]) -> Flow[None]:
+        yield from self._load(Load(ids))  # which keeps their texts
+
+    def _compare(self, request: Similarities) -> Flow[Any]:
+        """Leaves are compared where they are, and summaries where those are."""
+        import numpy as np
+
+        are_summaries = np.fromiter((LeafId.parse(id_).is_summary for id_ in request.ids), bool, len(request.ids))
+        cosines = np.empty((len(request.vectors), len(request.ids)))
+        for reader, columns in ((self._leaves, ~are_summaries), (self._summaries, are_summaries)):
+            if columns.any():
+                ids = tuple(itertools.compress(request.ids, columns))
+                cosines[:, columns] = yield from reader.similarities(request.vectors, ids)
+        return cosines
+
+    def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
+        """Run strategies at the same time, each holding the reader for as long as it goes on."""
+
+        def run(each: StrategyRun) -> Flow[list[list[Candidate]]]:
+            try:
+                return (yield from self.run(each.strategy, each.queries, each.context))
+            finally:
+                self._reader.leave()
+
+        for _ in request.runs:
+            self._reader.stay()  # before this attempt may leave: a late strategy goes on without it
+        answers: list[StrategyResults] = yield self._concurrently([run(each) for each in request.runs], request.runs)
+        if any(isinstance(answer, StaleRead) for answer in answers):
+            raise StaleRead
+        return answers

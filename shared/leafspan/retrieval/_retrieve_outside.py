@@ -1,0 +1,55 @@
+"""One retrieval without an index: from what was asked to passages of other sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.retrieval._answers import Answers, QuestionEmbedder
+from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._widening import Result, look_until_full
+from leafspan.spans import shortlist, within_budget
+from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.values import Passage, Query
+
+
+def retrieve_outside(
+    embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits
+) -> Flow[list[Passage] | list[list[Passage]]]:
+    """The passages for what was asked, by a strategy that needs no index.
+
+    Args:
+        embedder: What embeds questions, if the strategy needs that.
+        asked: A query in any of its forms, or a list of them, for which the result is a list of lists.
+        strategy: What finds.
+        limits: How much to return.
+
+    Raises:
+        InvalidArgument: if ``asked`` is no query, or ``strategy`` no strategy, or one that searches an index.
+    """
+    check_strategy("strategy", strategy)
+    queries, single = to_queries(asked, needed=strategy.needs_query)
+    if not queries:
+        return []
+    strategy = at_least(strategy, limits.min_score)
+    answers = Answers(embedder)
+
+    def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+        found = yield from answers.run(strategy, asked, context)
+        results = []
+        for row in found:
+            chosen, ended = shortlist(row, context.k, limits.budget)
+            kept, full = within_budget(chosen, limits.budget, answers.texts)
+            passages = [
+                replace(each.outside, score=each.score, trace=each.trace)
+                for each in kept[: context.k]
+                if each.outside is not None
+            ]
+            enough = full or ended or len(passages) == context.k
+            results.append(Result(row, passages, more=not enough and len(row) >= context.candidates))
+        return results
+
+    rows = yield from look_until_full(look, queries, limits.context(strategy, None))
+    return rows[0] if single else rows

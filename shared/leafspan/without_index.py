@@ -1,0 +1,133 @@
+"""Retrieving without an index: what strategies find in other sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
+from leafspan.engine import Flow, arun, run
+from leafspan.retrieval import Limits, retrieve_outside
+from leafspan.spans import Budget
+from leafspan.strategies import Strategy
+from leafspan.values import Passage, Query
+
+Numbers = Sequence[float]
+
+
+class _QuestionEmbedder:
+    """Embeds questions, if a strategy asks for it: the embedder is made when it is needed first."""
+
+    def __init__(self, embedder: object) -> None:
+        self._embedder: Embedder | None = None if embedder is None else to_embedder(embedder)
+
+    def queries(self, texts: Sequence[str]) -> Flow[Any]:
+        """A vector, as a row, for each question."""
+        if self._embedder is None:
+            self._embedder = default_embedder()
+        vectors = yield self._embedder.embed_queries(texts)
+        return check_vectors(vectors, len(texts), name=self._embedder.name)
+
+
+@overload
+def retrieve(
+    query: str | Query | Numbers | None,
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[Passage]: ...
+
+
+@overload
+def retrieve(
+    query: list[str] | list[Query] | list[Numbers],
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[list[Passage]]: ...
+
+
+def retrieve(
+    query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[Passage] | list[list[Passage]]:
+    """The passages that a strategy finds in other sources than an index, such as ``SQL``; best first.
+
+    Strategies that need leaves, such as ``Hybrid``, search an index: see ``Index.retrieve``, which has the same options.
+
+    Args:
+        query: A text, a ``Query``, or a list of these; for a list of queries, the result is a list for each.
+        strategy: What finds.
+        k: Most passages, >= 1. Default: 5, or any number if a budget or ``min_score`` is given.
+        candidates: Results to look at, in [1, 10000]. Default: as many as it takes; with ``k``, 4 * k and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. Default: any number.
+        where: Filter on the passages' metadata. Default: all.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Default: any.
+        embedder: What embeds questions, for strategies that need that. Default: the bundled model.
+
+    Raises:
+        InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
+    """
+    limits = Limits.of(k, candidates, budget, where, min_score)
+    return run(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits))
+
+
+@overload
+async def aretrieve(
+    query: str | Query | Numbers | None,
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[Passage]: ...
+
+
+@overload
+async def aretrieve(
+    query: list[str] | list[Query] | list[Numbers],
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[list[Passage]]: ...
+
+
+async def aretrieve(
+    query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
+    strategy: Strategy,
+    *,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    embedder: object = None,
+) -> list[Passage] | list[list[Passage]]:
+    """Like ``retrieve``."""
+    limits = Limits.of(k, candidates, budget, where, min_score)
+    return await arun(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits))
