@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from leafspan.checks import check_choice, check_number, check_text
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
+from leafspan.graphs._asked import Asked
 from leafspan.graphs._instance import check_initialized, check_instance
 from leafspan.graphs._lightrag_data import read_data
 from leafspan.graphs._loops import awork_on, work_on
@@ -82,7 +83,7 @@ class LightRAG(Strategy):
             SourceFailed: if LightRAG fails.
         """
         texts = query_texts(_NAME, queries)
-        ask, aask = _Ask(self, self._key), _AsyncAsk(self, self._key)
+        ask, aask = Asked(self._key, self._ask), Asked(self._key, self._aask)
         results: list[list[Candidate]] = yield tuple(AskHost(_NAME, text, ask, aask, context.where) for text in texts)
         return [row[: context.candidates] for row in results]
 
@@ -136,6 +137,14 @@ class LightRAG(Strategy):
 
         return work
 
+    def _ask(self, question: str) -> list[HostResult]:
+        found = work_on(self._open_instance(), lambda instance: self._find(instance, question), self.timeout)
+        return found.passages(self.kinds)
+
+    async def _aask(self, question: str) -> list[HostResult]:
+        found = await awork_on(self._open_instance(), lambda instance: self._find(instance, question), self.timeout)
+        return found.passages(self.kinds)
+
     async def _find(self, instance: Any, question: str) -> GraphResult:
         with _Failures():
             data = await instance.aquery_data(question, make_param(instance, self.mode, self.params))
@@ -153,33 +162,6 @@ class LightRAG(Strategy):
             if only_need_context and self.mode == "bypass":
                 return ""
             return str((reply.get("llm_response") or {}).get("content") or "")
-
-    def _results(self, found: GraphResult) -> list[HostResult]:
-        return found.passages(self.kinds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """Asks a LightRAG, blocking. Two of them are equal if they get the same answers."""
-
-    strategy: LightRAG = field(compare=False)
-    key: tuple[Any, ...]
-
-    def __call__(self, question: str) -> list[HostResult]:
-        found = work_on(self.strategy._open_instance(), self.work(question), self.strategy.timeout)
-        return self.strategy._results(found)
-
-    def work(self, question: str) -> Callable[[Any], Awaitable[GraphResult]]:
-        return lambda instance: self.strategy._find(instance, question)
-
-
-@dataclass(frozen=True, slots=True)
-class _AsyncAsk(_Ask):
-    """Asks a LightRAG without blocking."""
-
-    async def __call__(self, question: str) -> list[HostResult]:  # type: ignore[override]
-        found = await awork_on(self.strategy._open_instance(), self.work(question), self.strategy.timeout)
-        return self.strategy._results(found)
 
 
 class _Failures:

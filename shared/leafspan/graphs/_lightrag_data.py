@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leafspan.graphs._result import GraphResult, plain
+from leafspan.graphs._result import GraphResult, leaf_or_none, plain
 from leafspan.strategies import HostResult
 
 _SEPARATOR = "<SEP>"  # between the ids of the chunks that an entity was found in
@@ -52,13 +52,13 @@ def _chunk(chunk: Mapping[str, Any], documents: Mapping[str, str]) -> HostResult
     id_ = str(chunk.get("chunk_id", ""))
     metadata = {"chunk_id": id_, "source_ids": [documents[id_]] if id_ else [], "file_path": chunk.get("file_path")}
     # Where the document is a leaf, the chunk is known by its id as that leaf.
-    return HostResult(_known(documents[id_]) or id_ or None, str(chunk.get("content", "")), None, plain(metadata), "chunk")
+    return HostResult(leaf_or_none(documents.get(id_, "")) or id_ or None, str(chunk.get("content", "")), None, plain(metadata), "chunk")
 
 
 def _entity(entity: Mapping[str, Any], sources: Callable[[Mapping[str, Any]], list[str]]) -> HostResult:
     name, type_, description = (str(entity.get(key) or "") for key in ("entity_name", "entity_type", "description"))
     metadata = {
-        "id": name,
+        "name": name,
         "type": type_,
         "description": description,
         "source_ids": sources(entity),

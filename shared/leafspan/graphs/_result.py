@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from leafspan.checks import check_choice, shown
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import HostResult
 from leafspan.trace import Trace, TracedHit
 from leafspan.values import LeafId, Passage
-
-from typing import Literal  # isort: skip
 
 Kind = Literal["chunk", "entity", "relation"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -72,7 +70,7 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
 def as_passage(found: HostResult, source: str) -> Passage:
     """A result as a passage outside of any index."""
     score = found.score or 0.0
-    trace = Trace(hits=(TracedHit(0, score, source),))
+    trace = Trace(hits=(TracedHit(0, score, source),), kind=found.kind)
     return Passage(found.id or "", "", None, None, found.text, score, dict(found.metadata), trace, kind=found.kind)
 
 

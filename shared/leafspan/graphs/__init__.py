@@ -1,0 +1,8 @@
+"""Graphs of entities and relations as sources: what they find leads back to leaves of an index, where it comes from one."""
+
+from leafspan.graphs._lightrag import LightRAG, LightRAGMode, LightRAGShape
+from leafspan.graphs._parts import lightrag_inputs, lightrag_options
+from leafspan.graphs._result import Kind
+from leafspan.graphs._thread import LightRAGThread
+
+__all__ = ["LightRAG", "LightRAGThread", "lightrag_inputs", "lightrag_options", "Kind", "LightRAGMode", "LightRAGShape"]
