@@ -53,7 +53,9 @@ async def acall_within(seconds: float, name: str, function: Callable[..., T], *a
 
 def late(name: str, seconds: float) -> SourceTimeout:
     """The error for what did not answer in time."""
-    return SourceTimeout(f"{name} must answer within {seconds:g} seconds, and has not: see whether it runs, or raise timeout")
+    return SourceTimeout(
+        f"{name} must answer within {seconds:g} seconds, and has not: see whether it runs, or raise timeout"
+    )
 
 
 def _started(name: str, function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T]:
