@@ -1,4 +1,4 @@
-"""Work that may hang, such as a question to a server: done in a thread of its own, and waited for no longer than allowed."""
+"""Work that may hang, such as a question to a server, in a thread of its own: it is waited for no longer than allowed."""
 
 from __future__ import annotations
 

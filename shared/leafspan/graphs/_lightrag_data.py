@@ -50,11 +50,11 @@ async def _documents(instance: Any, chunk_ids: Sequence[str]) -> dict[str, str]:
 
 def _chunk(chunk: Mapping[str, Any], documents: Mapping[str, str]) -> HostResult:
     id_ = str(chunk.get("chunk_id", ""))
-    metadata = {"chunk_id": id_, "source_ids": [documents[id_]] if id_ else [], "file_path": chunk.get("file_path")}
-    # Where the document is a leaf, the chunk is known by its id as that leaf.
-    return HostResult(
-        leaf_or_none(documents.get(id_, "")) or id_ or None, str(chunk.get("content", "")), None, plain(metadata), "chunk"
-    )
+    source = documents.get(id_, "")
+    metadata = {"chunk_id": id_, "source_ids": [source] if source else [], "file_path": chunk.get("file_path")}
+    # A chunk of a leaf is known by the leaf's id, and so becomes that leaf.
+    known = leaf_or_none(source) or id_ or None
+    return HostResult(known, str(chunk.get("content", "")), None, plain(metadata), "chunk")
 
 
 def _entity(entity: Mapping[str, Any], sources: Callable[[Mapping[str, Any]], list[str]]) -> HostResult:

@@ -39,7 +39,8 @@ def work_on(instance: Any, work: Work[T], timeout: float) -> T:
     """
     home = home_loop(instance)
     if home is None or not home.is_running():
-        return call_within(timeout, _NAME, _work_elsewhere, home, instance, work, timeout)
+        answer: T = call_within(timeout, _NAME, _work_elsewhere, home, instance, work, timeout)
+        return answer
     if home is _running_loop():
         raise InvalidArgument(
             "instance must not live in the event loop that waits for this call, since neither could go on: use the "

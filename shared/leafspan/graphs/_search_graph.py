@@ -13,7 +13,7 @@ from leafspan.graphs._stores import Chunk, Entity, Relation, read_chunks, read_e
 from leafspan.strategies import HostResult
 
 _STEP = 0.5  # what each further step along a relation leaves of a score
-_MOST_READ = 1000  # relations that one step reads
+_MOST_READ = 10_000  # relations that one step reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,10 @@ class GraphSearch:
         if not entities:
             return GraphResult()
         scores = self._start(store, list(entities.values()), question, keywords)
+        start = set(scores)
         relations = self._walk(store, scores)
-        met = {id_: entities[id_] for id_ in scores if id_ in entities}
+        wanted = start.union(*((each.source, each.target) for each in relations))
+        met = {id_: entities[id_] for id_ in wanted if id_ in entities}
         return GraphResult(
             chunks=tuple(_chunks(store, _chunk_scores(met, scores, relations))),
             entities=tuple(_entity(each, scores[each.id], relations) for each in _best_first(met.values(), scores)),
@@ -66,20 +68,16 @@ class GraphSearch:
         found: dict[Relation, float] = {}
         edge = list(scores)
         for _ in range(self.depth):
-            relations = read_relations(store, edge, _MOST_READ)
-            edge = []
-            for relation in relations:
+            reached: dict[str, float] = {}
+            for relation in read_relations(store, edge, _MOST_READ):
                 ends = (relation.source, relation.target)
-                # What this step reaches first has no score yet.
-                found.setdefault(relation, max(scores[end] for end in ends if end in scores))
-            for relation in relations:
-                for end in (relation.source, relation.target):
+                score = max((scores[end] for end in ends if end in scores), default=0.0)
+                found.setdefault(relation, score)
+                for end in ends:
                     if end not in scores:
-                        edge.append(end)
-            reached = {
-                end: max(found[each] for each in relations if end in (each.source, each.target)) for end in set(edge)
-            }
-            scores |= {end: _STEP * score for end, score in sorted(reached.items())}
+                        reached[end] = max(_STEP * score, reached.get(end, 0.0))
+            scores |= reached
+            edge = list(reached)
         best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[: self.limit]
         return dict(best)
 

@@ -12,7 +12,18 @@ from leafspan.graphs._result import leaf_or_none
 
 SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk that something was found in
 _SOURCE_RELATION = "SOURCE"  # between chunks of one document; it is no fact
-_OF_LLAMAINDEX = ("_node_content", "_node_type", "document_id", "doc_id", "ref_doc_id", SOURCE_KEY, "label", "name", "id")
+_OF_LLAMAINDEX = (
+    "_node_content",
+    "_node_type",
+    "document_id",
+    "doc_id",
+    "ref_doc_id",
+    SOURCE_KEY,
+    "label",
+    "name",
+    "id",
+    "embedding",
+)
 
 
 class Relation(NamedTuple):
@@ -143,10 +154,9 @@ def _chunk(node: Any) -> Chunk:
     document = _known(node.properties.get("ref_doc_id"))
     # LlamaIndex may have split a leaf further, and then its pieces name the leaf as their document.
     id_ = leaf_or_none(str(node.id)) or leaf_or_none(document) or str(node.id)
-    metadata = {key: value for key, value in node.properties.items() if _is_plain(key, value)}
-    return Chunk(
-        id_, str(node.text or ""), {"chunk_id": str(node.id), **({"document": document} if document else {}), **metadata}
-    )
+    metadata: dict[str, Any] = {"chunk_id": str(node.id), **({"document": document} if document else {})}
+    metadata |= {key: value for key, value in node.properties.items() if _is_plain(key, value)}
+    return Chunk(id_, str(node.text or ""), metadata)
 
 
 def _is_chunk(node: Any) -> bool:
