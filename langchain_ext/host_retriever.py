@@ -34,4 +34,5 @@ def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: s
 
 def _result(document: Document) -> HostResult:
     score = document.metadata.get("score")
-    return HostResult(document.id, document.page_content, float(score) if isinstance(score, Real) else None)
+    own = float(score) if isinstance(score, Real) else None
+    return HostResult(document.id, document.page_content, own, document.metadata, origin=document)

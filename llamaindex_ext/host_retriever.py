@@ -33,4 +33,5 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
 
 
 def _result(scored: NodeWithScore) -> HostResult:
-    return HostResult(scored.node.node_id, scored.node.get_content(), scored.score)
+    node = scored.node
+    return HostResult(node.node_id, node.get_content(), scored.score, node.metadata, origin=node)
