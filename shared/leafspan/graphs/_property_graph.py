@@ -12,7 +12,7 @@ from leafspan.engine import acall_within, call_within
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
 from leafspan.graphs._asked import Asked
 from leafspan.graphs._keywords import KEYWORD_PROMPT, BoundedModel, Keywords
-from leafspan.graphs._result import GraphResult, Kind, as_passage, check_kinds
+from leafspan.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
 from leafspan.graphs._retriever_results import ask_retriever
 from leafspan.graphs._search_graph import GraphSearch
 from leafspan.graphs._stores import check_graph, find_retriever, find_store
@@ -50,7 +50,7 @@ class PropertyGraph(Strategy):
             index. A retriever searches by itself, and its own scores count. Otherwise all entities are read for each
             question, which is for graphs of up to some ten thousand entities.
         kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
-            widened by another strategy, if all of them are leaves. Default: all three.
+            widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
         embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities. Default:
             the one that is part of leafspan.
         generate: Function from a prompt to a text: a language model that is asked for keywords. An entity that one of them
@@ -73,7 +73,7 @@ class PropertyGraph(Strategy):
     """
 
     graph: Any = field(repr=False)
-    kinds: Sequence[Kind] = field(default=("chunk", "entity", "relation"), kw_only=True)
+    kinds: Sequence[GraphKind] = field(default=("chunk", "entity", "relation"), kw_only=True)
     embedder: Any = field(default=None, kw_only=True, repr=False)
     generate: Callable[[str], str] | None = field(default=None, kw_only=True)
     agenerate: Callable[[str], Awaitable[str]] | None = field(default=None, kw_only=True)

@@ -12,8 +12,8 @@ from leafspan.strategies import HostResult
 from leafspan.trace import Trace, TracedHit
 from leafspan.values import LeafId, Passage
 
-Kind = Literal["chunk", "entity", "relation"]
-KINDS: tuple[str, ...] = get_args(Kind)
+GraphKind = Literal["chunk", "entity", "relation"]
+KINDS: tuple[str, ...] = get_args(GraphKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

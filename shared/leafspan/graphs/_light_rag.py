@@ -13,7 +13,7 @@ from leafspan.graphs._instance import check_initialized, check_instance
 from leafspan.graphs._lightrag_data import read_data
 from leafspan.graphs._loops import awork_on, work_on
 from leafspan.graphs._query_param import check_params, make_param
-from leafspan.graphs._result import GraphResult, Kind, as_passage, check_kinds
+from leafspan.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
 from leafspan.graphs._thread import LightRAGThread
 from leafspan.strategies import AskHost, HostResult, Query, RetrievalContext, Strategy, StrategyFlow, query_texts
 from leafspan.values import Candidate
@@ -37,7 +37,7 @@ class LightRAG(Strategy):
             both. ``"naive"``: chunks by their vectors, without the graph. ``"mix"``: all of these. ``"bypass"``: nothing is
             searched; only for answers. Default: ``"mix"``.
         kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
-            widened by another strategy, if all of them are leaves. Default: all three.
+            widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
         params: Further options of ``lightrag.QueryParam`` by name, such as ``{"top_k": 20, "hl_keywords": ["tea"]}``.
             Default: LightRAG's own. Chunks are reranked only if the instance has a model for it.
         timeout: Most seconds for a question, > 0. Default: 60.
@@ -52,8 +52,8 @@ class LightRAG(Strategy):
 
     instance: Any = field(repr=False)
     mode: LightRAGMode = field(default="mix", kw_only=True)
-    kinds: Sequence[Kind] = field(default=("chunk", "entity", "relation"), kw_only=True)
-    params: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    kinds: Sequence[GraphKind] = field(default=("chunk", "entity", "relation"), kw_only=True)
+    params: Mapping[str, Any] | None = field(default=None, kw_only=True)
     timeout: float = field(default=60.0, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,8 @@ class LightRAG(Strategy):
         check_choice("mode", self.mode, get_args(LightRAGMode))
         object.__setattr__(self, "kinds", check_kinds(self.kinds))
         check_number("timeout", self.timeout, above=0, unit="seconds")
-        check_params(self.params)
+        if self.params is not None:
+            check_params(self.params)
 
     @property
     def finds_spans(self) -> bool:
@@ -111,7 +112,7 @@ class LightRAG(Strategy):
     @property
     def _key(self) -> tuple[Any, ...]:
         """What tells two questions apart that are asked with the same words."""
-        return (id(self.instance), self.mode, tuple(self.kinds), repr(dict(self.params)), self.timeout)
+        return (id(self.instance), self.mode, tuple(self.kinds), repr(dict(self.params or {})), self.timeout)
 
     def _open_instance(self) -> Any:
         if isinstance(self.instance, LightRAGThread):
@@ -147,13 +148,13 @@ class LightRAG(Strategy):
 
     async def _find(self, instance: Any, question: str) -> GraphResult:
         with _Failures():
-            data = await instance.aquery_data(question, make_param(instance, self.mode, self.params))
+            data = await instance.aquery_data(question, make_param(instance, self.mode, self.params or {}))
             return await read_data(instance, data)
 
     async def _text(self, instance: Any, question: str, *, only_need_context: bool) -> str:
         """LightRAG's context or answer; "" for its apology that it has found nothing."""
         with _Failures():
-            param = make_param(instance, self.mode, self.params, only_need_context=only_need_context)
+            param = make_param(instance, self.mode, self.params or {}, only_need_context=only_need_context)
             reply = await instance.aquery_llm(question, param)
             if reply.get("status") != "success":
                 if (reply.get("metadata") or {}).get("failure_reason") == "no_results":
