@@ -44,10 +44,19 @@ def status_of(instance: Any) -> str | None:
     return getattr(getattr(instance, "_storages_status", None), "name", None)
 
 
-def home_loop(instance: Any) -> asyncio.AbstractEventLoop | None:
-    """The event loop that the storages were opened in; None if it is closed, or LightRAG does not say."""
+def home_loop(instance: Any) -> asyncio.AbstractEventLoop:
+    """The event loop that the storages were opened in.
+
+    Raises:
+        InvalidArgument: if it is closed, or LightRAG does not say which it is.
+    """
     loop = getattr(instance, "_owning_loop", None)
-    return loop if isinstance(loop, asyncio.AbstractEventLoop) and not loop.is_closed() else None
+    if not isinstance(loop, asyncio.AbstractEventLoop) or loop.is_closed():
+        raise InvalidArgument(
+            "instance must live in an event loop that is open, and the one that its storages were opened in is closed, as "
+            "after asyncio.run: make the LightRAG in a LightRAGThread, or ask in the same asyncio.run"
+        )
+    return loop
 
 
 def _what(instance: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -9,7 +10,7 @@ from typing import Any, Literal, get_args
 from leafspan.checks import check_choice, check_number, check_text
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
 from leafspan.graphs._asked import Asked
-from leafspan.graphs._instance import check_initialized, check_instance
+from leafspan.graphs._instance import check_initialized, check_instance, home_loop
 from leafspan.graphs._lightrag_data import read_data
 from leafspan.graphs._loops import awork_on, work_on
 from leafspan.graphs._query_param import check_params, make_param
@@ -103,23 +104,25 @@ class LightRAG(Strategy):
             SourceTimeout: if LightRAG does not answer in time.
             SourceFailed: if LightRAG fails.
         """
-        return work_on(self._open_instance(), self._in_shape(question, shape), self.timeout)
+        work = self._in_shape(question, shape)
+        return work_on(*self._home(), work, self.timeout)
 
     async def aretrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
         """Like ``retrieve_data``, without blocking the event loop."""
-        return await awork_on(self._open_instance(), self._in_shape(question, shape), self.timeout)
+        work = self._in_shape(question, shape)
+        return await awork_on(*self._home(), work, self.timeout)
 
     @property
     def _key(self) -> tuple[Any, ...]:
         """What tells two questions apart that are asked with the same words."""
         return (id(self.instance), self.mode, tuple(self.kinds), repr(dict(self.params or {})), self.timeout)
 
-    def _open_instance(self) -> Any:
+    def _home(self) -> tuple[asyncio.AbstractEventLoop, Any]:
+        """The LightRAG, and the event loop that it lives in."""
         if isinstance(self.instance, LightRAGThread):
-            self.instance.check_open()
-            return self.instance.instance
+            return self.instance.loop, self.instance.instance
         check_initialized(self.instance)  # it may have been closed since
-        return self.instance
+        return home_loop(self.instance), self.instance
 
     def _in_shape(self, question: str, shape: LightRAGShape) -> Callable[[Any], Awaitable[Any]]:
         check_text("question", question)
@@ -139,11 +142,11 @@ class LightRAG(Strategy):
         return work
 
     def _ask(self, question: str) -> list[HostResult]:
-        found = work_on(self._open_instance(), lambda instance: self._find(instance, question), self.timeout)
+        found = work_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
         return found.passages(self.kinds)
 
     async def _aask(self, question: str) -> list[HostResult]:
-        found = await awork_on(self._open_instance(), lambda instance: self._find(instance, question), self.timeout)
+        found = await awork_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
         return found.passages(self.kinds)
 
     async def _find(self, instance: Any, question: str) -> GraphResult:

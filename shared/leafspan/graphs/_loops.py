@@ -5,11 +5,10 @@ model and its embedder, are there. So work on it has to be done there as well:
 
 1. If that loop runs, the work is handed to it, from other loops and threads, too. A blocking call from the loop's own
    thread can never be answered, since the loop waits for the call; it is refused.
-2. If that loop is open but does not run, as after ``loop.run_until_complete``, the work is run in it, in a thread.
-3. If it is closed, as after ``asyncio.run(open_it())``, the work is run in a new loop, in a thread. LightRAG's own blocking
-   methods do so, too. Its workers are stopped with the loop, so that the next loop starts its own.
-
-Work of 2 and 3 is done one after the other for each instance, because two loops must not use one instance at once.
+2. If that loop is open but does not run, as after ``loop.run_until_complete``, the work is run in it, in a thread, one
+   piece after the other.
+3. If it is closed, as after ``asyncio.run(open_it())``, the work is refused. In another loop, LightRAG's workers lose
+   questions now and then, and never answer.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from leafspan.engine import acall_within, call_within, late
 from leafspan.errors import InvalidArgument
-from leafspan.graphs._instance import home_loop
 
 T = TypeVar("T")
 Work = Callable[[Any], Awaitable[T]]
@@ -30,16 +28,21 @@ Work = Callable[[Any], Awaitable[T]]
 _NAME = "LightRAG"
 
 
-def work_on(instance: Any, work: Work[T], timeout: float) -> T:
+def work_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
     """What ``await work(instance)`` gives. Blocks for ``timeout`` seconds at most.
+
+    Args:
+        home: The event loop that the instance lives in.
+        instance: The LightRAG.
+        work: Function from it to something that can be awaited.
+        timeout: Most seconds to wait.
 
     Raises:
         InvalidArgument: if it is called in the event loop that the instance lives in.
         SourceTimeout: if the time is over.
     """
-    home = home_loop(instance)
-    if home is None or not home.is_running():
-        answer: T = call_within(timeout, _NAME, _work_elsewhere, home, instance, work, timeout)
+    if not home.is_running():
+        answer: T = call_within(timeout, _NAME, _work_in, home, instance, work, timeout)
         return answer
     if home is _running_loop():
         raise InvalidArgument(
@@ -57,15 +60,14 @@ def work_on(instance: Any, work: Work[T], timeout: float) -> T:
         raise late(_NAME, timeout) from None
 
 
-async def awork_on(instance: Any, work: Work[T], timeout: float) -> T:
+async def awork_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
     """Like ``work_on``, from any event loop, and without blocking it.
 
     Raises:
         SourceTimeout: if the time is over.
     """
-    home = home_loop(instance)
-    if home is None or not home.is_running():
-        return await acall_within(timeout, _NAME, _work_elsewhere, home, instance, work, timeout)
+    if not home.is_running():
+        return await acall_within(timeout, _NAME, _work_in, home, instance, work, timeout)
     if home is asyncio.get_running_loop():
         return await _within(work, instance, timeout)
     future = asyncio.run_coroutine_threadsafe(_within(work, instance, timeout), home)
@@ -95,28 +97,22 @@ async def _within(work: Work[T], instance: Any, timeout: float) -> T:
         raise
 
 
-def _work_elsewhere(home: asyncio.AbstractEventLoop | None, instance: Any, work: Work[T], timeout: float) -> T:
+def _work_in(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
     """Runs in a thread without a loop. The caller has its own limit, as the work may block the loop."""
-    lock = _lock_of(instance)
+    lock = _lock_of(home)
     if not lock.acquire(timeout=timeout):
         raise late(_NAME, timeout)
     try:
-        task: Coroutine[Any, Any, T] = _within(work, instance, timeout)
-        if home is None or home.is_closed():
-            return asyncio.run(task)
-        return home.run_until_complete(task)
+        return home.run_until_complete(_within(work, instance, timeout))
     finally:
         lock.release()
 
 
-_locks: dict[int, tuple[weakref.ref[Any], threading.Lock]] = {}  # a LightRAG cannot be hashed
+_locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, threading.Lock] = weakref.WeakKeyDictionary()
 
 
-def _lock_of(instance: Any) -> threading.Lock:
-    key = id(instance)
-    if key not in _locks:
-        _locks.setdefault(key, (weakref.ref(instance, lambda _: _locks.pop(key, None)), threading.Lock()))
-    return _locks[key][1]
+def _lock_of(loop: asyncio.AbstractEventLoop) -> threading.Lock:
+    return _locks.setdefault(loop, threading.Lock())
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -48,7 +48,7 @@ class LightRAGThread:
     instance: Any
 
     def __init__(self, make: Callable[[], Any], *, timeout: float = 300.0) -> None:
-        if not callable(make) or hasattr(make, "aquery_data"):
+        if not callable(make) or (hasattr(make, "aquery_data") and not isinstance(make, type)):
             raise InvalidArgument(f"make must be a function that makes a lightrag.LightRAG, got {shown(make)}")
         check_number("timeout", timeout, above=0, unit="seconds")
         self._process = os.getpid()
@@ -77,24 +77,25 @@ class LightRAGThread:
             SourceTimeout: if the time is over.
             LeafspanError: if the thread was closed, or belongs to the process that this one was forked from.
         """
-        self.check_open()
-        return work_on(self.instance, work, timeout)
+        return work_on(self.loop, self.instance, work, timeout)
 
     async def arun(self, work: Work[T], *, timeout: float = 300.0) -> T:
         """Like ``run``, without blocking the event loop."""
-        self.check_open()
-        return await awork_on(self.instance, work, timeout)
+        return await awork_on(self.loop, self.instance, work, timeout)
 
-    def check_open(self) -> None:
-        """Check that the LightRAG can be used.
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that the LightRAG lives in.
 
         Raises:
-            LeafspanError: if it cannot.
+            LeafspanError: if it was closed, or belongs to the process that this one was forked from.
         """
         if self._process != os.getpid():
             raise LeafspanError("a LightRAGThread must be made in the process that uses it: a fork does not copy threads")
         if not self._thread.is_alive():
             raise LeafspanError("this LightRAGThread must be open, and is closed: make another one")
+        assert self._loop is not None
+        return self._loop
 
     def close(self, *, timeout: float = _CLOSING) -> None:
         """Close the storages, and end the thread. It may be closed twice.
