@@ -226,6 +226,7 @@ def test_an_adapter_is_built_on_these_names():
         "cuts_at",
         "from_langchain",
         "from_llamaindex",
+        "is_elsewhere",
         "is_plain",
         "make_strategy",
         "plain_options",

@@ -18,7 +18,7 @@ from leafspan.hosting._options import (
     plain_options,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, search, searches_the_same
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
 from leafspan.retrieval import Limits
@@ -56,6 +56,7 @@ __all__ = [
     "cuts_at",
     "from_langchain",
     "from_llamaindex",
+    "is_elsewhere",
     "is_plain",
     "make_strategy",
     "plain_options",
