@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args
 
 from leafspan.checks import check_choice, check_number, check_text
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
-from leafspan.graphs._asked import Asked
 from leafspan.graphs._instance import check_initialized, check_instance, home_loop
+from leafspan.graphs._leading_back import ask_once, lead_back
 from leafspan.graphs._lightrag_data import read_data
 from leafspan.graphs._loops import awork_on, work_on
 from leafspan.graphs._query_param import check_params, make_param
 from leafspan.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
 from leafspan.graphs._thread import LightRAGThread
-from leafspan.strategies import AskHost, HostResult, Query, RetrievalContext, Strategy, StrategyFlow, query_texts
+from leafspan.strategies import Query, RetrievalContext, Strategy, StrategyFlow, query_texts
 from leafspan.values import Candidate
 
 LightRAGMode = Literal["local", "global", "hybrid", "naive", "mix", "bypass"]
@@ -29,8 +29,9 @@ _NAME = "LightRAG"
 class LightRAG(Strategy):
     """What a LightRAG finds in its graph of entities and relations: chunks, entities and relations, as passages.
 
-    A chunk that was made from a leaf of the index is that leaf: see ``lightrag_inputs``. Everything else is a passage of
-    its own kind. LightRAG gives no scores: number r of a kind has the score 1 / r.
+    A chunk that was made from a leaf of the index is that leaf, and a chunk of one of its documents the span that holds it:
+    see ``lightrag_inputs``. Everything else is a passage of its own kind. LightRAG gives no scores: number r of a kind has
+    the score 1 / r.
 
     Args:
         instance: A ``lightrag.LightRAG`` that is initialised, or a ``LightRAGThread``.
@@ -85,9 +86,8 @@ class LightRAG(Strategy):
             SourceFailed: if LightRAG fails.
         """
         texts = query_texts(_NAME, queries)
-        ask, aask = Asked(self._key, self._ask), Asked(self._key, self._aask)
-        results: list[list[Candidate]] = yield tuple(AskHost(_NAME, text, ask, aask, context.where) for text in texts)
-        return [row[: context.candidates] for row in results]
+        found = yield from ask_once(texts, self._key, self._ask, self._aask)
+        return (yield from lead_back(_NAME, texts, [each.passages(self.kinds) for each in found], context))
 
     def retrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
         """What the graph has for a question, in one of several shapes.
@@ -141,13 +141,11 @@ class LightRAG(Strategy):
 
         return work
 
-    def _ask(self, question: str) -> list[HostResult]:
-        found = work_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
-        return found.passages(self.kinds)
+    def _ask(self, question: str) -> GraphResult:
+        return work_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
 
-    async def _aask(self, question: str) -> list[HostResult]:
-        found = await awork_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
-        return found.passages(self.kinds)
+    async def _aask(self, question: str) -> GraphResult:
+        return await awork_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
 
     async def _find(self, instance: Any, question: str) -> GraphResult:
         with _Failures():

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import check_flag, check_whole, shown
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.values import Passage
@@ -21,17 +21,27 @@ class HasLeaves(Protocol):
         ...
 
 
-def lightrag_inputs(index: HasLeaves) -> dict[str, list[str]]:
-    """The leaves of an index as arguments of ``LightRAG.ainsert``, so that what LightRAG finds leads back to them.
+def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
+    """The leaves or documents of an index as arguments of ``LightRAG.ainsert``; what LightRAG finds in them leads back.
 
-    LightRAG keeps one of several texts that are the same, and makes several chunks of one that is too long for it.
+    LightRAG asks its language model about each chunk. It makes a chunk of each leaf, which leads back exactly; of whole
+    documents it makes fewer and larger ones, which costs less, and each of which leads back to the span that holds it.
+    LightRAG keeps one of several texts that are the same.
 
     Args:
         index: The index, or a view of one.
+        whole: Whether to give whole documents. Default: False, the leaves.
+
+    Raises:
+        InvalidArgument: if ``whole`` is no bool.
     """
-    leaves = [leaf for leaf in index.leaves() if leaf.text.strip()]  # LightRAG refuses blank texts
-    ids = [leaf.id for leaf in leaves]
-    return {"input": [leaf.text for leaf in leaves], "ids": ids, "file_paths": ids}
+    check_flag("whole", whole)
+    texts: dict[str, str] = {}
+    for leaf in index.leaves():
+        id_ = leaf.document_id if whole else leaf.id
+        texts[id_] = texts.get(id_, "") + leaf.text
+    texts = {id_: text for id_, text in texts.items() if text.strip()}  # LightRAG refuses blank texts
+    return {"input": list(texts.values()), "ids": list(texts), "file_paths": list(texts)}
 
 
 def lightrag_options(

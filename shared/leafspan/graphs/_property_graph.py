@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from leafspan.checks import check_choice, check_number, check_text, check_whole, shown
 from leafspan.embedding import to_embedder
 from leafspan.engine import acall_within, call_within
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
-from leafspan.graphs._asked import Asked
 from leafspan.graphs._keywords import KEYWORD_PROMPT, BoundedModel, Keywords
+from leafspan.graphs._leading_back import ask_once, lead_back
 from leafspan.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
 from leafspan.graphs._retriever_results import ask_retriever
 from leafspan.graphs._search_graph import GraphSearch
 from leafspan.graphs._stores import check_graph, find_retriever, find_store
 from leafspan.language_model import check_prompt, fill_prompt
 from leafspan.strategies import (
-    AskHost,
     Generate,
-    HostResult,
     Query,
     RetrievalContext,
     Strategy,
@@ -43,7 +42,8 @@ class PropertyGraph(Strategy):
     The search starts from the entities that the question names, and from those that are most similar to it, and follows
     relations. A relation has the score of the better of its ends that it was reached from: 1 for an entity that was named,
     else its cosine with the question, in (0, 1]; each further step halves it. A chunk has the best score of what was found
-    in it. A chunk that was made from a leaf of the index is that leaf. Everything else is a passage of its own kind.
+    in it. A chunk that was made from a leaf of the index is that leaf, and a chunk of one of its
+    documents the span that holds it. Everything else is a passage of its own kind.
 
     Args:
         graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, such as Kuzu, or a retriever of such an
@@ -127,13 +127,12 @@ class PropertyGraph(Strategy):
             prompts = tuple(self._prompt_for(text) for text in texts)
             answers = yield Generate(prompts, model, model.ask)
             asked = [Keywords.read(answer, self.keywords) for answer in answers]
-        results: list[list[Candidate]] = yield tuple(
-            self._request(text, each.words, context) for text, each in zip(texts, asked, strict=True)
-        )
-        return [
-            [_noted(found, each.note) for found in row[: context.candidates]]
-            for row, each in zip(results, asked, strict=True)
-        ]
+        words = {text: each.words for text, each in zip(texts, asked, strict=True)}
+        ask, aask = partial(self._ask, words), partial(self._aask, words)
+        results = yield from ask_once(texts, (*self._key, *words.items()), ask, aask)
+        found = [each.passages(self.kinds) for each in results]
+        rows = yield from lead_back(_NAME, texts, found, context)
+        return [[_noted(found, each.note) for found in row] for row, each in zip(rows, asked, strict=True)]
 
     def retrieve_data(self, question: str, shape: PropertyGraphShape = "chunks") -> Any:
         """What the graph has for a question, in one of several shapes.
@@ -151,13 +150,13 @@ class PropertyGraph(Strategy):
         """
         _check_question(question, shape)
         answer = self._model.outcome(self._prompt_for(question)) if self._model else None
-        return self._in_shape(call_within(self.timeout, _NAME, self._find, question, self._words(answer)), shape)
+        return self._in_shape(self._ask({question: self._words(answer)}, question), shape)
 
     async def aretrieve_data(self, question: str, shape: PropertyGraphShape = "chunks") -> Any:
         """Like ``retrieve_data``, without blocking the event loop."""
         _check_question(question, shape)
         answer = await self._model.aoutcome(self._prompt_for(question)) if self._model else None
-        return self._in_shape(await acall_within(self.timeout, _NAME, self._find, question, self._words(answer)), shape)
+        return self._in_shape(await self._aask({question: self._words(answer)}, question), shape)
 
     @property
     def _model(self) -> BoundedModel | None:
@@ -169,17 +168,17 @@ class PropertyGraph(Strategy):
     def _words(self, answer: object) -> tuple[str, ...]:
         return Keywords.read(answer, self.keywords).words if self.generate is not None else ()
 
-    def _request(self, question: str, words: tuple[str, ...], context: RetrievalContext) -> AskHost:
-        key = (id(self.graph), id(self.embedder), words, self.kinds, self.entities, self.depth, self.limit, self.timeout)
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """What tells two questions apart that are asked with the same words."""
+        return (id(self.graph), id(self.embedder), self.entities, self.depth, self.limit, self.timeout)
 
-        def ask(question: str) -> list[HostResult]:
-            return call_within(self.timeout, _NAME, self._find, question, words).passages(self.kinds)
+    def _ask(self, words: Mapping[str, Sequence[str]], question: str) -> GraphResult:
+        return call_within(self.timeout, _NAME, self._find, question, words[question])
 
-        async def aask(question: str) -> list[HostResult]:
-            # Not the methods of the store that are called asynchronous: most of them block.
-            return (await acall_within(self.timeout, _NAME, self._find, question, words)).passages(self.kinds)
-
-        return AskHost(_NAME, question, Asked(key, ask), Asked(key, aask), context.where)
+    async def _aask(self, words: Mapping[str, Sequence[str]], question: str) -> GraphResult:
+        # Not the methods of the store that are called asynchronous: most of them block.
+        return await acall_within(self.timeout, _NAME, self._find, question, words[question])
 
     def _find(self, question: str, words: Sequence[str]) -> GraphResult:
         store = find_store(self.graph)

@@ -110,7 +110,7 @@ def _chunks(store: Any, scores: Mapping[str, float]) -> list[HostResult]:
     found = []
     for id_, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
         leaf = leaf_or_none(id_)
-        chunk = stored.get(id_) or (Chunk(leaf, "", {"chunk_id": id_}) if leaf else None)
+        chunk = stored.get(id_) or (Chunk(leaf, "", {"chunk_id": id_, "source_ids": [leaf]}) if leaf else None)
         if chunk is not None:  # without a text, only a leaf of an index can be shown
             found.append(HostResult(chunk.id, chunk.text, score, chunk.metadata, "chunk"))
     return found

@@ -154,8 +154,8 @@ def _chunk(node: Any) -> Chunk:
     document = _known(node.properties.get("ref_doc_id"))
     # LlamaIndex may have split a leaf further, and then its pieces name the leaf as their document.
     id_ = leaf_or_none(str(node.id)) or leaf_or_none(document) or str(node.id)
-    metadata: dict[str, Any] = {"chunk_id": str(node.id), **({"document": document} if document else {})}
-    metadata |= {key: value for key, value in node.properties.items() if _is_plain(key, value)}
+    metadata = {key: value for key, value in node.properties.items() if _is_plain(key, value)}
+    metadata |= {"chunk_id": str(node.id), "source_ids": [document or id_]}
     return Chunk(id_, str(node.text or ""), metadata)
 
 

@@ -1,0 +1,125 @@
+"""From what a graph has found back to leaves and spans of the index."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafspan.filters import to_filter
+from leafspan.graphs._asked import Asked
+from leafspan.graphs._result import GraphResult, leaf_or_none
+from leafspan.spans import unite
+from leafspan.strategies import AskHost, Generate, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
+from leafspan.values import Candidate, Hit, LeafId
+
+_MOST_LEAVES = 10_000  # of a document that a chunk is looked up in
+
+
+def ask_once(
+    questions: Sequence[str],
+    key: tuple[Any, ...],
+    ask: Callable[[str], GraphResult],
+    aask: Callable[[str], Awaitable[GraphResult]],
+) -> StrategyFlow[list[GraphResult]]:
+    """What a graph has for each question. If the strategy is run again with more candidates, it is not asked again.
+
+    Args:
+        questions: The questions.
+        key: Everything that the answer depends on, but for the question.
+        ask: Function that asks the graph.
+        aask: Its coroutine function.
+    """
+    # Answers to Generate are kept as long as a retrieval goes on; those to CallFunction are not.
+    answers = yield Generate(tuple(questions), Asked(key, ask), Asked(key, aask))
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return list(answers)
+
+
+def lead_back(
+    name: str, questions: Sequence[str], results: Sequence[Sequence[HostResult]], context: RetrievalContext
+) -> StrategyFlow[list[list[Candidate]]]:
+    """The results for each question as candidates: what is a leaf or a span of the index as such, best first.
+
+    Chunks of documents of the index are looked up in their text. Those that overlap become one span.
+
+    Args:
+        name: Name of the strategy, for the trace.
+        questions: The questions.
+        results: What was found for each.
+        context: What is wanted.
+    """
+    results = yield from _looked_up(results, context)
+    rows: list[list[Candidate]] = yield tuple(
+        _as_of_a_host(name, question, found, context) for question, found in zip(questions, results, strict=True)
+    )
+    return [_united(row)[: context.candidates] for row in rows]
+
+
+def _as_of_a_host(name: str, question: str, found: Sequence[HostResult], context: RetrievalContext) -> AskHost:
+    """The request that recognises leaves, and applies the filter and the view."""
+
+    async def given(_: str) -> list[HostResult]:
+        return list(found)
+
+    key = tuple((each.id, each.score) for each in found)
+    return AskHost(name, question, Asked(key, lambda _: list(found)), Asked(key, given), context.where)
+
+
+def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContext) -> StrategyFlow[list[list[HostResult]]]:
+    """The results, in which a chunk of a document of the index has the id of its span."""
+    documents = list(dict.fromkeys(id_ for row in results for each in row if (id_ := _document_of(each))))
+    # Without an index, or before its first document, there is no embedder.
+    if not documents or context.embedder is None:
+        return [list(row) for row in results]
+    listed: list[list[Hit]] = yield tuple(ListLeaves(0, _MOST_LEAVES, _has_id(id_)) for id_ in documents)
+    leaves = {id_: [hit.leaf for hit in hits] for id_, hits in zip(documents, listed, strict=True) if hits}
+    texts: Mapping[str, str] = yield LoadTexts(tuple(str(leaf) for row in leaves.values() for leaf in row))
+    return [[_in_document(each, leaves, texts) for each in row] for row in results]
+
+
+def _document_of(found: HostResult) -> str | None:
+    """The document that a chunk comes from, if it is no leaf itself."""
+    sources: Any = found.metadata.get("source_ids")
+    if found.kind != "chunk" or not sources or leaf_or_none(found.id or ""):
+        return None
+    return str(sources[0])
+
+
+def _has_id(document_id: str) -> Any:
+    return to_filter({"field": "id", "operator": "==", "value": document_id})
+
+
+def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[str, str]) -> HostResult:
+    own = leaves.get(_document_of(found) or "", ())
+    pieces = [texts[str(leaf)] for leaf in own]
+    wanted = found.text.strip()  # a graph may have cut off the white space at the ends
+    start = "".join(pieces).find(wanted) if wanted else -1
+    if start < 0:
+        return found
+    ends = list(itertools.accumulate(map(len, pieces)))
+    first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, start + len(wanted))
+    run = str(own[first]) if first == last else f"{own[first]}-{own[last].ordinal}"
+    return replace(found, id=run)
+
+
+def _united(row: Sequence[Candidate]) -> list[Candidate]:
+    """The row, in which spans that overlap are one, at the best place of them."""
+    inside = [each for each in row if each.outside is None]
+    united = unite(inside)
+    if len(united) == len(inside):
+        return list(row)
+    places = [
+        (min(place for place, each in enumerate(row) if each.outside is None and _holds(run, each)), run) for run in united
+    ]
+    places += [(place, each) for place, each in enumerate(row) if each.outside is not None]
+    return [each for _, each in sorted(places, key=lambda pair: pair[0])]
+
+
+def _holds(run: Candidate, other: Candidate) -> bool:
+    same = (run.span.document_id, run.span.version) == (other.span.document_id, other.span.version)
+    return same and run.span.first <= other.span.first and other.span.last <= run.span.last
