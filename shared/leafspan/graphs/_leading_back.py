@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from leafspan.filters import to_filter
 from leafspan.graphs._asked import Asked
 from leafspan.graphs._result import GraphResult, leaf_or_none
-from leafspan.spans import unite
 from leafspan.strategies import AskHost, Generate, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
-from leafspan.values import Candidate, Hit, LeafId
+from leafspan.values import Candidate, Hit, LeafId, Span, run_of_id
 
 _MOST_LEAVES = 10_000  # of a document that a chunk is looked up in
 
@@ -45,7 +44,7 @@ def lead_back(
 ) -> StrategyFlow[list[list[Candidate]]]:
     """The results for each question as candidates: what is a leaf or a span of the index as such, best first.
 
-    Chunks of documents of the index are looked up in their text. Those that overlap become one span.
+    Chunks of documents of the index are looked up in their text. Where chunks overlap, the better one has the text.
 
     Args:
         name: Name of the strategy, for the trace.
@@ -55,9 +54,10 @@ def lead_back(
     """
     results = yield from _looked_up(results, context)
     rows: list[list[Candidate]] = yield tuple(
-        _as_of_a_host(name, question, found, context) for question, found in zip(questions, results, strict=True)
+        _as_of_a_host(name, question, _without_overlaps(found), context)
+        for question, found in zip(questions, results, strict=True)
     )
-    return [_united(row)[: context.candidates] for row in rows]
+    return [row[: context.candidates] for row in rows]
 
 
 def _as_of_a_host(name: str, question: str, found: Sequence[HostResult], context: RetrievalContext) -> AskHost:
@@ -103,23 +103,32 @@ def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], text
         return found
     ends = list(itertools.accumulate(map(len, pieces)))
     first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, start + len(wanted))
-    run = str(own[first]) if first == last else f"{own[first]}-{own[last].ordinal}"
-    return replace(found, id=run)
+    return replace(found, id=_span_id(own[0], own[first].ordinal, own[last].ordinal))
 
 
-def _united(row: Sequence[Candidate]) -> list[Candidate]:
-    """The row, in which spans that overlap are one, at the best place of them."""
-    inside = [each for each in row if each.outside is None]
-    united = unite(inside)
-    if len(united) == len(inside):
-        return list(row)
-    places = [
-        (min(place for place, each in enumerate(row) if each.outside is None and _holds(run, each)), run) for run in united
-    ]
-    places += [(place, each) for place, each in enumerate(row) if each.outside is not None]
-    return [each for _, each in sorted(places, key=lambda pair: pair[0])]
+def _without_overlaps(row: Sequence[HostResult]) -> list[HostResult]:
+    """The results, of which each has only those leaves that no better one has. One in two parts becomes two."""
+    taken: dict[tuple[str, str], set[int]] = {}
+    left = []
+    for each in row:
+        run = run_of_id(each.id)
+        if run is None or each.kind != "chunk":
+            left.append(each)
+            continue
+        leaf, last = run
+        known = taken.setdefault((leaf.document_id, leaf.version), set())
+        new = [number for number in range(leaf.ordinal, last + 1) if number not in known]
+        known.update(new)
+        left += [replace(each, id=_span_id(leaf, first, end)) for first, end in _runs(new)]
+    return left
 
 
-def _holds(run: Candidate, other: Candidate) -> bool:
-    same = (run.span.document_id, run.span.version) == (other.span.document_id, other.span.version)
-    return same and run.span.first <= other.span.first and other.span.last <= run.span.last
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of each run of consecutive numbers."""
+    for _, run in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        whole = [number for _, number in run]
+        yield whole[0], whole[-1]
+
+
+def _span_id(leaf: LeafId, first: int, last: int) -> str:
+    return Span(leaf.document_id, leaf.version, first, last, (first, 0)).id

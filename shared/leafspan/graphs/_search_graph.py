@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafspan.graphs._entity_vectors import similarities
+from leafspan.graphs._facts import Chunk, Entity, Relation
 from leafspan.graphs._result import GraphResult, leaf_or_none, plain
-from leafspan.graphs._stores import Chunk, Entity, Relation, read_chunks, read_entities, read_relations
+from leafspan.graphs._stores import read_chunks, read_entities, read_relations
 from leafspan.strategies import HostResult
 
 _STEP = 0.5  # what each further step along a relation leaves of a score
