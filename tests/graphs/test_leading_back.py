@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core import MockEmbedding, PropertyGraphIndex
 from llama_index.core.graph_stores import SimplePropertyGraphStore
@@ -15,7 +16,11 @@ from llama_index.core.node_parser import SentenceSplitter
 
 import leafspan
 from leafspan import F, Index, LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs
+from leafspan.graphs._leading_back import _without_overlaps
+from leafspan.strategies import HostResult
+from leafspan.values import run_of_id
 from tests.graphs.scripted import BEES, QUESTION, TEA, NamesOfTexts, maker, small_index
+from tests.profiles import examples
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +50,36 @@ def test_each_chunk_is_in_a_span_and_no_two_spans_overlap(sentences: Index, whol
     for each in found:
         assert each.kind == "text"
         assert sentences.get(each.document_id).text[each.start : each.end] == each.text
-    assert all(any(chunk in each.text for each in found) for chunk in chunks)
-    places = sorted((each.document_id, each.start, each.end) for each in found)
-    assert all(a[0] != b[0] or a[2] <= b[1] for a, b in itertools.pairwise(places))
+    returned = [(each.document_id, place) for each in found for place in range(each.start, each.end)]
+    assert len(returned) == len(set(returned))
+    for chunk in chunks:
+        [document] = [each for each in (BEES, TEA) if chunk in each.text]
+        start = document.text.index(chunk)
+        assert {(document.id, start + place) for place in range(len(chunk))} <= set(returned)
 
 
 async def test_the_same_is_found_asynchronously(sentences: Index, whole: LightRAGThread):
     strategy = LightRAG(whole)
     assert await sentences.aretrieve(QUESTION, strategy) == sentences.retrieve(QUESTION, strategy)
+
+
+RUNS = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 5))
+
+
+def leaves_of(results: list[HostResult]) -> list[tuple[str, int]]:
+    found = []
+    for each in results:
+        leaf, last = run_of_id(each.id)
+        found += [(leaf.document_id, number) for number in range(leaf.ordinal, last + 1)]
+    return found
+
+
+@examples(200)
+@given(st.lists(RUNS, max_size=8))
+def test_no_leaf_is_lost_and_none_is_there_twice(runs: list[tuple[str, int, int]]):
+    results = [HostResult(f"{name}#00000000#{first}-{first + more}", "", 1.0, {}, "chunk") for name, first, more in runs]
+    left = _without_overlaps(results)
+    assert leaves_of(left) == list(dict.fromkeys(leaves_of(results)))
 
 
 def test_filters_and_views_hold_for_the_documents_of_chunks(sentences: Index, whole: LightRAGThread):
