@@ -97,6 +97,18 @@ def test_several_questions_at_once(sentences: Index, whole: LightRAGThread):
     assert sentences.retrieve(questions, strategy) == [sentences.retrieve(each, strategy) for each in questions]
 
 
+@pytest.mark.parametrize(
+    "text", ["Bees\r\ndance.\n\n\tThey fly.", "Bees dance.  They  fly.", "…\u00a0Bees dance. They fly."]
+)
+def test_white_space_may_have_changed(text: str, tmp_path: Path):
+    words = text.split()
+    with Index.open(tmp_path / "kb") as index, LightRAGThread(maker(tmp_path / "graph")) as thread:
+        index.add(leafspan.Document("bees", text))
+        thread.run(lambda rag: rag.ainsert([" ".join(words)], ids=["bees"]))
+        [found] = index.retrieve("dance of bees", LightRAG(thread, kinds=["chunk"]))
+        assert (found.document_id, found.text, found.text.split()) == ("bees", text, words)
+
+
 def test_without_the_document_a_chunk_stays_a_chunk(whole: LightRAGThread, tmp_path: Path):
     with Index.open(tmp_path / "empty") as index:
         assert {each.kind for each in index.retrieve(QUESTION, LightRAG(whole, kinds=["chunk"]))} == {"chunk"}

@@ -274,6 +274,29 @@ def test_a_language_model_that_fails_is_told(tmp_path: Path):
                 LightRAG(thread).retrieve_data(QUESTION, shape)
 
 
+def test_a_failure_that_lightrag_reports_is_told():
+    class Failing:
+        _storages_status = _owning_loop = None
+
+        async def aquery_data(self, question: str, param: Any) -> Any:
+            return {"status": "failure", "message": "the tokenizer is missing", "data": {}}
+
+        aquery_llm = aquery_data
+
+    with LightRAGThread(Failing) as thread:
+        for shape in ("chunks", "answer"):
+            with pytest.raises(SourceFailed, match="but: the tokenizer is missing"):
+                LightRAG(thread).retrieve_data(QUESTION, shape)
+
+
+def test_a_question_without_keywords_has_nothing(tmp_path: Path):
+    question = "And what of all those who were there before, and who were never asked?"
+    with LightRAGThread(maker(tmp_path, lambda _: "{}")) as thread:
+        strategy = LightRAG(thread)
+        assert strategy.retrieve_data(question) == []
+        assert strategy.retrieve_data(question, "answer") == strategy.retrieve_data(question, "context") == ""
+
+
 def test_without_lightrag_the_extra_is_named(light_rag: LightRAGThread, monkeypatch: pytest.MonkeyPatch):
     import sys
 

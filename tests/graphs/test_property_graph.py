@@ -186,6 +186,27 @@ def test_a_graph_of_leaves_that_were_replaced_since_is_an_error(filled: Any, tmp
             index.retrieve(BORN, PropertyGraph(filled))
 
 
+def test_an_index_of_ours_is_no_graph(sentences: Index):
+    with pytest.raises(InvalidArgument, match="graph must be a PropertyGraphIndex"):
+        PropertyGraph(sentences)
+
+
+def test_kuzu_with_a_schema_of_its_own(tmp_path: Path):
+    import kuzu
+    from llama_index.graph_stores.kuzu import KuzuPropertyGraphStore
+
+    store = KuzuPropertyGraphStore(
+        kuzu.Database(str(tmp_path / "kuzu")),
+        use_vector_index=False,
+        has_structured_schema=True,
+        relationship_schema=[("PERSON", "BORN_IN", "PLACE"), ("PERSON", "KNOWS", "PERSON")],
+    )
+    store.upsert_nodes([EntityNode(name="Ada", label="PERSON"), EntityNode(name="London", label="PLACE")])
+    store.upsert_relations([Relation(label="BORN_IN", source_id="Ada", target_id="London")])
+    found = leafspan.retrieve("What about London?", PropertyGraph(store, entities=0))
+    assert [each.text for each in found] == ["London (PLACE)", "Ada -> BORN_IN -> London", "Ada (PERSON)"]
+
+
 def test_facts_without_chunks_are_found_too(empty_store: Any):
     empty_store.upsert_nodes([EntityNode(name="Ada", label="person"), EntityNode(name="Byron", label="person")])
     empty_store.upsert_relations([Relation(label="daughter of", source_id="Ada", target_id="Byron")])

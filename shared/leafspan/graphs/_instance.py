@@ -50,7 +50,12 @@ def home_loop(instance: Any) -> asyncio.AbstractEventLoop:
     Raises:
         InvalidArgument: if it is closed, or LightRAG does not say which it is.
     """
-    loop = getattr(instance, "_owning_loop", None)
+    if not hasattr(instance, "_owning_loop"):
+        raise InvalidArgument(
+            "instance must say which event loop it lives in, and this version of LightRAG does not: make it in a "
+            "LightRAGThread"
+        )
+    loop = instance._owning_loop
     if not isinstance(loop, asyncio.AbstractEventLoop) or loop.is_closed():
         raise InvalidArgument(
             "instance must live in an event loop that is open, and the one that its storages were opened in is closed, as "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -97,13 +98,25 @@ def _has_id(document_id: str) -> Any:
 def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[str, str]) -> HostResult:
     own = leaves.get(_document_of(found) or "", ())
     pieces = [texts[str(leaf)] for leaf in own]
-    wanted = found.text.strip()  # a graph may have cut off the white space at the ends
-    start = "".join(pieces).find(wanted) if wanted else -1
-    if start < 0:
+    place = _place("".join(pieces), found.text)
+    if place is None:
         return found
+    start, end = place
     ends = list(itertools.accumulate(map(len, pieces)))
-    first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, start + len(wanted))
+    first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, end)
     return replace(found, id=_span_id(own[0], own[first].ordinal, own[last].ordinal))
+
+
+def _place(text: str, wanted: str) -> tuple[int, int] | None:
+    """Where a piece begins and ends in a text, whatever has become of its white space; None if it is not there."""
+    wanted = wanted.strip()
+    if not wanted:
+        return None
+    start = text.find(wanted)
+    if start >= 0:
+        return start, start + len(wanted)
+    match = re.search(r"\s+".join(map(re.escape, wanted.split())), text)
+    return match.span() if match else None
 
 
 def _without_overlaps(row: Sequence[HostResult]) -> list[HostResult]:

@@ -150,6 +150,7 @@ class LightRAG(Strategy):
     async def _find(self, instance: Any, question: str) -> GraphResult:
         with _Failures():
             data = await instance.aquery_data(question, make_param(instance, self.mode, self.params or {}))
+            _check_reply(data)
             return await read_data(instance, data)
 
     async def _text(self, instance: Any, question: str, *, only_need_context: bool) -> str:
@@ -157,13 +158,21 @@ class LightRAG(Strategy):
         with _Failures():
             param = make_param(instance, self.mode, self.params or {}, only_need_context=only_need_context)
             reply = await instance.aquery_llm(question, param)
-            if reply.get("status") != "success":
-                if (reply.get("metadata") or {}).get("failure_reason") == "no_results":
-                    return ""
-                raise SourceFailed(f"LightRAG must answer the question, but: {reply.get('message')}")
-            if only_need_context and self.mode == "bypass":
+            _check_reply(reply)
+            if reply.get("status") != "success" or (only_need_context and self.mode == "bypass"):
                 return ""
             return str((reply.get("llm_response") or {}).get("content") or "")
+
+
+def _check_reply(reply: Mapping[str, Any]) -> None:
+    """Check that a reply is no failure. That nothing was found is none.
+
+    Raises:
+        SourceFailed: if it is one.
+    """
+    found_nothing = (reply.get("metadata") or {}).get("failure_reason") == "no_results"
+    if reply.get("status") == "failure" and not found_nothing:
+        raise SourceFailed(f"LightRAG must answer the question, but: {reply.get('message')}")
 
 
 class _Failures:

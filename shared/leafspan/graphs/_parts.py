@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from leafspan.checks import check_flag, check_whole, shown
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
+from leafspan.engine import acall_within
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.values import Passage
 
@@ -57,7 +57,8 @@ def lightrag_options(
     With ``generate`` or ``agenerate`` there is also ``llm_model_func``.
 
     Args:
-        embedder: An embedder of any kind that ``Index.open`` takes. Default: the one that is part of leafspan.
+        embedder: An embedder of any kind that ``Index.open`` takes. It embeds one text now, to tell the length of its
+            vectors. Default: the one that is part of leafspan.
         generate: Function from a prompt to a text: the language model that finds entities and relations, and answers.
             Default: none.
         agenerate: Its coroutine function. Default: ``generate`` in a thread.
@@ -109,11 +110,19 @@ class PieceTokenizer:
         return "".join(piece.decode(errors="surrogatepass") for piece in pieces)
 
 
+_LONGEST = 900.0  # seconds: LightRAG itself waits less
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    # Not asyncio.to_thread: a thread of its pool that hangs keeps the program from ending.
+    return await acall_within(_LONGEST, "a function of a LightRAG", function, *arguments)
+
+
 def _embedding(model: Embedder) -> Callable[..., Awaitable[Any]]:
     async def embed(texts: Sequence[str], context: str = "document", **_: Any) -> Any:
         call = (model.embed_queries if context == "query" else model.embed_documents)(texts)
         assert call.function is not None
-        vectors = await (call.native(*call.arguments) if call.native else asyncio.to_thread(call.function, *call.arguments))
+        vectors = await (call.native(*call.arguments) if call.native else _in_thread(call.function, *call.arguments))
         return check_vectors(vectors, len(texts), name=model.name)
 
     return embed
@@ -133,6 +142,6 @@ def _language_model(
         if agenerate is not None:
             return await agenerate(whole)
         assert generate is not None
-        return await asyncio.to_thread(generate, whole)
+        return str(await _in_thread(generate, whole))
 
     return ask

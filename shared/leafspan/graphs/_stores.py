@@ -12,6 +12,7 @@ from leafspan.graphs._kuzu import is_kuzu, kuzu_chunks, kuzu_entities, kuzu_rela
 from leafspan.graphs._result import leaf_or_none
 
 SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk that something was found in
+_OF_RETRIEVERS = ("retrieve", "aretrieve", "get_prompts")  # an index of ours has the first two
 _SOURCE_RELATION = "SOURCE"  # between chunks of one document; it is no fact
 _OF_LLAMAINDEX = (
     "_node_content",
@@ -38,7 +39,7 @@ def find_store(graph: Any) -> Any:
 
 def find_retriever(graph: Any) -> Any:
     """A retriever of LlamaIndex; None if it is none."""
-    is_one = not isinstance(graph, type) and all(callable(getattr(graph, name, None)) for name in ("retrieve", "aretrieve"))
+    is_one = not isinstance(graph, type) and all(callable(getattr(graph, name, None)) for name in _OF_RETRIEVERS)
     return graph if is_one else None
 
 
