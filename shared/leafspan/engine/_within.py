@@ -45,10 +45,12 @@ async def acall_within(seconds: float, name: str, function: Callable[..., T], *a
     """
     future = _started(name, function, arguments)
     # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending.
-    done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    answer = asyncio.wrap_future(future)
+    done, _ = await asyncio.wait([answer], timeout=seconds)
     if not done:
+        answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # asyncio reports what nobody looks at
         raise late(name, seconds)
-    return done.pop().result()
+    return answer.result()
 
 
 def late(name: str, seconds: float) -> SourceTimeout:
