@@ -138,3 +138,25 @@ def test_prompts_can_be_read_and_changed_in_llamaindex(filled: Any):
 def test_the_retriever_of_langchain_loads_nothing_of_llamaindex():
     program = "import sys, langchain_ext; langchain_ext.PropertyGraphRetriever; sys.exit('llama_index' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@both
+def test_graphs_are_bases_of_the_other_retrievers(package: Any, sentences: Index, light_rag: LightRAGThread, filled: Any):
+    graphs = [
+        package.LightRAGRetriever(instance=light_rag, kinds=["chunk"]),
+        package.PropertyGraphRetriever(graph=filled, kinds=["chunk"]),
+    ]
+    for graph in graphs:
+        found = ask(package.SentenceWindowRetriever(index=sentences, base=graph), BORN)
+        assert all(text in sentences.get(id_.partition("#")[0]).text for id_, text, _ in found)
+    ensemble = package.EnsembleRetriever(
+        index=sentences, retrievers=[package.HybridRetriever(index=sentences), *graphs], fusion="maximum"
+    )
+    assert BORN.rsplit(maxsplit=1)[-1].rstrip("?") in ask(ensemble, BORN)[0][1]
+    several = package.MultiQueryRetriever(
+        index=sentences, base=package.LightRAGRetriever(instance=light_rag), phrasings=["What is tea?"], **{K[package]: 50}
+    )
+    assert {"entity:Vienna", "entity:tea"} <= {id_ for id_, _, _ in ask(several, BORN)}
+
+
+K = {langchain_ext: "k", llamaindex_ext: "similarity_top_k"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -424,6 +425,13 @@ def test_a_question_must_be_a_text(sentences: Index, filled: Any):
         PropertyGraph(filled).retrieve_data("")
     with pytest.raises(InvalidArgument, match="shape must be one of"):
         PropertyGraph(filled).retrieve_data(BORN, "answer")  # type: ignore[arg-type]
+
+
+def test_a_graph_is_asked_by_many_threads_at_once(sentences: Index, filled: Any):
+    strategy = PropertyGraph(filled, depth=2)
+    expected = sentences.retrieve(BORN, strategy)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(lambda _: sentences.retrieve(BORN, strategy), range(24)))
 
 
 # Laws
