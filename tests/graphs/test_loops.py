@@ -258,11 +258,19 @@ def test_making_must_make_a_lightrag_in_time(tmp_path: Path):
     with pytest.raises(InvalidArgument, match=r"instance must be a lightrag\.LightRAG"):
         LightRAGThread(lambda: "graph")
 
+    ended = threading.Event()
+
     async def never() -> Any:
-        await asyncio.sleep(3600)
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
 
     with pytest.raises(SourceTimeout, match=r"make must answer within 0\.1 seconds"):
         LightRAGThread(never, timeout=0.1)
+    assert ended.wait(2)
+    with LightRAGThread(maker(tmp_path)) as thread, pytest.raises(InvalidArgument, match="timeout must be a number"):
+        thread.run(lambda rag: rag.get_graph_labels(), timeout=0)
 
 
 def test_a_closed_thread_is_refused(tmp_path: Path):

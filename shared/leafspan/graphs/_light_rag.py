@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -148,18 +149,20 @@ class LightRAG(Strategy):
         return await awork_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
 
     async def _find(self, instance: Any, question: str) -> GraphResult:
-        with _Failures():
+        with _failures_told():
             data = await instance.aquery_data(question, make_param(instance, self.mode, self.params or {}))
             _check_reply(data)
             return await read_data(instance, data)
 
     async def _text(self, instance: Any, question: str, *, only_need_context: bool) -> str:
         """LightRAG's context or answer; "" for its apology that it has found nothing."""
-        with _Failures():
+        if only_need_context and self.mode == "bypass":
+            return ""
+        with _failures_told():
             param = make_param(instance, self.mode, self.params or {}, only_need_context=only_need_context)
             reply = await instance.aquery_llm(question, param)
             _check_reply(reply)
-            if reply.get("status") != "success" or (only_need_context and self.mode == "bypass"):
+            if reply.get("status") != "success":
                 return ""
             return str((reply.get("llm_response") or {}).get("content") or "")
 
@@ -175,12 +178,12 @@ def _check_reply(reply: Mapping[str, Any]) -> None:
         raise SourceFailed(f"LightRAG must answer the question, but: {reply.get('message')}")
 
 
-class _Failures:
+@contextmanager
+def _failures_told() -> Iterator[None]:
     """Turns the exceptions of LightRAG, and of what it uses, into ours."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, LeafspanError):
-            raise SourceFailed(f"LightRAG must answer the question, but: {type(error).__name__}: {error}") from error
+    try:
+        yield
+    except LeafspanError:
+        raise
+    except Exception as error:
+        raise SourceFailed(f"LightRAG must answer the question, but: {type(error).__name__}: {error}") from error

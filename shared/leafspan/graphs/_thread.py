@@ -54,6 +54,7 @@ class LightRAGThread:
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._making: asyncio.Task[None] | None = None
         opened: Future[Any] = Future()
         self._thread = threading.Thread(target=self._live, args=(make, opened), name="leafspan: LightRAG", daemon=True)
         self._thread.start()
@@ -63,7 +64,9 @@ class LightRAGThread:
             if opened.done():
                 raise
             opened.cancel()
-            self.close(timeout=0)
+            if self._loop is not None and self._making is not None:
+                with suppress(RuntimeError):  # the loop is closed already
+                    self._loop.call_soon_threadsafe(self._making.cancel)
             raise late("make", timeout) from None
 
     def run(self, work: Work[T], *, timeout: float = 300.0) -> T:
@@ -75,12 +78,15 @@ class LightRAGThread:
 
         Raises:
             SourceTimeout: if the time is over.
+            InvalidArgument: if ``timeout`` is out of its range, or it is called in the thread itself.
             LeafspanError: if the thread was closed, or belongs to the process that this one was forked from.
         """
+        check_number("timeout", timeout, above=0, unit="seconds")
         return work_on(self.loop, self.instance, work, timeout)
 
     async def arun(self, work: Work[T], *, timeout: float = 300.0) -> T:
         """Like ``run``, without blocking the event loop."""
+        check_number("timeout", timeout, above=0, unit="seconds")
         return await awork_on(self.loop, self.instance, work, timeout)
 
     @property
@@ -126,7 +132,7 @@ class LightRAGThread:
                 opened.set_exception(error)
 
     async def _open_and_wait(self, make: Callable[[], Any], opened: Future[Any]) -> None:
-        self._stop = asyncio.Event()
+        self._stop, self._making = asyncio.Event(), asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         made = make()
         instance = await made if inspect.isawaitable(made) else made
