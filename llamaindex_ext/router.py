@@ -34,7 +34,7 @@ class RouterRetriever(NamedRetriever):
         choose: Function from a question to the name of a retriever, a list of names, or None for the default. A selector of
             LlamaIndex can take its place. Default: none.
         achoose: Its coroutine function.
-        llm: LlamaIndex LLM, never the one of ``Settings``, which is asked for names of retrievers. Default: none is asked.
+        llm: LlamaIndex LLM that is asked for names of retrievers; never the one of ``Settings``. Default: none is asked.
         prompt: Template with ``{retrievers}``, ``{question}`` and ``{count}``. The answer has a name on each line.
         most: Most retrievers for a question, >= 1. Default: 1, or as many as ``choose`` names.
         min_similarity: Lowest cosine of a question and a description that is chosen, in [-1, 1]. Default: any.

@@ -34,7 +34,12 @@ NAMED = [
     "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
 ]
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+"""The retrievers of strategies that search other sources, with the room that these are in."""
+
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
@@ -68,7 +73,12 @@ def test_the_core_offers_these_names():
         "Recursive",
         "Filter",
         "Tree",
+        "LightRAG",
+        "PropertyGraph",
         "HostRetriever",
+        "LightRAGThread",
+        "lightrag_inputs",
+        "lightrag_options",
         "retrieve",
         "aretrieve",
         "Splitter",
@@ -109,6 +119,8 @@ def test_the_core_offers_these_names():
         "IndexMismatch",
         "WriterBusy",
         "ConcurrentUpdate",
+        "SourceTimeout",
+        "SourceFailed",
         "MissingExtra",
     ]
 
@@ -196,13 +208,18 @@ def test_an_adapter_is_built_on_these_names():
         "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "KEYWORD_PROMPT",
         "SHOWN_TO_MODELS",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "GraphKind",
         "HostResult",
+        "LightRAGMode",
+        "LightRAGShape",
         "Limits",
         "Mode",
+        "PropertyGraphShape",
         "apply_policy",
         "as_base",
         "asearch",
@@ -323,7 +340,7 @@ def test_both_adapters_have_the_same_options_defaults_and_types(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in WITHOUT_INDEX else {})}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in {*WITHOUT_INDEX, *OF_SOURCES} else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
@@ -333,7 +350,7 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["choose"] = Option(None, Any)  # or what the host has for that
     if name == "RecursiveRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
-    if name in ("MultiQueryRetriever", "RouterRetriever"):
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 
@@ -363,7 +380,8 @@ def test_options_but_the_index_are_given_by_name(name):
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert {strategy.__module__} == {f"leafspan.strategies._{file}" for file in files}
+    room = OF_SOURCES.get(name, "strategies")
+    assert {strategy.__module__} == {f"leafspan.{room}._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

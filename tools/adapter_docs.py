@@ -61,7 +61,8 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
+    "Default: none is asked.",
     "A Runnable from a question to these can take its place.",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
@@ -79,13 +80,14 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM, never the one of ``Settings``",
+    "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
     "A selector of LlamaIndex can take its place.",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
-_GENERATE = "Function from a prompt to a text"
+_PHRASINGS = "more phrasings"
+_TASKS = {"PropertyGraph": "keywords", "Router": "names of retrievers"}  # by strategy: what its language model is asked for
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -117,7 +119,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = text.replace(_GENERATE, host.llm)
+            entries["llm"] = host.llm.format(task=_TASKS.get(strategy.__name__, _PHRASINGS) if strategy else _PHRASINGS)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")

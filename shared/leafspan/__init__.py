@@ -14,10 +14,13 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    SourceFailed,
+    SourceTimeout,
     WriterBusy,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
+from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
@@ -85,7 +88,12 @@ __all__ = [
     "Recursive",
     "Filter",
     "Tree",
+    "LightRAG",
+    "PropertyGraph",
     "HostRetriever",
+    "LightRAGThread",
+    "lightrag_inputs",
+    "lightrag_options",
     "retrieve",
     "aretrieve",
     "Splitter",
@@ -126,5 +134,7 @@ __all__ = [
     "IndexMismatch",
     "WriterBusy",
     "ConcurrentUpdate",
+    "SourceTimeout",
+    "SourceFailed",
     "MissingExtra",
 ]

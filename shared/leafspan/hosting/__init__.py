@@ -7,6 +7,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
@@ -39,13 +40,18 @@ __all__ = [
     "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "KEYWORD_PROMPT",
     "SHOWN_TO_MODELS",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
+    "GraphKind",
     "HostResult",
+    "LightRAGMode",
+    "LightRAGShape",
     "Limits",
     "Mode",
+    "PropertyGraphShape",
     "apply_policy",
     "as_base",
     "asearch",
