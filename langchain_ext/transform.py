@@ -27,7 +27,7 @@ class TransformRetriever(BasedRetriever):
             Query, or a list of these, which are fused, needs no language model. Default: ``"rewrite"``.
         ahow: Coroutine function of ``how``, if that is a function. Default: none.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for what
-            to search. Needed unless ``how`` is a function.
+            to search, unless ``how`` is a function. Default: none is asked.
         count: Number of texts to ask the model for, >= 1. Default: 3 for ``"decompose"``, otherwise 1.
         prompt: Template with ``{question}``, and ``{count}`` if wanted. The answer has a text on each line; with a single
             ``"hyde"`` it is one. Default: one for each ``how``.

@@ -29,7 +29,7 @@ class MultiQueryRetriever(BasedRetriever):
             strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
             Default: ``Hybrid()``.
         phrasings: Texts, vectors or Query values to search beside every query. Default: none.
-        llm: LlamaIndex LLM, never the one of ``Settings``, which is asked for more phrasings. Default: none is asked.
+        llm: LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
         fusion: What a score means. ``"rrf"``: the mean of 1 / (60 + rank) over all phrasings, in (0, 1 / 61].

@@ -33,8 +33,8 @@ class TransformRetriever(BasedRetriever):
             ``"decompose"``: the question, and simpler ones that it consists of. A function from a question to a text, a
             Query, or a list of these, which are fused, needs no language model. Default: ``"rewrite"``.
         ahow: Coroutine function of ``how``, if that is a function. Default: none.
-        llm: LlamaIndex LLM, never the one of ``Settings``, which is asked for what to search. Needed unless ``how`` is a
-            function.
+        llm: LlamaIndex LLM that is asked for what to search, unless ``how`` is a function; never the one of ``Settings``.
+            Default: none is asked.
         count: Number of texts to ask the model for, >= 1. Default: 3 for ``"decompose"``, otherwise 1.
         prompt: Template with ``{question}``, and ``{count}`` if wanted. The answer has a text on each line; with a single
             ``"hyde"`` it is one. Default: one for each ``how``.

@@ -5,7 +5,7 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
 import pytest
@@ -30,12 +30,19 @@ NAMED = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "TransformRetriever",
     "RerankRetriever",
     "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
 ]
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+"""The retrievers of strategies that search other sources, with the room that these are in."""
+
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
@@ -65,12 +72,19 @@ def test_the_core_offers_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Transform",
         "Rerank",
         "Decay",
         "Filter",
         "Tree",
+        "LightRAG",
+        "PropertyGraph",
         "HostRetriever",
+        "LightRAGThread",
+        "lightrag_inputs",
+        "lightrag_options",
         "retrieve",
         "aretrieve",
         "Splitter",
@@ -111,6 +125,8 @@ def test_the_core_offers_these_names():
         "IndexMismatch",
         "WriterBusy",
         "ConcurrentUpdate",
+        "SourceTimeout",
+        "SourceFailed",
         "MissingExtra",
     ]
 
@@ -126,6 +142,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Transform",
         "Rerank",
         "Decay",
@@ -134,6 +152,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Filtered",
         "AtLeast",
         "HostRetriever",
+        "OtherIndex",
         "HostReranker",
         "Reranked",
         "DEFAULT",
@@ -199,17 +218,23 @@ def test_a_strategy_can_be_written_with_these_names():
 def test_an_adapter_is_built_on_these_names():
     assert leafspan.hosting.__all__ == [
         "CALL_OPTIONS",
+        "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "KEYWORD_PROMPT",
         "SHOWN_TO_MODELS",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "GraphKind",
         "Given",
         "HostReranker",
         "HostResult",
+        "LightRAGMode",
+        "LightRAGShape",
         "Limits",
         "Mode",
+        "PropertyGraphShape",
         "Reranked",
         "Shape",
         "Transformation",
@@ -218,6 +243,7 @@ def test_an_adapter_is_built_on_these_names():
         "asearch",
         "check_base_retriever",
         "check_choice",
+        "check_choosing_prompt",
         "check_flag",
         "check_index",
         "check_option_names",
@@ -238,6 +264,7 @@ def test_an_adapter_is_built_on_these_names():
         "split_into_leaves",
         "to_document",
         "to_filter",
+        "to_named_strategies",
         "to_strategies",
     ]
 
@@ -304,7 +331,8 @@ def options_of(kind):
 def options_in_the_core(name):
     """The options of a strategy, less those for which its retriever has a way of its own: the model, the base and k."""
     options = options_of(getattr(leafspan, name.removesuffix("Retriever")))
-    return {each: options[each] for each in options if each not in ("base", "retrievers", "k", "generate", "agenerate")}
+    own = ("base", "retrievers", "targets", "k", "generate", "agenerate")
+    return {each: options[each] for each in options if each not in own}
 
 
 def options_in_langchain(name):
@@ -331,14 +359,19 @@ def test_both_adapters_have_the_same_options_defaults_and_types(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in WITHOUT_INDEX else {})}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in {*WITHOUT_INDEX, *OF_SOURCES} else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
+    if name == "RouterRetriever":
+        expected["retrievers"] = Option(REQUIRED, Mapping[str, Any])
+        expected["choose"] = Option(None, Any)  # or what the host has for that
+    if name == "RecursiveRetriever":
+        expected["targets"] = Option({}, Mapping[str, Any])
     if name == "RerankRetriever":
         expected["rerank"] = Option(None, Any)  # or what reorders results in the host
-    if name in ("MultiQueryRetriever", "TransformRetriever"):
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 
@@ -368,7 +401,8 @@ def test_options_but_the_index_are_given_by_name(name):
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert {strategy.__module__} == {f"leafspan.strategies._{file}" for file in files}
+    room = OF_SOURCES.get(name, "strategies")
+    assert {strategy.__module__} == {f"leafspan.{room}._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

@@ -35,6 +35,7 @@ class Host:
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
         llm: What a language model is there.
+        chooser: What else can choose there.
         reranker: What reorders results there.
         raises: The ``Raises:`` of every retriever.
     """
@@ -44,6 +45,7 @@ class Host:
     k: str
     common: dict[str, str]
     llm: str
+    chooser: str
     reranker: str
     raises: str
 
@@ -61,7 +63,9 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
+    "Default: none is asked.",
+    "A Runnable from a question to these can take its place.",
     "LangChain document compressor",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
@@ -79,12 +83,19 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM, never the one of ``Settings``",
+    "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
+    "A selector of LlamaIndex can take its place.",
     "LlamaIndex node postprocessor",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
+_PHRASINGS = "more phrasings"
+_TASKS = {  # by strategy: what its language model is asked for
+    "PropertyGraph": "keywords",
+    "Router": "names of retrievers",
+    "Transform": "what to search, unless ``how`` is a function",
+}
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -95,7 +106,6 @@ _OPEN_BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy. What others "
     "return are passages of their own kind, unless they have the ids of leaves of the index."
 )
-_GENERATE = "Function from a prompt to a text"
 _RERANKER = "Or a {host}: what it leaves out is left out, and its order is kept."
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
@@ -118,7 +128,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = text.replace(_GENERATE, host.llm)
+            entries["llm"] = host.llm.format(task=_TASKS.get(strategy.__name__, _PHRASINGS) if strategy else _PHRASINGS)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
@@ -141,7 +151,9 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
     elif name == "rerank":
         text = f"{before} {_RERANKER.replace('{host}', host.reranker)} Default:{default}"
-    elif name == "retrievers":
+    elif name == "choose":
+        text = f"{before} {host.chooser} Default:{default}"
+    elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":
         text = f"{before} {_K_OF_TREES}"

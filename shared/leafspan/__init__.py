@@ -14,10 +14,13 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    SourceFailed,
+    SourceTimeout,
     WriterBusy,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
+from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
@@ -35,8 +38,10 @@ from leafspan.strategies import (
     Hybrid,
     MultiQuery,
     ParentDocument,
+    Recursive,
     RelevantSegments,
     Rerank,
+    Router,
     SentenceWindow,
     Strategy,
     Transform,
@@ -82,12 +87,19 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Router",
+    "Recursive",
     "Transform",
     "Rerank",
     "Decay",
     "Filter",
     "Tree",
+    "LightRAG",
+    "PropertyGraph",
     "HostRetriever",
+    "LightRAGThread",
+    "lightrag_inputs",
+    "lightrag_options",
     "retrieve",
     "aretrieve",
     "Splitter",
@@ -128,5 +140,7 @@ __all__ = [
     "IndexMismatch",
     "WriterBusy",
     "ConcurrentUpdate",
+    "SourceTimeout",
+    "SourceFailed",
     "MissingExtra",
 ]

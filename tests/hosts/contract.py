@@ -43,6 +43,8 @@ RETRIEVERS = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "TransformRetriever",
     "RerankRetriever",
     "DecayRetriever",
@@ -53,6 +55,8 @@ WITHOUT_INDEX = {
     "StrategyRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "TransformRetriever",
     "RerankRetriever",
     "DecayRetriever",
@@ -60,10 +64,16 @@ WITHOUT_INDEX = {
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 
 
+def by_first_letter(question: str) -> str:
+    """A rule for a router."""
+    return "words" if question.startswith("W") else "meaning"
+
+
 def needed(retriever: str) -> dict[str, Any]:
     """The options without which there is no such retriever."""
     options: dict[str, dict[str, Any]] = {
         "EnsembleRetriever": {"retrievers": [BM25(), Vector()]},
+        "RouterRetriever": {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter},
         "TransformRetriever": {"how": without_question_mark},
         "RerankRetriever": {"rerank": words_in_common},
     }

@@ -7,6 +7,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._given import Given, place_among
 from leafspan.hosting._options import (
     CALL_OPTIONS,
@@ -16,14 +17,17 @@ from leafspan.hosting._options import (
     is_plain,
     make_strategy,
     plain_options,
+    to_named_strategies,
     to_strategies,
 )
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import (
+    CHOOSING_PROMPT,
     DEFAULT_PROMPT,
     GenerateOptions,
     Transformation,
+    check_choosing_prompt,
     check_prompt,
     from_langchain,
     from_llamaindex,
@@ -36,17 +40,23 @@ from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode,
 
 __all__ = [
     "CALL_OPTIONS",
+    "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "KEYWORD_PROMPT",
     "SHOWN_TO_MODELS",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
+    "GraphKind",
     "Given",
     "HostReranker",
     "HostResult",
+    "LightRAGMode",
+    "LightRAGShape",
     "Limits",
     "Mode",
+    "PropertyGraphShape",
     "Reranked",
     "Shape",
     "Transformation",
@@ -55,6 +65,7 @@ __all__ = [
     "asearch",
     "check_base_retriever",
     "check_choice",
+    "check_choosing_prompt",
     "check_flag",
     "check_index",
     "check_option_names",
@@ -75,5 +86,6 @@ __all__ = [
     "split_into_leaves",
     "to_document",
     "to_filter",
+    "to_named_strategies",
     "to_strategies",
 ]

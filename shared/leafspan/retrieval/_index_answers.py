@@ -77,8 +77,12 @@ class IndexAnswers(Answers):
             yield from self._check_vectors(request.vectors)
         answer = yield from super()._answer(request)
         match request:
+            case VectorSearch(summaries=True):
+                self.summary_hits += [len(row) for row in answer]
             case VectorSearch() | LoadedVectorSearch():
                 self.hits += [len(row) for row in answer]
+            case LexicalSearch(summaries=True):
+                self.summary_hits += [len(row.hits) for row in answer]
             case LexicalSearch():
                 self.hits += [len(row.hits) for row in answer]
             case ListLeaves():

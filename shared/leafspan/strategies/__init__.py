@@ -19,9 +19,11 @@ from leafspan.strategies._host_reranker import HostReranker, Reranked
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
+from leafspan.strategies._other_index import OtherIndex
 from leafspan.strategies._parent_document import ParentDocument
 from leafspan.strategies._queries import query_texts, to_queries
 from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._recursive import Recursive
 from leafspan.strategies._relevant_segments import RelevantSegments
 from leafspan.strategies._requests import (
     AskHost,
@@ -49,6 +51,7 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._rerank import Rerank
+from leafspan.strategies._router import Router
 from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._transform import Transform
@@ -68,6 +71,8 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Router",
+    "Recursive",
     "Transform",
     "Rerank",
     "Decay",
@@ -76,6 +81,7 @@ __all__ = [
     "Filtered",
     "AtLeast",
     "HostRetriever",
+    "OtherIndex",
     "HostReranker",
     "Reranked",
     "DEFAULT",
