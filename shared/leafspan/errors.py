@@ -8,6 +8,8 @@ LeafspanError
 ├── DocumentNotFound    (also a KeyError)       no document has that id
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
 ├── IndexMismatch                               the index was made with another embedder or other options
+├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
+├── QueryFailed         (also a RuntimeError)   a database did not answer a query
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 └── MissingExtra        (also an ImportError)   an optional part is not installed
@@ -49,6 +51,14 @@ class IndexNotFound(LeafspanError, FileNotFoundError):
 
 class IndexMismatch(LeafspanError):
     """The index was made with another embedder, splitter, weight or format; the message names both."""
+
+
+class RefusedQuery(LeafspanError, ValueError):
+    """SQL that was not run, since it may do more than read, or reads what is not allowed; the message names the part."""
+
+
+class QueryFailed(LeafspanError, RuntimeError):
+    """A database gave an error or was too slow, or a language model wrote no SQL. Catch it to show the message to a user."""
 
 
 class WriterBusy(LeafspanError, TimeoutError):

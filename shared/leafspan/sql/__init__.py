@@ -1,0 +1,3 @@
+"""Rows of databases, for questions and for SQL."""
+
+__all__: list[str] = []

@@ -1,0 +1,185 @@
+"""Which queries may run: those whose every part only reads, and reads what is allowed.
+
+The check goes by lists of what may pass, so that what nobody thought of is refused: kinds of parts (``_nodes.py``), names of
+functions (``_functions.py``), tables and columns (``_allowed.py``). What runs is SQL that is written anew from the tree that
+was checked (``_language.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.checks import did_you_mean, shown
+from leafspan.errors import RefusedQuery
+from leafspan.sql._allowed import Allowed, allow_tables
+from leafspan.sql._functions import harmless_functions
+from leafspan.sql._language import Language, language
+from leafspan.sql._nodes import unknown_part
+
+# What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
+_PLAIN = re.compile(r"[\w$ .\-]*")
+_NAME = re.compile(r"[\w$#]+")
+_NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
+_DIGITS = re.compile(r"[0-9a-fA-F]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Checks queries, and writes the SQL that is run in their place.
+
+    Args:
+        dialect: Name of the dialect in sqlglot.
+        functions: Names of further functions that are harmless, in lower case; with their schema where a query names it.
+        allowed: Tables and columns that may be read, None for all but system catalogs.
+        row_limit: Most rows that are fetched, None for any number. The query asks for one more, so that it is known
+            whether there are more.
+    """
+
+    dialect: str
+    functions: Collection[str] = ()
+    allowed: Allowed | None = None
+    row_limit: int | None = None
+
+    def check(self, sql: str) -> str:
+        """The SQL to run for a query.
+
+        Raises:
+            RefusedQuery: if a part of it may do more than read, or reads what is not allowed.
+        """
+        speech = language(self.dialect)
+        tree = speech.parse(sql)
+        while type(tree).__name__ == "Subquery" and set(_present(tree)) == {"this"}:
+            tree = tree.this
+        if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
+            raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
+        self._check_nodes(speech, tree, sql)
+        tree = allow_tables(tree, self.allowed, speech)
+        if self.row_limit is not None:
+            limit_rows(tree, self.row_limit + 1)
+        written = speech.write(tree)
+        # What was written is read once more, in case that writing and reading do not agree.
+        self._check_nodes(speech, speech.parse(written), sql)
+        return written
+
+    def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
+        known = harmless_functions(self.dialect)
+        for node in list(tree.walk()):
+            if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
+                node = _plain_string(node)
+            if type(node).__name__ == "Hint" and node.parent is not None:
+                node.parent.set("hint", None)  # advice on how to run a query, which may set variables
+        for node in tree.walk():
+            if (reason := unknown_part(node)) is not None:
+                raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
+            _check_texts(node, speech, sql)
+            if type(node).__name__ == "Anonymous":
+                name = _function_name(node)
+                if name not in self.functions and name.removeprefix("pg_catalog.") not in known | set(self.functions):
+                    raise RefusedQuery(
+                        f"a query may only call functions that are known to be harmless, got {name}() in {shown(sql)}"
+                        f"{did_you_mean(name, known)}; if {name}() only reads, name it in functions="
+                    )
+            elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
+                raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")
+
+
+def limit_rows(tree: Any, most: int) -> None:
+    """Set the limit of a query, unless it has a lower one.
+
+    Args:
+        tree: The query, which is changed.
+        most: Most rows.
+    """
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Values):
+        return  # it has as many rows as were written
+    limit = tree.args.get("limit")
+    if limit is None:
+        tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
+    elif isinstance(limit, exp.Limit) and limit.expression is not None and limit.expression.is_int:
+        if int(limit.expression.name) > most:
+            limit.set("expression", exp.Literal.number(most))
+    # Any other limit is left to the fetching of rows, which stops as well.
+
+
+def _plain_string(node: Any) -> Any:
+    """A string of PostgreSQL with escapes or between dollars, as a plain one."""
+    from sqlglot import exp
+
+    plain = exp.Literal.string(node.this)
+    node.replace(plain)
+    return plain
+
+
+def _check_texts(node: Any, speech: Language, sql: str) -> None:
+    """Refuse texts that would be written as they stand, and that a database could take for more than a name or number."""
+    kind = type(node).__name__
+    if kind == "Literal" or kind == "National":
+        text = str(node.this)
+        if kind == "Literal" and not node.is_string:
+            if not _NUMBER.fullmatch(text) or not text:
+                raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
+        elif "\\" in text and speech.escapes_by_backslash:
+            raise RefusedQuery(
+                "a string must have no backslash, which means different things in different settings of the database, got "
+                f"{shown(text)}"
+            )
+        return
+    if kind == "Identifier":
+        name = str(node.this)
+        if "\\" in name or not name or (not node.args.get("quoted") and not _NAME.fullmatch(name)):
+            raise RefusedQuery(f"a name must be of letters, digits and _, or quoted, got {shown(name)} in {shown(sql)}")
+        return
+    pattern = _DIGITS if kind in ("HexString", "BitString") else _PLAIN
+    for value in node.args.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not pattern.fullmatch(text):
+                raise RefusedQuery(f"a query must be of known words, got {shown(text)} in {shown(sql)}")
+
+
+def _function_name(node: Any) -> str:
+    """The name of a function in lower case, with its schema where it has one."""
+    this = node.this
+    name = (this if isinstance(this, str) else this.name).lower()
+    parent = node.parent
+    kind = type(parent).__name__
+    if kind == "Dot" and parent.expression is node:
+        return f"{_dotted(parent.this)}.{name}"
+    if kind == "Table" and parent.this is node:
+        schema = [parent.text(part).lower() for part in ("catalog", "db") if parent.args.get(part)]
+        return ".".join([*schema, name])
+    return name
+
+
+def _dotted(node: Any) -> str:
+    """The names before the last dot, in lower case."""
+    if type(node).__name__ == "Dot":
+        return f"{_dotted(node.this)}.{_dotted(node.expression)}"
+    return str(node.name).lower()
+
+
+def _is_function(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Func)
+
+
+def _in_anonymous_call(dot: Any) -> bool:
+    """Whether the function after a dot is one that is checked by its name."""
+    return type(dot.expression).__name__ == "Anonymous"
+
+
+def _present(node: Any) -> list[str]:
+    return [name for name, value in node.args.items() if value]
+
+
+def _piece(speech: Language, node: Any) -> str:
+    """A part of a query as an error shows it."""
+    try:
+        return shown(speech.write(node))
+    except RefusedQuery:
+        return type(node).__name__
