@@ -5,6 +5,7 @@ from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
+    DatabaseUnavailable,
     DocumentNotFound,
     EmptySource,
     IndexMismatch,
@@ -14,6 +15,8 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    QueryFailed,
+    RefusedQuery,
     WriterBusy,
 )
 from leafspan.files import Files, Skipped
@@ -23,6 +26,7 @@ from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
+from leafspan.sql import SQL
 from leafspan.strategies import (
     BM25,
     AutoMerging,
@@ -83,6 +87,7 @@ __all__ = [
     "Filter",
     "Tree",
     "HostRetriever",
+    "SQL",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
@@ -119,6 +124,9 @@ __all__ = [
     "DocumentNotFound",
     "IndexNotFound",
     "IndexMismatch",
+    "RefusedQuery",
+    "QueryFailed",
+    "DatabaseUnavailable",
     "WriterBusy",
     "ConcurrentUpdate",
     "MissingExtra",

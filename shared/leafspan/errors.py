@@ -10,6 +10,7 @@ LeafspanError
 ├── IndexMismatch                               the index was made with another embedder or other options
 ├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
 ├── QueryFailed         (also a RuntimeError)   a database did not answer a query
+│   └── DatabaseUnavailable                     a database cannot be reached
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 └── MissingExtra        (also an ImportError)   an optional part is not installed
@@ -58,7 +59,11 @@ class RefusedQuery(LeafspanError, ValueError):
 
 
 class QueryFailed(LeafspanError, RuntimeError):
-    """A database gave an error or was too slow, or a language model wrote no SQL. Catch it to show the message to a user."""
+    """A database gave an error or was too slow, or a language model wrote no SQL. The message can be shown to a user."""
+
+
+class DatabaseUnavailable(QueryFailed):
+    """A database took no connection, or dropped it. Catch it to try again later."""
 
 
 class WriterBusy(LeafspanError, TimeoutError):

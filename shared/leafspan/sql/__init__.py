@@ -1,3 +1,5 @@
-"""Rows of databases, for questions and for SQL."""
+"""Rows of databases, for questions and for SQL: a strategy that needs no index."""
 
-__all__: list[str] = []
+from leafspan.sql._sql import SQL
+
+__all__ = ["SQL"]

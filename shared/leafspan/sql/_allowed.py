@@ -6,7 +6,7 @@ A table of which only some columns may be read is replaced by a subquery that ha
     SELECT * FROM (SELECT "name", "office" FROM "staff") AS staff WHERE pay > 1
 
 So the database itself sees to it, wherever a column is named or meant: in stars, conditions, natural joins, whole rows, and
-system columns. No rule on names has to be trusted. Before that, names that cannot be allowed are refused with a clear reason.
+system columns. No rule on names has to be trusted. Names that cannot be allowed are refused before, with a clear reason.
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ _CASE_COUNTS = ("postgres", "redshift", "mysql", "bigquery", "clickhouse")
 # Dialects in which a common table expression that names itself, without RECURSIVE, means the table of that name.
 _SELF_IS_TABLE = ("postgres", "mysql", "duckdb")
 
-_SYSTEM_SCHEMAS = frozenset(
-    """information_schema pg_catalog pg_toast mysql performance_schema sys system crdb_internal pg_extension
-    pg_internal temp""".split()
+_SYSTEM_SCHEMAS = (
+    "information_schema",
+    "pg_catalog",
+    "mysql",
+    "performance_schema",
+    "sys",
+    "system",
+    "crdb_internal",
+    "temp",
 )
 _SYSTEM_TABLES = {
-    "sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used|fsdir|completion|zipfile|csv|stmt|memstat|.*_fts5vocab",
+    "sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used",
     "postgres": r"pg_.*",
     "redshift": r"pg_.*|stl_.*|stv_.*|svl_.*|svv_.*",
     "duckdb": r"duckdb_.*|pragma_.*|sqlite_.*|pg_.*",
-    "tsql": r"sys(objects|columns|users|logins|xlogins|databases|processes|files|indexes|servers|permissions|comments)|spt_.*",
+    "tsql": r"sys(objects|columns|users|x?logins|databases|processes|files|indexes|servers|permissions|comments)|spt_.*",
     "oracle": r"(all|dba|user|cdb|v_|v|gv|x)[_$].*",
 }
 _ORDINARY = re.compile(r"[\w$ \-]+")
@@ -156,7 +162,9 @@ def _check_unlisted(table: Any, speech: Language) -> None:
     system = schema in _SYSTEM_SCHEMAS or schema.startswith(("pg_toast", "pg_temp"))
     pattern = _SYSTEM_TABLES.get(speech.dialect)
     if system or (pattern and re.fullmatch(pattern, name)):
-        raise RefusedQuery(f"a query may not read catalogs of the system, got {_path(table)}; name it in tables= to allow it")
+        raise RefusedQuery(
+            f"a query may not read catalogs of the system, got {_path(table)}; name it in tables= to allow it"
+        )
     if table.args.get("catalog") or not all(_ORDINARY.fullmatch(part) for part in (name, schema or "x")):
         raise RefusedQuery(
             f"a query may only read tables of its database with ordinary names, got {_path(table)}; name it in tables= to "
@@ -180,21 +188,45 @@ def _check_columns(tree: Any, base: list[Any], restricted: list[tuple[Any, str]]
     known |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free
     known |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Lateral, exp.Unnest)}
     # Where tables come in whose columns are not known here, a name without a table may be one of theirs.
-    certain = len(restricted) == len(base) and not any(
-        tree.find(kind) for kind in (exp.Lateral, exp.Unnest)
-    ) and not any(isinstance(table.this, exp.Func) for table in tree.find_all(exp.Table))
-    for column in tree.find_all(exp.Column):
-        name, of = column.name.lower(), column.table.lower()
-        if isinstance(column.this, exp.Star):
-            continue
+    certain = (
+        len(restricted) == len(base)
+        and not any(tree.find(kind) for kind in (exp.Lateral, exp.Unnest))
+        and not any(isinstance(table.this, exp.Func) for table in tree.find_all(exp.Table))
+    )
+    for said, of, name in _names_of_columns(tree):
         if of in own and of not in free and name not in own[of]:
-            raise _refused_column(column, sorted(own[of]))
-        if not of and certain and name not in known:
-            raise _refused_column(column, sorted(known))
+            raise _refused_column(said, sorted(own[of]))
+        if certain and name not in known and (not of or _names_all(tree)):
+            raise _refused_column(said, sorted(known))
 
 
-def _refused_column(column: Any, known: Sequence[str]) -> RefusedQuery:
-    said = ".".join(part for part in (column.table, column.name) if part)
+def _names_of_columns(tree: Any) -> Iterator[tuple[str, str, str]]:
+    """Each column that a query names: as it says it, the table that it names with it, and the column, in lower case."""
+    from sqlglot import exp
+
+    for column in tree.find_all(exp.Column):
+        if not isinstance(column.this, exp.Star):
+            said = ".".join(part for part in (column.table, column.name) if part)
+            yield said, column.table.lower(), column.name.lower()
+    for join in tree.find_all(exp.Join):
+        for shared in join.args.get("using") or ():
+            yield shared.name, "", shared.name.lower()
+    for dot in tree.find_all(exp.Dot):  # (row).column
+        if isinstance(dot.expression, exp.Identifier) and isinstance(dot.this, exp.Paren):
+            yield f"({dot.this.this.name}).{dot.name}", dot.this.this.name.lower(), dot.name.lower()
+
+
+def _names_all(tree: Any) -> bool:
+    """Whether each column of each subquery has a name that the query gives it, and not the database."""
+    from sqlglot import exp
+
+    named = (exp.Column, exp.Alias, exp.Star)
+    return all(
+        isinstance(each, named) for select in tree.find_all(exp.Select) if select is not tree for each in select.expressions
+    )
+
+
+def _refused_column(said: str, known: Sequence[str]) -> RefusedQuery:
     return RefusedQuery(f"a query may only read the columns that tables= names ({', '.join(known)}), got {said}")
 
 

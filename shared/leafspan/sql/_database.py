@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument, LeafspanError, MissingExtra, QueryFailed, RefusedQuery
+from leafspan.errors import DatabaseUnavailable, InvalidArgument, LeafspanError, MissingExtra, QueryFailed, RefusedQuery
 from leafspan.sql import _sqlite as sqlite
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._drivers import connect_arguments
+from leafspan.sql._guard import Checked, Guard
 from leafspan.sql._language import dialect_of, language
 from leafspan.sql._rows import Rows, different_names
+from leafspan.sql._schema import Table, describe, read_tables
 from leafspan.sql._secrets import safe_address, secrets_of, without_secrets
 from leafspan.sql._servers import restrict_server
+from leafspan.sql._source import Source
 from leafspan.sql._timeout import Deadline, within
 
 T = TypeVar("T")
 
+_SCHEMA_SECONDS = 300.0
+# Rows are fetched as they are needed, and a % in the query is no placeholder.
+_STREAMED = {"stream_results": True, "no_parameters": True}
 _DENIED = ("not authorized", "is prohibited", "prohibited")
 
 
@@ -41,6 +48,8 @@ class Database:
         self._given = given
         self._secrets = secrets_of(engine.url)
         self._process = os.getpid()
+        self._reading_schema = threading.Lock()
+        self._schemas: dict[object, tuple[float, str]] = {}
         language(self.dialect)  # now, so that a missing extra is an error where the strategy is made
 
     def __repr__(self) -> str:
@@ -70,7 +79,7 @@ class Database:
             return cls(thing, given=True)
         if not isinstance(thing, str | URL):
             raise InvalidArgument(
-                f"database must be a URL such as 'sqlite:///shop.db', or an Engine of SQLAlchemy, got {type(thing).__name__}"
+                f"database must be a URL such as 'sqlite:///shop.db', or SQLAlchemy's Engine, got {type(thing).__name__}"
             )
         problem = ""
         try:
@@ -81,35 +90,81 @@ class Database:
             f"database must be a URL that SQLAlchemy knows, such as 'sqlite:///shop.db', got another one ({problem})"
         )
 
-    def run(self, sql: str, limit: int, timeout: float, allowed: Allowed | None, functions: Collection[str]) -> Rows:
+    def run(
+        self, query: Checked, limit: int, timeout: float, allowed: Allowed | None, functions: Collection[str] = ()
+    ) -> Rows:
         """The rows of a query that was checked.
 
         Args:
-            sql: SQL that a ``Guard`` has written.
+            query: What a ``Guard`` has made of it.
             limit: Most rows, >= 1.
             timeout: Seconds that connecting, running and fetching may take together.
             allowed: What the query may read, None for everything.
             functions: Functions that are allowed beside the harmless ones.
 
         Raises:
-            QueryFailed: if the database is not there, is late, or gives an error.
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, or gives an error.
             RefusedQuery: if it finds that the query reads what is not allowed.
         """
         deadline = Deadline.after(timeout)
+        sql = query.sql
 
         def work(connection: Any) -> Rows:
+            table, key = _primary_key(connection, query.source) if self.dialect == "sqlite" else ("", ())
             if self.dialect == "sqlite":
                 driver = sqlite.check_driver(connection.connection.dbapi_connection)
                 sqlite.restrict(driver, deadline, allowed, functions, _common_tables(sql))
             else:
                 restrict_server(connection, deadline)
-            reading = connection.execution_options(stream_results=True, max_row_buffer=limit + 1, no_parameters=True)
-            result = reading.exec_driver_sql(sql)
-            rows = result.fetchmany(limit + 1)
-            columns = different_names(list(result.keys()))
-            return Rows(sql, columns, tuple(tuple(row) for row in rows[:limit]), cut=len(rows) > limit)
+                table, key = _primary_key(connection, query.source)
+            with connection.exec_driver_sql(sql, execution_options=_STREAMED) as result:
+                rows = result.fetchmany(limit + 1)
+                columns = different_names(list(result.keys()))
+            places = query.source.key_columns(key, columns) if query.source and key else None
+            kept = tuple(tuple(row) for row in rows[:limit])
+            return Rows(sql, columns, kept, cut=len(rows) > limit, table=table, key=places)
 
         return self.use(work, deadline, sql)
+
+    def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
+        """What the database has, as text for a language model. It is read anew after five minutes.
+
+        Args:
+            allowed: What may be read, None for the tables of the default schema.
+            sample_rows: Number of rows to show of each table, >= 0.
+            timeout: Seconds that the database has for each step.
+            anew: Whether to read it anew in any case.
+
+        Raises:
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, or gives an error.
+        """
+        key = (tuple(allowed.columns.items()) if allowed else None, sample_rows)
+        with self._reading_schema:
+            made, text = self._schemas.get(key, (-_SCHEMA_SECONDS, ""))
+        if not anew and time.monotonic() - made < _SCHEMA_SECONDS:
+            return text
+
+        def work(connection: Any) -> list[Table]:
+            if self.dialect != "sqlite":
+                restrict_server(connection, deadline)
+            return read_tables(connection, allowed)
+
+        deadline = Deadline.after(timeout)
+        tables = self.use(work, deadline)
+
+        def samples(table: Table) -> Sequence[Sequence[Any]]:
+            if not sample_rows or not table.columns:
+                return ()
+            query = language(self.dialect).select([column.name for column in table.columns], table.name)
+            checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
+            return self.run(checked, sample_rows, timeout, allowed).rows
+
+        text = describe(tables, samples, self._engine.dialect.identifier_preparer.quote)
+        with self._reading_schema:
+            self._schemas[key] = (time.monotonic(), text)
+        return text
 
     def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
         """What ``work`` returns for an open connection, which is rolled back and closed afterwards.
@@ -120,21 +175,26 @@ class Database:
             sql: The query, for errors.
 
         Raises:
-            QueryFailed: if the database is not there, is late, or gives an error.
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, or gives an error.
             RefusedQuery: if it finds that the query reads what is not allowed.
         """
+        connected = threading.Event()
 
         def attempt() -> T:
             with self._connected() as connection:
+                connected.set()
                 return work(connection)
 
         failure: LeafspanError
         try:
             return within(deadline, attempt)
-        except LeafspanError:
-            raise
+        except LeafspanError as error:
+            if connected.is_set() or not isinstance(error, QueryFailed):
+                raise
+            failure = DatabaseUnavailable(f"the database {self.address} did not take a connection: {error}")
         except Exception as error:
-            failure = self._in_words(error, deadline, sql)
+            failure = self._in_words(error, deadline, sql, connected=connected.is_set())
         # Not from the error of the driver, which may show the password.
         failure.__context__ = None
         raise failure
@@ -164,17 +224,41 @@ class Database:
             if copy is not None:
                 copy.close()
 
-    def _in_words(self, error: Exception, deadline: Deadline, sql: str) -> LeafspanError:
+    def _in_words(self, error: Exception, deadline: Deadline, sql: str, *, connected: bool) -> LeafspanError:
         """An error of the database or of its driver as one of ours, without secrets."""
         original = getattr(error, "orig", None) or error
-        message = without_secrets(" ".join(str(original).split()), self._secrets) or type(original).__name__
+        message = without_secrets(_message(original), self._secrets) or type(original).__name__
+        if not connected or getattr(error, "connection_invalidated", False):
+            return DatabaseUnavailable(f"the database {self.address} cannot be reached: {message}")
         late = "statement timeout" in message or "lock timeout" in message or "interrupted" in message
         if late or (deadline.over and "locked" in message):
             return deadline.missed
         of = f"; the query was {sql}" if sql else ""
         if self.dialect == "sqlite" and any(word in message for word in _DENIED):
             return RefusedQuery(f"a query may only read what is allowed, and the database says: {message}{of}")
-        return QueryFailed(f"the database {self.address} gave an error: {message}{of}")
+        return QueryFailed(f"the database gave an error: {message}{of}")
+
+
+def _primary_key(connection: Any, source: Source | None) -> tuple[str, Sequence[str]]:
+    """The name of a table, and the columns of its primary key; ("", ()) if it has none."""
+    from sqlalchemy import inspect
+    from sqlalchemy.exc import NoSuchTableError
+
+    if source is None:
+        return "", ()
+    try:
+        key = inspect(connection).get_pk_constraint(source.table, schema=source.schema)
+    except (NoSuchTableError, NotImplementedError):  # a view perhaps, or a table that is not there, as the query will say
+        return "", ()
+    return source.table, tuple(key.get("constrained_columns") or ())
+
+
+def _message(error: object) -> str:
+    """What a database says in an error: of PostgreSQL only the message and the hint, without the line of a query."""
+    details = getattr(error, "diag", None)
+    parts = [getattr(details, name, None) for name in ("message_primary", "message_hint")]
+    said = [part for part in parts if isinstance(part, str)] or [str(error)]
+    return " ".join(" ".join(said).split())
 
 
 def _common_tables(sql: str) -> set[str]:
@@ -217,17 +301,19 @@ def _engine_of(url: Any, timeout: float) -> Any:
     try:
         engine = create_engine(url, **options)
     except ImportError as error:
-        raise MissingExtra(f"the driver of the database is not installed: pip install {error.name or 'its package'}") from None
+        raise MissingExtra(
+            f"the driver of the database is not installed: pip install {error.name or 'its package'}"
+        ) from None
     _check_blocking(engine.dialect)
     if dialect == "sqlite":
-        [path], arguments = engine.dialect.create_connect_args(url)
+        [path], found = engine.dialect.create_connect_args(url)
         if path in ("", ":memory:") or "mode=memory" in path:
             raise InvalidArgument(
                 "a database in memory is empty when it is opened anew: pass an Engine with "
                 'poolclass=StaticPool, connect_args={"check_same_thread": False}'
             )
-        arguments.pop("uri", None)
-        engine = create_engine(url, creator=sqlite.read_only_creator(path, arguments), **options)
+        creator = sqlite.read_only_creator(path, {name: value for name, value in found.items() if name != "uri"})
+        engine = create_engine(url, creator=creator, **options)
     return engine
 
 

@@ -14,8 +14,8 @@ def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
         seconds: How long to wait.
     """
     whole = max(1, ceil(seconds))
-    postgres = {"connect_timeout": max(2, whole), "tcp_user_timeout": 1000 * whole}
-    return {
+    postgres: dict[str, Any] = {"connect_timeout": max(2, whole), "tcp_user_timeout": 1000 * whole}
+    known: dict[str, dict[str, Any]] = {
         "psycopg": postgres,
         "psycopg2": postgres,
         "pg8000": {"timeout": seconds},
@@ -26,4 +26,5 @@ def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
         "pyodbc": {"timeout": whole},
         "pymssql": {"timeout": whole, "login_timeout": whole},
         "oracledb": {"tcp_connect_timeout": seconds},
-    }.get(driver, {})
+    }
+    return known.get(driver, {})

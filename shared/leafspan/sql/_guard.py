@@ -1,8 +1,8 @@
 """Which queries may run: those whose every part only reads, and reads what is allowed.
 
-The check goes by lists of what may pass, so that what nobody thought of is refused: kinds of parts (``_nodes.py``), names of
-functions (``_functions.py``), tables and columns (``_allowed.py``). What runs is SQL that is written anew from the tree that
-was checked (``_language.py``).
+The check goes by lists of what may pass, so that what nobody thought of is refused: kinds of parts (``_nodes.py``), names
+of functions (``_functions.py``), tables and columns (``_allowed.py``). What runs is SQL that is written anew from the tree
+that was checked (``_language.py``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,27 @@ from leafspan.sql._allowed import Allowed, allow_tables
 from leafspan.sql._functions import harmless_functions
 from leafspan.sql._language import Language, language
 from leafspan.sql._nodes import unknown_part
+from leafspan.sql._source import Source, find_source
 
 # What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
 _PLAIN = re.compile(r"[\w$ .\-]*")
 _NAME = re.compile(r"[\w$#]+")
 _NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
+_SEQUENCES = ("nextval", "currval")  # of Oracle, written as if they were columns
 _DIGITS = re.compile(r"[0-9a-fA-F]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that was checked.
+
+    Attributes:
+        sql: The SQL to run in its place.
+        source: The table whose rows it reads one by one, None if it does more than that.
+    """
+
+    sql: str
+    source: Source | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +58,7 @@ class Guard:
     allowed: Allowed | None = None
     row_limit: int | None = None
 
-    def check(self, sql: str) -> str:
+    def check(self, sql: str) -> Checked:
         """The SQL to run for a query.
 
         Raises:
@@ -56,25 +71,28 @@ class Guard:
         if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
             raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
         self._check_nodes(speech, tree, sql)
+        source = find_source(tree)
         tree = allow_tables(tree, self.allowed, speech)
         if self.row_limit is not None:
             limit_rows(tree, self.row_limit + 1)
         written = speech.write(tree)
         # What was written is read once more, in case that writing and reading do not agree.
         self._check_nodes(speech, speech.parse(written), sql)
-        return written
+        return Checked(written, source)
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
         known = harmless_functions(self.dialect)
         for node in list(tree.walk()):
             if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
-                node = _plain_string(node)
+                _make_plain(node)
             if type(node).__name__ == "Hint" and node.parent is not None:
                 node.parent.set("hint", None)  # advice on how to run a query, which may set variables
         for node in tree.walk():
             if (reason := unknown_part(node)) is not None:
                 raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
-            _check_texts(node, speech, sql)
+            _check_texts(node, sql)
+            if type(node).__name__ == "Column" and node.table and node.name.lower() in _SEQUENCES:
+                raise RefusedQuery(f"a query must only read, got {_piece(speech, node)}, which advances a sequence")
             if type(node).__name__ == "Anonymous":
                 name = _function_name(node)
                 if name not in self.functions and name.removeprefix("pg_catalog.") not in known | set(self.functions):
@@ -100,34 +118,26 @@ def limit_rows(tree: Any, most: int) -> None:
     limit = tree.args.get("limit")
     if limit is None:
         tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
-    elif isinstance(limit, exp.Limit) and limit.expression is not None and limit.expression.is_int:
-        if int(limit.expression.name) > most:
-            limit.set("expression", exp.Literal.number(most))
-    # Any other limit is left to the fetching of rows, which stops as well.
+    elif isinstance(limit, exp.Limit) and (number := limit.expression) is not None and number.is_int:
+        # Any other limit is left to the fetching of rows, which stops as well.
+        limit.set("expression", exp.Literal.number(min(int(number.name), most)) if int(number.name) >= 0 else number)
 
 
-def _plain_string(node: Any) -> Any:
-    """A string of PostgreSQL with escapes or between dollars, as a plain one."""
+def _make_plain(node: Any) -> None:
+    """Replace a string of PostgreSQL with escapes or between dollars by a plain one."""
     from sqlglot import exp
 
-    plain = exp.Literal.string(node.this)
-    node.replace(plain)
-    return plain
+    node.replace(exp.Literal.string(node.this))
 
 
-def _check_texts(node: Any, speech: Language, sql: str) -> None:
+def _check_texts(node: Any, sql: str) -> None:
     """Refuse texts that would be written as they stand, and that a database could take for more than a name or number."""
     kind = type(node).__name__
-    if kind == "Literal" or kind == "National":
+    if kind in ("Literal", "National"):
         text = str(node.this)
         if kind == "Literal" and not node.is_string:
             if not _NUMBER.fullmatch(text) or not text:
                 raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
-        elif "\\" in text and speech.escapes_by_backslash:
-            raise RefusedQuery(
-                "a string must have no backslash, which means different things in different settings of the database, got "
-                f"{shown(text)}"
-            )
         return
     if kind == "Identifier":
         name = str(node.this)

@@ -1,12 +1,13 @@
 """SQL of a database's dialect as a tree, and a tree as SQL.
 
-sqlglot is made to translate between dialects, and so it rewrites functions, types and operators. Here nothing is translated:
-functions stay as they are written, and so do types of casts and paths into JSON. What is executed is the SQL of the tree that
-was checked, and never the text that somebody wrote, so that a database cannot read it in another way than the check did.
+sqlglot is made to translate between dialects, and so it rewrites functions, types and operators. Here nothing is
+translated: functions stay as they are written, and so do types of casts and paths into JSON. What is executed is the SQL of
+the tree that was checked, and never the text that somebody wrote, so that a database cannot read it in another way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -24,9 +25,10 @@ _DIALECTS = {
     "clickhousedb": "clickhouse",
     "awsathena": "athena",
 }
-_KNOWN = frozenset(
-    "athena bigquery clickhouse databricks duckdb mysql oracle postgres presto redshift snowflake spark sqlite trino tsql".split()
-)
+_NAMES = """
+    athena bigquery clickhouse databricks duckdb mysql oracle postgres presto redshift snowflake spark sqlite trino tsql
+"""
+_KNOWN = frozenset(_NAMES.split())
 
 # Functions that have a syntax of their own only in some dialects, or that sqlglot would write in another way.
 _AS_WRITTEN = ("CEIL", "FLOOR", "CHAR", "CHR", "INITCAP", "DATE_PART", "JSON_AGG", "JSONB_EXISTS", "DECODE", "MATCH")
@@ -72,7 +74,7 @@ class Language:
         self._dialect.to_json_path = lambda path: path  # type: ignore[method-assign]
         self._parser = _parser(type(self._dialect).parser_class, dialect)
         self._generator = _generator(type(self._dialect).generator_class, dialect)
-        self.escapes_by_backslash = "\\" in type(self._dialect).tokenizer_class.STRING_ESCAPES
+        self._escapes_by_backslash = "\\" in type(self._dialect).tokenizer_class.STRING_ESCAPES
 
     def parse(self, sql: str) -> Any:
         """The tree of the only statement in a text.
@@ -81,7 +83,7 @@ class Language:
             RefusedQuery: if it cannot be read, has several statements, or begins with anything but a query.
         """
         from sqlglot.errors import ErrorLevel, SqlglotError
-        from sqlglot.tokens import TokenType
+        from sqlglot.tokenizer_core import TokenType
 
         queries = {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN}
         _check_characters(sql)
@@ -94,13 +96,15 @@ class Language:
                     f"only reads pass, and a query begins with SELECT, WITH or VALUES, got {shown(tokens[0].text)} in "
                     f"{shown(sql)}"
                 )
-            self._check_comments(tokens, sql)
+            self._check_tokens(tokens, sql)
             parser = self._parser(dialect=self._dialect, error_level=ErrorLevel.RAISE)
             trees = [tree for tree in parser.parse(tokens, sql) if tree and type(tree).__name__ != "Semicolon"]
         except RefusedQuery:
             raise
         except SqlglotError as error:
-            raise RefusedQuery(f"the query cannot be read as {self.dialect}: {_first_line(error)} in {shown(sql)}") from None
+            raise RefusedQuery(
+                f"the query cannot be read as {self.dialect}: {_first_line(error)} in {shown(sql)}"
+            ) from None
         except (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
             raise RefusedQuery(
                 f"the query cannot be read as {self.dialect}: {type(error).__name__} in {shown(sql)}"
@@ -125,11 +129,41 @@ class Language:
         except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise RefusedQuery(f"the query cannot be written as {self.dialect}: {_first_line(error)}") from None
 
-    def _check_comments(self, tokens: list[Any], sql: str) -> None:
-        """MySQL executes what stands in comments that begin with ``!``."""
+    def reads(self, sql: str) -> bool:
+        """Whether a text can be read as one query."""
+        try:
+            self.parse(sql)
+        except RefusedQuery:
+            return False
+        return True
+
+    def select(self, columns: Sequence[str], table: str) -> str:
+        """A query of columns of a table.
+
+        Args:
+            columns: Their names.
+            table: Name of the table, with its schema if it has one.
+        """
+        from sqlglot import exp
+
+        names = [exp.column(exp.to_identifier(name, quoted=True)) for name in columns]
+        parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
+        of = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+        return self.write(exp.Select(expressions=names, from_=exp.From(this=of)))
+
+    def _check_tokens(self, tokens: list[Any], sql: str) -> None:
+        """Refuse what means different things in different versions or settings of a database."""
+        from sqlglot.tokenizer_core import TokenType
+
         for token in tokens:
             if self.dialect == "mysql" and any(comment.startswith(("!", "M!")) for comment in token.comments):
                 raise RefusedQuery(f"a query must have no comments that MySQL executes, got /*! in {shown(sql)}")
+            written = sql[token.start : token.end + 1]
+            if self._escapes_by_backslash and token.token_type == TokenType.STRING and "\\" in written:
+                raise RefusedQuery(
+                    "a string must have no backslash, which settings of the database give different meanings, got "
+                    f"{shown(written)}"
+                )
 
 
 @cache
@@ -161,7 +195,7 @@ def _first_line(error: BaseException) -> str:
 def _parser(base: Any, dialect: str) -> Any:
     """A parser that leaves functions and paths into JSON as they are written."""
     from sqlglot import exp
-    from sqlglot.tokens import TokenType
+    from sqlglot.tokenizer_core import TokenType
 
     as_written = set(_AS_WRITTEN)
     if dialect in ("sqlite", "postgres", "duckdb"):

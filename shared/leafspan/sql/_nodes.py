@@ -33,9 +33,8 @@ READ_ONLY_NODES = frozenset(f"{_QUERIES} {_EXPRESSIONS} {_FUNCTIONS}".split())
 _TABLE_PARTS = frozenset(
     {"this", "db", "catalog", "alias", "joins", "sample", "ordinality", "only", "rows_from", "laterals"}
 )
-_SELECT_PARTS = frozenset(
-    "with_ expressions distinct from_ joins laterals where group having qualify windows order limit offset sample".split()
-)
+_SELECT = "with_ expressions distinct from_ joins laterals where group having qualify windows order limit offset sample"
+_SELECT_PARTS = frozenset(_SELECT.split(" "))
 _IN_PARTS = frozenset({"this", "expressions", "query"})  # x IN name reads a table in SQLite
 _PARTS = {"Table": _TABLE_PARTS, "Select": _SELECT_PARTS, "In": _IN_PARTS}
 

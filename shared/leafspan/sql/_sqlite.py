@@ -15,8 +15,11 @@ from leafspan.sql._timeout import Deadline
 
 _LARGEST_VALUE = 100_000_000  # bytes of one text or blob that a query may make
 _STEPS = 2_000  # of SQLite's machine between two looks at the clock, well below a millisecond
-_TABLES_OF_FULL_TEXT = ("data", "idx", "content", "docsize", "config", "segments", "segdir", "stat")
-_TABLES_OF_RECTANGLES = ("node", "parent", "rowid")
+# Of full-text search and of R-trees: the table "reviews" has its data in "reviews_data".
+PARTS_OF_VIRTUAL_TABLES = (
+    *("data", "idx", "content", "docsize", "config", "segments", "segdir", "stat"),
+    *("node", "parent", "rowid"),
+)
 _KEYWORDS = ("current_date", "current_time", "current_timestamp")
 
 
@@ -37,7 +40,8 @@ def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite
         address = Path(path).absolute().as_uri() + "?mode=ro"
 
     def create() -> sqlite3.Connection:
-        return sqlite3.connect(address, **{**options, "uri": True, "check_same_thread": False})
+        connection: sqlite3.Connection = sqlite3.connect(address, **{**options, "uri": True, "check_same_thread": False})
+        return connection
 
     return create
 
@@ -120,7 +124,7 @@ def _may_read(table: str, column: str, view: str | None, allowed: Allowed | None
     if table.lower() in ("json_each", "json_tree") or allowed.may_read(table, column):
         return True
     of, _, part = table.rpartition("_")
-    return part in (*_TABLES_OF_FULL_TEXT, *_TABLES_OF_RECTANGLES) and allowed.may_read_all(of)
+    return part in PARTS_OF_VIRTUAL_TABLES and allowed.may_read_all(of)
 
 
 def _connect_virtual_tables(connection: sqlite3.Connection) -> None:
