@@ -23,6 +23,7 @@ _SQLITE = """
 """
 
 _POSTGRES = """
+    all some row
     acosd acosh age any_value area array array_agg array_append array_cat array_dims array_fill array_length array_lower
     array_ndims array_position array_positions array_prepend array_remove array_replace array_reverse array_sample
     array_shuffle array_sort array_to_json array_to_string array_upper ascii asind asinh atan2d atand atanh bit_and

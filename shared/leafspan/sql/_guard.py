@@ -118,9 +118,9 @@ def limit_rows(tree: Any, most: int) -> None:
     limit = tree.args.get("limit")
     if limit is None:
         tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
-    elif isinstance(limit, exp.Limit) and (number := limit.expression) is not None and number.is_int:
-        # Any other limit is left to the fetching of rows, which stops as well.
-        limit.set("expression", exp.Literal.number(min(int(number.name), most)) if int(number.name) >= 0 else number)
+    elif isinstance(limit, exp.Limit) and isinstance(number := limit.expression, exp.Literal) and number.is_int:
+        limit.set("expression", exp.Literal.number(min(int(number.name), most)))
+    # Any other limit is left to the fetching of rows, which stops as well.
 
 
 def _make_plain(node: Any) -> None:

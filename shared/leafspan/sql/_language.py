@@ -32,6 +32,7 @@ _KNOWN = frozenset(_NAMES.split())
 
 # Functions that have a syntax of their own only in some dialects, or that sqlglot would write in another way.
 _AS_WRITTEN = ("CEIL", "FLOOR", "CHAR", "CHR", "INITCAP", "DATE_PART", "JSON_AGG", "JSONB_EXISTS", "DECODE", "MATCH")
+_EXTREMES_AS_WRITTEN = ("MAX", "MIN", "MAX_BY", "MIN_BY", "ARG_MAX", "ARG_MIN", "ARGMAX", "ARGMIN")
 _AGGREGATES_AS_WRITTEN = ("GROUP_CONCAT", "STRING_AGG")
 
 
@@ -197,7 +198,7 @@ def _parser(base: Any, dialect: str) -> Any:
     from sqlglot import exp
     from sqlglot.tokenizer_core import TokenType
 
-    as_written = set(_AS_WRITTEN)
+    as_written = {*_AS_WRITTEN, *_EXTREMES_AS_WRITTEN}
     if dialect in ("sqlite", "postgres", "duckdb"):
         as_written.update(_AGGREGATES_AS_WRITTEN)
     if dialect == "mysql":
@@ -220,9 +221,9 @@ def _generator(base: Any, dialect: str) -> Any:
     """A generator that leaves the types of casts as they are written."""
     from sqlglot import exp, generator
 
+    own: dict[str, Any] = {"MULTI_ARG_DISTINCT": True}
     if dialect == "sqlite":  # the name of a type decides the affinity of a cast
-        return type("_Generator", (base,), {"TYPE_MAPPING": {}, "cast_sql": generator.Generator.cast_sql})
+        own |= {"TYPE_MAPPING": {exp.DType.VARBINARY: "BLOB"}, "cast_sql": generator.Generator.cast_sql}
     if dialect == "postgres":
-        mapping = {kind: name for kind, name in base.TYPE_MAPPING.items() if kind != exp.DType.FLOAT}
-        return type("_Generator", (base,), {"TYPE_MAPPING": mapping})
-    return base
+        own["TYPE_MAPPING"] = {kind: name for kind, name in base.TYPE_MAPPING.items() if kind != exp.DType.FLOAT}
+    return type("_Generator", (base,), own)

@@ -7,7 +7,7 @@ from typing import Any
 _QUERIES = """
     Select Subquery Union Except Intersect With CTE Values Tuple Table TableAlias From Join Lateral Unnest TableSample Where
     Group Cube Rollup GroupingSets Having Qualify Order Ordered Limit LimitOptions Fetch Offset Distinct Window WindowSpec
-    WithinGroup Filter IgnoreNulls RespectNulls Star Column Identifier Alias
+    WithinGroup Filter IgnoreNulls RespectNulls Star Column ColumnDef Identifier Alias
 """
 
 _EXPRESSIONS = """
@@ -25,7 +25,7 @@ _EXPRESSIONS = """
 _FUNCTIONS = """
     Anonymous Extract Substring Trim StrPosition Overlay GroupConcat JSONObject JSONObjectAgg JSONArrayAgg Ceil Floor Chr
     Decode DecodeCase CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp UtcDate UtcTime
-    UtcTimestamp Rand Kwarg Variadic
+    UtcTimestamp Rand Sqrt Cbrt Kwarg Variadic
 """
 
 READ_ONLY_NODES = frozenset(f"{_QUERIES} {_EXPRESSIONS} {_FUNCTIONS}".split())
@@ -36,7 +36,8 @@ _TABLE_PARTS = frozenset(
 _SELECT = "with_ expressions distinct from_ joins laterals where group having qualify windows order limit offset sample"
 _SELECT_PARTS = frozenset(_SELECT.split(" "))
 _IN_PARTS = frozenset({"this", "expressions", "query"})  # x IN name reads a table in SQLite
-_PARTS = {"Table": _TABLE_PARTS, "Select": _SELECT_PARTS, "In": _IN_PARTS}
+_COLUMN_PARTS = frozenset({"this", "kind"})  # of the columns of a function's rows
+_PARTS = {"Table": _TABLE_PARTS, "Select": _SELECT_PARTS, "In": _IN_PARTS, "ColumnDef": _COLUMN_PARTS}
 
 _NAMES = {
     "Into": "SELECT INTO, which writes",
