@@ -18,7 +18,7 @@ from leafspan.sql._language import dialect_of, language
 from leafspan.sql._rows import Rows, different_names
 from leafspan.sql._schema import Table, describe, read_tables
 from leafspan.sql._secrets import safe_address, secrets_of, without_secrets
-from leafspan.sql._servers import restrict_server
+from leafspan.sql._servers import restrict_server, with_transactions
 from leafspan.sql._source import Source
 from leafspan.sql._timeout import Deadline, within
 
@@ -213,6 +213,7 @@ class Database:
                     copy = sqlite.copy_in_memory(driver)
                     connection.close()
                     connection = _engine_over(copy).connect()
+            connection = with_transactions(connection)
             if self._given and copy is None:
                 connection.detach()
             yield connection

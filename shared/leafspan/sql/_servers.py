@@ -8,6 +8,17 @@ from leafspan.errors import QueryFailed
 from leafspan.sql._timeout import Deadline
 
 
+def with_transactions(connection: Any) -> Any:
+    """A connection whose statements are in a transaction, whatever its engine is set to, such as AUTOCOMMIT.
+
+    Args:
+        connection: Connection of SQLAlchemy, which is still in its pool.
+    """
+    if connection.dialect.name in ("postgresql", "cockroachdb", "mysql", "mariadb"):
+        return connection.execution_options(isolation_level="READ COMMITTED")
+    return connection
+
+
 def restrict_server(connection: Any, deadline: Deadline) -> None:
     """Begin a transaction in which the server changes nothing, and stops in time, as far as it can.
 
@@ -24,7 +35,6 @@ def restrict_server(connection: Any, deadline: Deadline) -> None:
     name = connection.dialect.name
     milliseconds = max(1, int(1000 * deadline.left))
     if name in ("postgresql", "cockroachdb"):
-        connection.execution_options(isolation_level="READ COMMITTED")  # an engine may be set to AUTOCOMMIT
         _run(connection, "SET TRANSACTION READ ONLY")
         _run(connection, f"SET LOCAL statement_timeout = {milliseconds}")
         _run(connection, f"SET LOCAL lock_timeout = {milliseconds}")
@@ -33,7 +43,6 @@ def restrict_server(connection: Any, deadline: Deadline) -> None:
         if _run(connection, "SHOW transaction_read_only").scalar() != "on":
             raise QueryFailed("the transaction must be read-only, and the server did not make it so")
     elif name in ("mysql", "mariadb"):
-        connection.execution_options(isolation_level="READ COMMITTED")
         if getattr(connection.dialect, "is_mariadb", name == "mariadb"):
             _run(connection, f"SET SESSION max_statement_time = {milliseconds / 1000:.3f}")
         else:
