@@ -106,7 +106,9 @@ def test_postgres_changes_nothing_without_the_guard(server, attack):
 def test_postgres_refuses_to_leave_the_read_only_transaction(server, sql):
     database, engine = server
     before = state(engine)
-    with pytest.raises(LeafspanError, match="read-only|cannot insert multiple|syntax|must not contain|INTO|read-write mode"):
+    with pytest.raises(
+        LeafspanError, match="read-only|cannot insert multiple|syntax|must not contain|INTO|read-write mode"
+    ):
         database.run(Checked(sql, None), 10, 5, None)
     assert state(engine) == before
 

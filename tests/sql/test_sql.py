@@ -145,7 +145,9 @@ def test_extract_chooses_the_columns_of_the_text(sqlite_url):
 
 
 def test_extract_must_fit_the_rows(sqlite_url):
-    with pytest.raises(InvalidArgument, match=r"must name columns of the result \(id, name\), got 'nam'; did you mean 'name'"):
+    with pytest.raises(
+        InvalidArgument, match=r"must name columns of the result \(id, name\), got 'nam'; did you mean 'name'"
+    ):
         retrieve("SELECT id, name FROM customers", SQL(sqlite_url, extract=["nam"]))
     with pytest.raises(InvalidArgument, match="extract must return a text, got 1"):
         retrieve("SELECT id FROM customers", SQL(sqlite_url, extract=lambda row: row["id"]))
@@ -343,7 +345,9 @@ def test_functions_of_the_user_are_allowed_by_name(postgres):
 
 
 def test_catalogs_are_allowed_by_name(sqlite_url):
-    [passage] = retrieve("SELECT COUNT(*) AS n FROM sqlite_master WHERE name = 'items'", SQL(sqlite_url, tables=["sqlite_master"]))
+    [passage] = retrieve(
+        "SELECT COUNT(*) AS n FROM sqlite_master WHERE name = 'items'", SQL(sqlite_url, tables=["sqlite_master"])
+    )
     assert passage.text == "n: 1"
 
 
