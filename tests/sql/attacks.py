@@ -270,6 +270,8 @@ _MYSQL = _of(
     ("extractvalue", "SELECT extractvalue(1, concat(0x7e, (SELECT 1)))", "an error that tells"),
     ("sys_exec", "SELECT sys_exec('touch /tmp/evil')", "a program"),
     ("do", "DO sleep(10)", "waiting"),
+    ("dotless catalog", "SELECT * FROM ınformation_schema.processlist", "letters that the server takes for others"),
+    ("accented catalog", "SELECT * FROM `mýsql`.`user`", "letters that the server takes for others"),
     ("show", "SHOW GRANTS", "rights"),
     ("next value", "SELECT NEXT VALUE FOR numbers", "a write"),
 )
@@ -289,6 +291,8 @@ _OTHERS = [
         ("variable", "SELECT @@version", "a setting"),
         ("next value", "SELECT NEXT VALUE FOR numbers", "a write"),
         ("catalog", "SELECT * FROM sys.sql_logins", "passwords"),
+        ("full-width catalog", "SELECT * FROM [ｓｙｓ].[sql_logins]", "letters that the server takes for others"),
+        ("catalog and a blank", "SELECT * FROM [sysobjects ]", "a blank that the server ignores"),
         ("old catalog", "SELECT * FROM sysobjects", "the catalog"),
     ),
     *_of(
@@ -305,6 +309,10 @@ _OTHERS = [
         ("copy", "COPY (SELECT 1) TO '/tmp/evil'", "a file"),
         ("from first", "FROM read_csv('/etc/passwd')", "a file"),
     ),
+    *_of("spark", ("file", "SELECT * FROM parquet.`secrets`", "a file as a table")),
+    *_of("snowflake", ("stage", "SELECT $1 FROM @stage/file", "a file as a table")),
+    *_of("clickhouse", ("url", "SELECT * FROM url('http://evil', 'CSV')", "the network")),
+    *_of("bigquery", ("other project", "SELECT * FROM `evil.data.t`", "another project")),
     *_of(
         "oracle",
         ("utl_http", "SELECT utl_http.request('http://evil') FROM dual", "the network"),

@@ -11,7 +11,7 @@ from tests.sql.shop import POSTGRES, SQLITE
 
 
 @pytest.fixture(scope="session")
-def _postgres() -> Iterator[str]:
+def postgres_session() -> Iterator[str]:
     try:
         import sqlalchemy
 
@@ -27,9 +27,9 @@ def _postgres() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres(_postgres: str) -> str:
+def postgres(postgres_session: str) -> str:
     """URL of a PostgreSQL with the shop, for tests that only read."""
-    return _postgres
+    return postgres_session
 
 
 @pytest.fixture(scope="session")

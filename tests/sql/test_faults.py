@@ -62,7 +62,7 @@ def test_a_damaged_file_is_a_clear_error(tmp_path, shop_file):
 def test_a_server_that_is_gone_is_a_clear_error():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(DatabaseUnavailable, match="cannot be reached: .*refused"):
+    with pytest.raises(DatabaseUnavailable, match=r"cannot be reached: .*refused"):
         retrieve("SELECT 1", SQL(f"postgresql+psycopg://me:sesame@127.0.0.1:{port}/shop", timeout=5))
 
 
@@ -111,7 +111,7 @@ def test_a_locked_file_is_waited_for_no_longer_than_the_timeout(tmp_path, shop_f
     with sqlite3.connect(path, isolation_level=None) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         start = time.monotonic()
-        with pytest.raises(QueryFailed, match="timeout=0.3|locked"):
+        with pytest.raises(QueryFailed, match=r"timeout=0.3|locked"):
             retrieve("SELECT * FROM customers", SQL(f"sqlite:///{path}", timeout=0.3))
         assert time.monotonic() - start < 0.3 + SLACK
         writer.execute("ROLLBACK")
@@ -142,7 +142,7 @@ def test_an_event_loop_goes_on_while_a_query_runs(sqlite_url):
                 ticks += 1
 
         ticking = asyncio.create_task(tick())
-        with pytest.raises(QueryFailed, match="timeout=0.5"):
+        with pytest.raises(QueryFailed, match=r"timeout=0.5"):
             await aretrieve(ENDLESS, SQL(sqlite_url, timeout=0.5))
         ticking.cancel()
         return ticks
@@ -236,14 +236,14 @@ def test_a_database_in_memory_is_read_and_stays_as_it_is(in_memory):
 
 
 def test_a_database_in_memory_of_one_thread_is_refused():
-    with pytest.raises(InvalidArgument, match="must be seen by all threads: .*poolclass=StaticPool"):
+    with pytest.raises(InvalidArgument, match=r"must be seen by all threads: .*poolclass=StaticPool"):
         SQL(sqlalchemy.create_engine("sqlite://"))
 
 
 def test_an_asynchronous_engine_is_refused():
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    with pytest.raises(InvalidArgument, match="database must be a URL such as .* got AsyncEngine"):
+    with pytest.raises(InvalidArgument, match=r"database must be a URL such as .* got AsyncEngine"):
         SQL(create_async_engine("sqlite+aiosqlite:///x.db"))
 
 

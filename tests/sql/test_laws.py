@@ -123,11 +123,11 @@ def test_no_hidden_value_ever_comes_out_by_the_guard_alone(unrestricted, sql):
 
 @examples(300, fast=40)
 @given(sql=queries())
-def test_no_hidden_value_ever_comes_out_of_postgres(_postgres, sql):
+def test_no_hidden_value_ever_comes_out_of_postgres(postgres_session, sql):
     allowed = Allowed.of(ALLOWED, "postgres")
     try:
         checked = Guard(dialect="postgres", row_limit=50, allowed=allowed).check(sql)
-        rows = database(_postgres).run(checked, 50, 5, allowed)
+        rows = database(postgres_session).run(checked, 50, 5, allowed)
     except (RefusedQuery, QueryFailed):
         return
     assert CANARY not in repr(rows)
@@ -142,26 +142,26 @@ def database(url):
 
 @examples(200, fast=40)
 @given(text=TEXTS)
-def test_a_string_comes_back_as_it_was_written(_postgres, sqlite_session, text):
+def test_a_string_comes_back_as_it_was_written(postgres_session, sqlite_session, text):
     sql = "SELECT '{}' AS t".format(text.replace("'", "''"))
-    for url in (sqlite_session, _postgres):
+    for url in (sqlite_session, postgres_session):
         checked = Guard(dialect=database(url).dialect, row_limit=5).check(sql)
         assert database(url).run(checked, 5, 5, None).rows == ((text,),)
 
 
 @examples(200, fast=40)
 @given(text=TEXTS)
-def test_a_string_with_escapes_is_the_same_to_the_guard_and_to_postgres(_postgres, text):
+def test_a_string_with_escapes_is_the_same_to_the_guard_and_to_postgres(postgres_session, text):
     sql = "SELECT e'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
     checked = Guard(dialect="postgres", row_limit=5).check(sql)
-    assert database(_postgres).run(checked, 5, 5, None).rows == ((text,),)
+    assert database(postgres_session).run(checked, 5, 5, None).rows == ((text,),)
 
 
 @examples(200, fast=40)
 @given(name=TEXTS.filter(lambda name: name and "\\" not in name and len(name.encode()) < 60))
-def test_a_quoted_name_comes_back_as_it_was_written(_postgres, sqlite_session, name):
+def test_a_quoted_name_comes_back_as_it_was_written(postgres_session, sqlite_session, name):
     sql = 'SELECT 1 AS "{}"'.format(name.replace('"', '""'))
-    for url in (sqlite_session, _postgres):
+    for url in (sqlite_session, postgres_session):
         checked = Guard(dialect=database(url).dialect, row_limit=5).check(sql)
         assert database(url).run(checked, 5, 5, None).columns == (name,)
 
@@ -193,8 +193,8 @@ def sqlite_session(shop_file):
     return f"sqlite:///{shop_file}"
 
 
-def test_postgres_reads_strings_as_the_guard_does_whatever_the_server_is_set_to(_postgres):
-    engine = sqlalchemy.create_engine(_postgres, connect_args={"options": "-c standard_conforming_strings=off"})
+def test_postgres_reads_strings_as_the_guard_does_whatever_the_server_is_set_to(postgres_session):
+    engine = sqlalchemy.create_engine(postgres_session, connect_args={"options": "-c standard_conforming_strings=off"})
     checked = Guard(dialect="postgres", row_limit=5).check("SELECT 'a\\' AS t, ' AS u' AS v")
     assert Database.of(engine, 5).run(checked, 5, 5, None).rows == (("a\\", " AS u"),)
     engine.dispose()

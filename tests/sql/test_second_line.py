@@ -67,10 +67,10 @@ def test_sqlite_opens_files_for_reading_only(sqlite_url):
 
 
 @pytest.fixture(scope="module")
-def server(_postgres):
+def server(postgres_session):
     """The server's tables can be seen by a connection of its own; the attacker is a superuser."""
-    engine = sqlalchemy.create_engine(_postgres, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.StaticPool)
-    yield Database.of(_postgres, 5), engine
+    engine = sqlalchemy.create_engine(postgres_session, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.StaticPool)
+    yield Database.of(postgres_session, 5), engine
     engine.dispose()
 
 
@@ -107,7 +107,7 @@ def test_postgres_refuses_to_leave_the_read_only_transaction(server, sql):
     database, engine = server
     before = state(engine)
     with pytest.raises(
-        LeafspanError, match="read-only|cannot insert multiple|syntax|must not contain|INTO|read-write mode"
+        LeafspanError, match=r"read-only|cannot insert multiple|syntax|must not contain|INTO|read-write mode"
     ):
         database.run(Checked(sql, None), 10, 5, None)
     assert state(engine) == before

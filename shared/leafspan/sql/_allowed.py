@@ -12,6 +12,7 @@ system columns. No rule on names has to be trusted. Names that cannot be allowed
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,8 +42,12 @@ _SYSTEM_TABLES = {
     "redshift": r"pg_.*|stl_.*|stv_.*|svl_.*|svv_.*",
     "duckdb": r"duckdb_.*|pragma_.*|sqlite_.*|pg_.*",
     "tsql": r"sys(objects|columns|users|x?logins|databases|processes|files|indexes|servers|permissions|comments)|spt_.*",
-    "oracle": r"(all|dba|user|cdb|v_|v|gv|x)[_$].*",
+    "oracle": r"(all|dba|user|cdb|v_|v|gv|x|role|session|dict)[_$].*|dict(ionary)?|tab|cat",
 }
+# Spark reads a file whose format stands in place of the schema.
+_FILE_FORMATS = ("avro", "binaryfile", "csv", "delta", "iceberg", "jdbc", "json", "orc", "parquet", "text", "xml")
+# Units of time are written as if they were columns: DATEADD(day, 1, ordered).
+_UNITS = frozenset(["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"])
 _ORDINARY = re.compile(r"[\w$ \-]+")
 
 
@@ -158,8 +163,10 @@ def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
 
 def _check_unlisted(table: Any, speech: Language) -> None:
     """Refuse catalogs of the system, and names that stand for files or other databases."""
-    name, schema = table.name.lower(), table.db.lower()
+    name, schema = _plain_letters(table.name), _plain_letters(table.db)
     system = schema in _SYSTEM_SCHEMAS or schema.startswith(("pg_toast", "pg_temp"))
+    if speech.dialect in ("spark", "databricks") and schema in _FILE_FORMATS:
+        system = True
     pattern = _SYSTEM_TABLES.get(speech.dialect)
     if system or (pattern and re.fullmatch(pattern, name)):
         raise RefusedQuery(
@@ -185,7 +192,7 @@ def _check_columns(tree: Any, base: list[Any], restricted: list[tuple[Any, str]]
     free = renamed | common | subqueries
     known = set().union(*own.values()) | {each.alias_or_name.lower() for each in base}
     known |= {name.name.lower() for alias in tree.find_all(exp.TableAlias) for name in alias.columns}
-    known |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free
+    known |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free | _UNITS
     known |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Lateral, exp.Unnest)}
     # Where tables come in whose columns are not known here, a name without a table may be one of theirs.
     certain = (
@@ -293,6 +300,12 @@ def _withs_around(table: Any) -> Iterator[tuple[Any, Any]]:
                 yield with_, None
             inside = None
         node = node.parent
+
+
+def _plain_letters(name: str) -> str:
+    """A name as a database may read it that ignores case, accents, width, and blanks at the end."""
+    decomposed = unicodedata.normalize("NFKD", name).casefold().replace("ı", "i")
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).strip()
 
 
 def _path(table: Any) -> str:

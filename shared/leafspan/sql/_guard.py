@@ -135,9 +135,8 @@ def _check_texts(node: Any, sql: str) -> None:
     kind = type(node).__name__
     if kind in ("Literal", "National"):
         text = str(node.this)
-        if kind == "Literal" and not node.is_string:
-            if not _NUMBER.fullmatch(text) or not text:
-                raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
+        if kind == "Literal" and not node.is_string and (not text or not _NUMBER.fullmatch(text)):
+            raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
         return
     if kind == "Identifier":
         name = str(node.this)

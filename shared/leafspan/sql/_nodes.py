@@ -25,7 +25,7 @@ _EXPRESSIONS = """
 _FUNCTIONS = """
     Anonymous Extract Substring Trim StrPosition Overlay GroupConcat JSONObject JSONObjectAgg JSONArrayAgg Ceil Floor Chr
     Decode DecodeCase CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp UtcDate UtcTime
-    UtcTimestamp Rand Sqrt Cbrt Kwarg Variadic
+    UtcTimestamp Rand Concat Sqrt Cbrt Kwarg Variadic
 """
 
 READ_ONLY_NODES = frozenset(f"{_QUERIES} {_EXPRESSIONS} {_FUNCTIONS}".split())

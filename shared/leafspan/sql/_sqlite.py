@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Collection
@@ -33,9 +34,8 @@ def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite
     from pathlib import Path
 
     if path.startswith("file:"):
-        address = path + ("&" if "?" in path else "?") + "mode=ro"
-        if "mode=" in path:
-            address = path
+        plain = re.sub(r"(?<=[?&])mode=\w*&?", "", path)
+        address = plain + ("&" if "?" in plain else "?") + "mode=ro"
     else:
         address = Path(path).absolute().as_uri() + "?mode=ro"
 
