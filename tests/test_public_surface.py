@@ -18,6 +18,7 @@ import leafspan.hosting
 import leafspan.strategies
 import llamaindex_ext
 from langchain_ext.retriever import BasedRetriever
+from tests.hosts.contract import WITHOUT_INDEX
 
 NAMED = [
     "VectorRetriever",
@@ -64,6 +65,8 @@ def test_the_core_offers_these_names():
         "Filter",
         "Tree",
         "HostRetriever",
+        "retrieve",
+        "aretrieve",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
@@ -120,6 +123,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Filter",
         "Tree",
         "Filtered",
+        "AtLeast",
         "HostRetriever",
         "DEFAULT",
         "Strategy",
@@ -148,6 +152,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "AskHost",
         "HostResult",
         "Generate",
+        "CallFunction",
         "RunStrategies",
         "StrategyRun",
         "Retrieves",
@@ -163,10 +168,14 @@ def test_a_strategy_can_be_written_with_these_names():
         "TracedHit",
         "Fused",
         "Contribution",
+        "Passage",
         "scored",
+        "outside_candidate",
         "unite",
+        "HOW_TO_FIND_LEAVES",
         "Fusion",
         "Mode",
+        "at_least",
         "filtered",
         "query_texts",
         "query_vectors",
@@ -187,6 +196,8 @@ def test_an_adapter_is_built_on_these_names():
         "Limits",
         "Mode",
         "apply_policy",
+        "as_base",
+        "asearch",
         "check_base_retriever",
         "check_choice",
         "check_flag",
@@ -196,12 +207,14 @@ def test_an_adapter_is_built_on_these_names():
         "check_strategy",
         "citation",
         "cuts_at",
-        "filtered",
         "from_langchain",
         "from_llamaindex",
+        "is_elsewhere",
         "is_plain",
         "make_strategy",
         "plain_options",
+        "search",
+        "searches_the_same",
         "shown",
         "split_into_leaves",
         "to_document",
@@ -212,7 +225,14 @@ def test_an_adapter_is_built_on_these_names():
 
 def test_both_adapters_offer_the_same_retrievers():
     assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
-    assert llamaindex_ext.__all__ == [*RETRIEVERS, "NodeWithTrace", "SpanNodeParser", "leaf_nodes", "splitter_from"]
+    assert llamaindex_ext.__all__ == [
+        *RETRIEVERS,
+        "FilteredQueryBundle",
+        "NodeWithTrace",
+        "SpanNodeParser",
+        "leaf_nodes",
+        "splitter_from",
+    ]
 
 
 @pytest.mark.parametrize("package", [leafspan, langchain_ext, llamaindex_ext])
@@ -240,14 +260,15 @@ class Option:
 
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
+    "min_score": Option(None, float | None),
+    "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),
     "candidates": Option(None, int | None),
     "budget": Option(None, int | leafspan.Budget | None),
     "where": Option(None, Any),
     "explain": Option(False, bool),
 }
-# A call of LlamaIndex has no place for a filter, and so a retriever there has no policy for one.
-ONLY_IN_LANGCHAIN = {"filter_policy": Option("replace", leafspan.hosting.FilterPolicy)}
+NO_INDEX = {"index": Option(None, leafspan.View | None)}
 OF_LLAMAINDEX = {"callback_manager", "object_map", "objects", "verbose"}
 
 
@@ -286,12 +307,12 @@ def options_in_llamaindex(name):
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_both_adapters_have_the_same_options_defaults_and_types(name):
-    assert options_in_langchain(name) == {**options_in_llamaindex(name), **ONLY_IN_LANGCHAIN}
+    assert options_in_langchain(name) == options_in_llamaindex(name)
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**options_in_the_core(name), **LIMITS}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in WITHOUT_INDEX else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
@@ -302,7 +323,11 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
 
 
 def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
-    assert options_in_llamaindex("StrategyRetriever") == {**LIMITS, "strategy": Option(None, leafspan.Strategy | None)}
+    assert options_in_llamaindex("StrategyRetriever") == {
+        **LIMITS,
+        **NO_INDEX,
+        "strategy": Option(None, leafspan.Strategy | None),
+    }
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)

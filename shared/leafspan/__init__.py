@@ -24,6 +24,8 @@ from leafspan.filters import F, Where
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.retrieval import aretrieve_outside as aretrieve
+from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.sql import SQL
@@ -55,13 +57,10 @@ from leafspan.tree import (
 )
 from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
 from leafspan.view import View
-from leafspan.without_index import aretrieve, retrieve
 
 __all__ = [
     "Index",
     "View",
-    "retrieve",
-    "aretrieve",
     "Document",
     "Chunk",
     "chunks_of",
@@ -88,6 +87,8 @@ __all__ = [
     "Tree",
     "HostRetriever",
     "SQL",
+    "retrieve",
+    "aretrieve",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",

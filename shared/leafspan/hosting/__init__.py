@@ -17,12 +17,13 @@ from leafspan.hosting._options import (
     plain_options,
     to_strategies,
 )
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
-from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy, filtered
+from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
 
 __all__ = [
     "CALL_OPTIONS",
@@ -36,6 +37,8 @@ __all__ = [
     "Limits",
     "Mode",
     "apply_policy",
+    "as_base",
+    "asearch",
     "check_base_retriever",
     "check_choice",
     "check_flag",
@@ -45,12 +48,14 @@ __all__ = [
     "check_strategy",
     "citation",
     "cuts_at",
-    "filtered",
     "from_langchain",
     "from_llamaindex",
+    "is_elsewhere",
     "is_plain",
     "make_strategy",
     "plain_options",
+    "search",
+    "searches_the_same",
     "shown",
     "split_into_leaves",
     "to_document",
