@@ -18,6 +18,7 @@ from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
@@ -35,6 +36,7 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "leaf_documents",
     "splitter_from",
 ]

@@ -20,6 +20,7 @@ from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import StrategyRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
@@ -37,6 +38,7 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "FilteredQueryBundle",
     "NodeWithTrace",
     "SpanNodeParser",

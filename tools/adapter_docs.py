@@ -95,7 +95,11 @@ _OPEN_BASE = (
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
 _BASE_OF_TREES = "A retriever of this package over the same index can take its place."
-_K_OF_TREES = "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``."
+_K_OF = {
+    "Tree": "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``.",
+    "SQL": "Default: any number, up to ``row_limit``.",
+}
+_FOR_SQL = ("more phrasings", "SQL")
 
 
 def entries_of(docstring: str) -> dict[str, str]:
@@ -113,7 +117,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = host.llm
+            entries["llm"] = host.llm.replace(*_FOR_SQL) if retriever.__name__ == "SQLRetriever" else host.llm
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
@@ -136,8 +140,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
     elif name == "retrievers":
         text = f"{text} {bases.replace(*_MANY)}"
-    elif name == "k" and kind == "Tree":
-        text = f"{before} {_K_OF_TREES}"
+    elif name == "k" and kind in _K_OF:
+        text = f"{before} {_K_OF[kind]}"
     words = {"see above": f"see the core's ``{kind}``", "4 * k": f"4 * {host.k}", "``k``": f"``{host.k}``"}
     for word, here in {**words, "{host}": host.name}.items():
         text = text.replace(word, here)

@@ -46,7 +46,7 @@ RETRIEVERS = [
     "FilterRetriever",
     "TreeRetriever",
 ]
-WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever"}
+WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever", "SQLRetriever"}
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 
 

@@ -272,6 +272,13 @@ def test_sql_of_the_user_is_mended_too(sqlite_url):
     assert texts(passages) == ["name: Ada"]
 
 
+def test_sql_of_the_user_that_is_refused_is_not_given_to_a_model(sqlite_url):
+    model = Model()
+    with pytest.raises(RefusedQuery, match="may only read the tables customers, got secrets"):
+        retrieve("SELECT * FROM secrets", SQL(sqlite_url, generate=model, max_retries=2, tables=["customers"]))
+    assert model.prompts == []
+
+
 def test_a_refused_query_is_mended_and_never_run(sqlite_url):
     model = Model("DELETE FROM customers", "```sql\nDROP TABLE items\n```", "SELECT COUNT(*) AS n FROM customers")
     [passage] = retrieve("Clean up", SQL(sqlite_url, generate=model, max_retries=2))

@@ -19,23 +19,37 @@ from leafspan.hosting._options import (
 )
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
-from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.language_model import (
+    DEFAULT_PROMPT,
+    GenerateOptions,
+    check_prompt,
+    check_template,
+    from_langchain,
+    from_llamaindex,
+)
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
+from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
 
 __all__ = [
     "CALL_OPTIONS",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "DEFAULT_REPAIR_PROMPT",
+    "DEFAULT_SQL_PROMPT",
+    "PROMPT_FIELDS",
+    "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
     "HostResult",
     "Limits",
     "Mode",
+    "Tables",
     "apply_policy",
     "as_base",
     "asearch",
@@ -46,6 +60,7 @@ __all__ = [
     "check_option_names",
     "check_prompt",
     "check_strategy",
+    "check_template",
     "citation",
     "cuts_at",
     "from_langchain",

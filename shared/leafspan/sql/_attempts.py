@@ -67,8 +67,9 @@ class Attempts:
             outcome = sql if isinstance(sql, LeafspanError) else (yield CallFunction(self._attempt, (sql,)))
             if isinstance(outcome, Rows):
                 return Answer(outcome, (*notes, *self._notes(outcome)))
-            if attempt > self.max_retries:
-                break
+            own = attempt == 1 and sql is question
+            if attempt > self.max_retries or (own and isinstance(outcome, RefusedQuery)):
+                break  # what somebody asked for and may not have is no mistake to be mended
             notes.append(f"attempt {attempt} failed: {outcome}")
             sql = yield from self._mended(question, sql if isinstance(sql, str) else "(none)", outcome)
         if attempt > 1:

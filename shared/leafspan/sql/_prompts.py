@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-DEFAULT_PROMPT = """\
+DEFAULT_SQL_PROMPT = """\
 Write one SQL query for {dialect} that answers the question. It only reads: a SELECT, which may begin with WITH.
 Use only the tables and columns below, with their names as they are written there. Give columns readable names.
 Answer with the query alone, without an explanation.

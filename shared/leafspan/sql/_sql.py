@@ -16,7 +16,7 @@ from leafspan.sql._database import Database
 from leafspan.sql._driving import as_flow
 from leafspan.sql._frame import import_pandas, to_frame
 from leafspan.sql._passages import Extract, row_passages, table_passage
-from leafspan.sql._prompts import DEFAULT_PROMPT, DEFAULT_REPAIR_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS
+from leafspan.sql._prompts import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS
 from leafspan.strategies import RetrievalContext, Strategy, StrategyFlow, outside_candidate, query_texts, to_queries
 from leafspan.values import Candidate, Query
 
@@ -79,7 +79,7 @@ class SQL(Strategy):
     row_limit: int = 1000
     timeout: float = 30.0
     sample_rows: int = 0
-    prompt: str = DEFAULT_PROMPT
+    prompt: str = DEFAULT_SQL_PROMPT
     repair_prompt: str = DEFAULT_REPAIR_PROMPT
 
     def __post_init__(self) -> None:
