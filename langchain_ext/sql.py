@@ -36,7 +36,7 @@ class SQLRetriever(NamedRetriever):
         return_query: Whether the metadata of each passage have the SQL that was run, under ``"sql"``. Default: False; the
             trace has it in any case.
         row_limit: Most rows, in [1, 1000000]. The trace says if there are more. Default: 1000.
-        timeout: Seconds that connecting, running and fetching may take together for a query, > 0. Default: 30.
+        timeout: Seconds that connecting, running and fetching may take together for a query, in (0, 86400]. Default: 30.
         sample_rows: Number of rows of each table that the language model is shown, >= 0. Default: 0.
         prompt: Template with ``{question}``, ``{schema}`` and ``{dialect}``.
         repair_prompt: Template with ``{question}``, ``{schema}``, ``{dialect}``, ``{sql}`` and ``{error}``.

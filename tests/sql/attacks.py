@@ -234,6 +234,7 @@ _POSTGRES = _of(
     ("backslash quote", "SELECT 'a\\'; DROP TABLE items; --'", "escapes that this server does not have"),
     ("dollar quotes", "SELECT $x$ $x$; DROP TABLE items; SELECT $x$ $x$", "a statement between quotes"),
     ("nested comments", "SELECT 1 /* /* */ */ ; DROP TABLE items /* */", "comments within comments"),
+    ("unit that becomes a comment", "SELECT INTERVAL 'x'' OR 1=1 --' DAY", "a text that is written in another way"),
     ("unicode string", "SELECT U&'\\0027; DROP TABLE items; --'", "escapes"),
     ("xmltable", "SELECT * FROM XMLTABLE('/x' PASSING '<x/>' COLUMNS a int)", "a language within the language"),
     ("json_table", "SELECT * FROM JSON_TABLE('{}', '$' COLUMNS (a int PATH '$.a'))", "a language within the language"),

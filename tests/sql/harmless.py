@@ -178,6 +178,7 @@ POSTGRES = [
     "SELECT regexp_replace('abc', '[bc]', 'x', 'g'), regexp_matches('a1b2', '[0-9]', 'g'), (regexp_match('a1', '[0-9]'))[1]",
     "SELECT concat('a', NULL, 1), concat_ws('-', 'a', 'b'), format('%s is %L', 'x', 'y'), repeat('ab', 2), chr(65), ascii('A')",
     "SELECT round(2.567::numeric, 2), trunc(2.567, 1), power(2, 10), 2 ^ 3, 5 # 3, |/ 16, width_bucket(5, 0, 10, 5), div(7, 2)",
+    "SELECT 0.1::real::double precision, 2 ^ 3 ^ 2, ||/ 27, |/ (4 + 5), trim(trailing 'x' from 'axx'), trim('x' from 'xax')",
     "SELECT greatest(1, 2), least(1, 2), num_nulls(1, NULL), 7 / 2, 7 % 2, -7 / 2",
     "SELECT to_tsvector('english', 'the green teas') @@ to_tsquery('english', 'tea'), ts_rank(to_tsvector('tea'), to_tsquery('tea'))",
     "SELECT (c).name, (c.*) IS NOT NULL FROM customers AS c ORDER BY c.id",

@@ -204,7 +204,7 @@ def _check_columns(tree: Any, base: list[Any], restricted: list[tuple[Any, str]]
         if of in own and of not in free and name not in own[of]:
             raise _refused_column(said, sorted(own[of]))
         if certain and name not in known and (not of or _names_all(tree)):
-            raise _refused_column(said, sorted(known))
+            raise _refused_column(said, sorted(set().union(*own.values())))
 
 
 def _names_of_columns(tree: Any) -> Iterator[tuple[str, str, str]]:

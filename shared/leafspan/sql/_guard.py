@@ -21,9 +21,11 @@ from leafspan.sql._nodes import unknown_part
 from leafspan.sql._source import Source, find_source
 
 # What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
-_PLAIN = re.compile(r"[\w$ .\-]*")
+_PLAIN = re.compile(r"(?:[\w$ .]|-(?!-))*")
 _NAME = re.compile(r"[\w$#]+")
 _NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
+# Dialects in which a query must be read as exactly the same after it was written.
+_EXACT = ("sqlite", "postgres")
 _SEQUENCES = ("nextval", "currval")  # of Oracle, written as if they were columns
 _DIGITS = re.compile(r"[0-9a-fA-F]*")
 
@@ -65,9 +67,7 @@ class Guard:
             RefusedQuery: if a part of it may do more than read, or reads what is not allowed.
         """
         speech = language(self.dialect)
-        tree = speech.parse(sql)
-        while type(tree).__name__ == "Subquery" and set(_present(tree)) == {"this"}:
-            tree = tree.this
+        tree = _bare(speech.parse(sql))
         if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
             raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
         self._check_nodes(speech, tree, sql)
@@ -76,8 +76,10 @@ class Guard:
         if self.row_limit is not None:
             limit_rows(tree, self.row_limit + 1)
         written = speech.write(tree)
-        # What was written is read once more, in case that writing and reading do not agree.
-        self._check_nodes(speech, speech.parse(written), sql)
+        again = _bare(speech.parse(written))
+        self._check_nodes(speech, again, sql)
+        if _names_and_strings(again) != _names_and_strings(tree) or (self.dialect in _EXACT and again != tree):
+            raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
         return Checked(written, source)
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
@@ -102,6 +104,24 @@ class Guard:
                     )
             elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
                 raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")
+
+
+def _bare(tree: Any) -> Any:
+    """A query without parentheses around it."""
+    while type(tree).__name__ == "Subquery" and set(_present(tree)) == {"this"}:
+        tree = tree.this
+    return tree
+
+
+def _names_and_strings(tree: Any) -> list[str]:
+    """What a query names and quotes. A text that became a part of the query would change it."""
+    from sqlglot import exp
+
+    return sorted(str(node.this) for node in tree.find_all(exp.Identifier, exp.Literal) if not _is_number(node))
+
+
+def _is_number(node: Any) -> bool:
+    return type(node).__name__ == "Literal" and not node.is_string
 
 
 def limit_rows(tree: Any, most: int) -> None:

@@ -193,6 +193,12 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def _trim(generator: Any, node: Any) -> str:
+    """TRIM with its words, which sqlglot would write as another function."""
+    kind, what, of = node.args.get("position") or "", generator.sql(node, "expression"), generator.sql(node, "this")
+    return f"TRIM({' '.join(part for part in (kind, what, 'FROM' if kind or what else '', of) if part)})"
+
+
 def _parser(base: Any, dialect: str) -> Any:
     """A parser that leaves functions and paths into JSON as they are written."""
     from sqlglot import exp
@@ -224,6 +230,12 @@ def _generator(base: Any, dialect: str) -> Any:
     own: dict[str, Any] = {"MULTI_ARG_DISTINCT": True}
     if dialect == "sqlite":  # the name of a type decides the affinity of a cast
         own |= {"TYPE_MAPPING": {exp.DType.VARBINARY: "BLOB"}, "cast_sql": generator.Generator.cast_sql}
-    if dialect == "postgres":
-        own["TYPE_MAPPING"] = {kind: name for kind, name in base.TYPE_MAPPING.items() if kind != exp.DType.FLOAT}
+    if dialect == "postgres":  # these come from operators and from syntax only, since functions stay as they are written
+        own["TRANSFORMS"] = {
+            **base.TRANSFORMS,
+            exp.Pow: lambda self, node: self.binary(node, "^"),
+            exp.Sqrt: lambda self, node: f"|/ {self.sql(node, 'this')}",
+            exp.Cbrt: lambda self, node: f"||/ {self.sql(node, 'this')}",
+            exp.Trim: _trim,
+        }
     return type("_Generator", (base,), own)

@@ -54,7 +54,7 @@ class SQL(Strategy):
         return_query: Whether the metadata of each passage have the SQL that was run, under ``"sql"``. Default: False; the
             trace has it in any case.
         row_limit: Most rows, in [1, 1000000]. The trace says if there are more. Default: 1000.
-        timeout: Seconds that connecting, running and fetching may take together for a query, > 0. Default: 30.
+        timeout: Seconds that connecting, running and fetching may take together for a query, in (0, 86400]. Default: 30.
         sample_rows: Number of rows of each table that the language model is shown, >= 0. Default: 0.
         prompt: Template with ``{question}``, ``{schema}`` and ``{dialect}``.
         repair_prompt: Template with ``{question}``, ``{schema}``, ``{dialect}``, ``{sql}`` and ``{error}``.
@@ -96,7 +96,7 @@ class SQL(Strategy):
             )
         check_whole("row_limit", self.row_limit, 1)
         check_number("row_limit", self.row_limit, at_least=1, at_most=1_000_000)
-        check_number("timeout", self.timeout, above=0, unit="seconds")
+        check_number("timeout", self.timeout, above=0, at_most=86_400, unit="seconds")
         check_whole("sample_rows", self.sample_rows, 0)
         check_flag("return_query", self.return_query)
         check_choice("result", self.result, ("rows", "table"))
