@@ -417,6 +417,22 @@ HIDDEN = [
         ("column in capitals", "SELECT PASSWORD FROM CUSTOMERS", "capital letters"),
     ),
     *_of(
+        "oracle",
+        ("cte of another case", 'WITH "secrets" AS (SELECT 1 FROM orders) SELECT * FROM secrets', "a name that is another"),
+        ("table of another case", 'SELECT * FROM "Orders"', "a name that is another"),
+    ),
+    *_of(
+        "tsql",
+        ("cte of another case", "WITH Secrets AS (SELECT 1 AS a) SELECT * FROM secrets", "a name that may be another"),
+    ),
+    *_of(
+        "snowflake", ("cte of another case", 'WITH "secrets" AS (SELECT 1) SELECT * FROM secrets', "a name that is another")
+    ),
+    *_of(
+        "mysql",
+        ("cte of another case", "WITH Secrets AS (SELECT 1 AS a) SELECT * FROM secrets", "a name that may be another"),
+    ),
+    *_of(
         "sqlite",
         ("in", "SELECT 1 WHERE 'canary-word' IN secrets", "a table without FROM"),
         ("table in backticks", "SELECT * FROM `secrets`", "a quoted name"),

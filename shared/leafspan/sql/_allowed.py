@@ -22,7 +22,9 @@ from leafspan.errors import InvalidArgument, RefusedQuery
 from leafspan.sql._language import Language
 
 # Dialects in which the case of a table's name counts, at least sometimes.
-_CASE_COUNTS = ("postgres", "redshift", "mysql", "bigquery", "clickhouse")
+_CASE_COUNTS = ("postgres", "redshift", "mysql", "tsql", "bigquery", "clickhouse")
+# Dialects in which a name that is not quoted is one in capitals; SQLAlchemy writes such names in lower case.
+_CAPITALS = ("oracle", "snowflake")
 # Dialects in which a common table expression that names itself, without RECURSIVE, means the table of that name.
 _SELF_IS_TABLE = ("postgres", "mysql", "duckdb")
 
@@ -330,12 +332,17 @@ def _entry_key(name: str, dialect: str) -> str:
 
 def _fold_identifier(identifier: Any, dialect: str) -> str:
     name = str(identifier.name)
-    if dialect in ("postgres", "redshift") and not identifier.args.get("quoted"):
+    quoted = bool(identifier.args.get("quoted"))
+    if dialect in ("postgres", "redshift", *_CAPITALS) and not quoted:
         return _ascii_lower(name)
+    if dialect in _CAPITALS:
+        return _ascii_lower(name) if name.isupper() else f'"{name}"'
     return _fold(name, dialect)
 
 
 def _fold(name: str, dialect: str) -> str:
+    if dialect in _CAPITALS:
+        return f'"{name}"' if not name.isupper() and not name.islower() else _ascii_lower(name)
     return name if dialect in _CASE_COUNTS else _ascii_lower(name)
 
 
