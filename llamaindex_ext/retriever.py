@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
+from llama_index.core import instrumentation
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
-from llama_index_instrumentation import get_dispatcher
 
 from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
@@ -226,7 +226,7 @@ class BasedLeafRetriever(BasedRetriever):
 
 def _say(events: Iterable[BaseEvent]) -> None:
     """Hand events to LlamaIndex's instrumentation."""
-    dispatcher = get_dispatcher(__name__)
+    dispatcher = instrumentation.get_dispatcher(__name__)  # type: ignore[attr-defined]
     for event in events:
         dispatcher.event(event)
 

@@ -33,7 +33,12 @@ NAMED = [
     "FilterRetriever",
     "TreeRetriever",
     "SQLRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
 ]
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
+"""The retrievers of strategies that search other sources, with the room that these are in."""
+
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
@@ -65,8 +70,13 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
+        "LightRAG",
+        "PropertyGraph",
         "HostRetriever",
         "SQL",
+        "LightRAGThread",
+        "lightrag_inputs",
+        "lightrag_options",
         "retrieve",
         "aretrieve",
         "Splitter",
@@ -110,6 +120,8 @@ def test_the_core_offers_these_names():
         "DatabaseUnavailable",
         "WriterBusy",
         "ConcurrentUpdate",
+        "SourceTimeout",
+        "SourceFailed",
         "MissingExtra",
     ]
 
@@ -195,6 +207,7 @@ def test_an_adapter_is_built_on_these_names():
         "DEFAULT_PROMPT",
         "DEFAULT_REPAIR_PROMPT",
         "DEFAULT_SQL_PROMPT",
+        "KEYWORD_PROMPT",
         "PROMPT_FIELDS",
         "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
@@ -202,9 +215,13 @@ def test_an_adapter_is_built_on_these_names():
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "GraphKind",
         "HostResult",
+        "LightRAGMode",
+        "LightRAGShape",
         "Limits",
         "Mode",
+        "PropertyGraphShape",
         "Tables",
         "apply_policy",
         "as_base",
@@ -324,12 +341,12 @@ def test_both_adapters_have_the_same_options_defaults_and_types(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in WITHOUT_INDEX else {})}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in {*WITHOUT_INDEX, *OF_SOURCES} else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name in ("MultiQueryRetriever", "SQLRetriever"):
+    if name in ("MultiQueryRetriever", "PropertyGraphRetriever", "SQLRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 
@@ -359,9 +376,8 @@ def test_options_but_the_index_are_given_by_name(name):
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert len(files) == 1
-    [file] = files
-    assert strategy.__module__ in (f"leafspan.strategies._{file}", f"leafspan.{file}._{file}")
+    room = OF_SOURCES.get(name, "strategies")
+    assert {strategy.__module__} == {f"leafspan.{room}._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

@@ -17,10 +17,13 @@ from leafspan.errors import (
     NotALeaf,
     QueryFailed,
     RefusedQuery,
+    SourceFailed,
+    SourceTimeout,
     WriterBusy,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
+from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
@@ -85,8 +88,13 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
+    "LightRAG",
+    "PropertyGraph",
     "HostRetriever",
     "SQL",
+    "LightRAGThread",
+    "lightrag_inputs",
+    "lightrag_options",
     "retrieve",
     "aretrieve",
     "Splitter",
@@ -130,5 +138,7 @@ __all__ = [
     "DatabaseUnavailable",
     "WriterBusy",
     "ConcurrentUpdate",
+    "SourceTimeout",
+    "SourceFailed",
     "MissingExtra",
 ]

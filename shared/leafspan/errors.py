@@ -9,10 +9,12 @@ LeafspanError
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
 ├── IndexMismatch                               the index was made with another embedder or other options
 ├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
-├── QueryFailed         (also a RuntimeError)   a database did not answer a query
-│   └── DatabaseUnavailable                     a database cannot be reached
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
+├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
+├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
+│   └── QueryFailed                             a database gave an error or was late, or a model wrote no SQL
+│       └── DatabaseUnavailable                 a database cannot be reached
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
 
@@ -58,20 +60,28 @@ class RefusedQuery(LeafspanError, ValueError):
     """SQL that was not run, since it may do more than read, or reads what is not allowed; the message names the part."""
 
 
-class QueryFailed(LeafspanError, RuntimeError):
-    """A database gave an error or was too slow, or a language model wrote no SQL. The message can be shown to a user."""
-
-
-class DatabaseUnavailable(QueryFailed):
-    """A database took no connection, or dropped it. Catch it to try again later."""
-
-
 class WriterBusy(LeafspanError, TimeoutError):
     """Another writer held the index for longer than the timeout. Catch it to try again later."""
 
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):
     """Another process replaced the same documents during every attempt to read or write them. Catch it to try again."""
+
+
+class SourceTimeout(LeafspanError, TimeoutError):
+    """A source outside the index, such as a graph, did not answer in time. Catch it to try again, or to go on without."""
+
+
+class SourceFailed(LeafspanError, RuntimeError):
+    """A source outside the index failed on a question; the message has its own error. Catch it to go on without it."""
+
+
+class QueryFailed(SourceFailed):
+    """A database gave an error or was too slow, or a language model wrote no SQL. The message can be shown to a user."""
+
+
+class DatabaseUnavailable(QueryFailed):
+    """A database took no connection, or dropped it. Catch it to try again later."""
 
 
 class MissingExtra(LeafspanError, ImportError):

@@ -7,6 +7,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
@@ -39,6 +40,7 @@ __all__ = [
     "DEFAULT_PROMPT",
     "DEFAULT_REPAIR_PROMPT",
     "DEFAULT_SQL_PROMPT",
+    "KEYWORD_PROMPT",
     "PROMPT_FIELDS",
     "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
@@ -46,9 +48,13 @@ __all__ = [
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
+    "GraphKind",
     "HostResult",
+    "LightRAGMode",
+    "LightRAGShape",
     "Limits",
     "Mode",
+    "PropertyGraphShape",
     "Tables",
     "apply_policy",
     "as_base",

@@ -67,8 +67,12 @@ class IndexAnswers(Answers):
     def _answer(self, request: Request) -> Flow[Any]:
         answer = yield from super()._answer(request)
         match request:
+            case VectorSearch(summaries=True):
+                self.summary_hits += [len(row) for row in answer]
             case VectorSearch() | LoadedVectorSearch():
                 self.hits += [len(row) for row in answer]
+            case LexicalSearch(summaries=True):
+                self.summary_hits += [len(row.hits) for row in answer]
             case LexicalSearch():
                 self.hits += [len(row.hits) for row in answer]
             case ListLeaves():

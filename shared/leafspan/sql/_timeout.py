@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from leafspan.errors import QueryFailed
+from leafspan.engine import call_within
+from leafspan.errors import QueryFailed, SourceTimeout
 
 T = TypeVar("T")
 
@@ -63,20 +61,7 @@ def within(deadline: Deadline, work: Callable[[], T]) -> T:
     Raises:
         QueryFailed: if it is late.
     """
-    outcome: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-    def report() -> None:
-        try:
-            outcome.put((True, work()))
-        except BaseException as error:
-            outcome.put((False, error))
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(report,), name="leafspan SQL", daemon=True).start()
     try:
-        done, result = outcome.get(timeout=deadline.left + _GRACE)
-    except queue.Empty:
+        return call_within(deadline.left + _GRACE, "the database", work)
+    except SourceTimeout:
         raise deadline.missed from None
-    if done:
-        return result  # type: ignore[no-any-return]
-    raise result
