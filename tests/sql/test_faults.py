@@ -256,6 +256,27 @@ def test_a_file_that_is_no_text_is_read_all_the_same(tmp_path):
     assert retrieve("SELECT x FROM a", SQL(f"sqlite:///{path}"))[0].text == "x: a\N{REPLACEMENT CHARACTER}b"
 
 
+def test_a_broken_view_does_not_keep_a_model_from_the_other_tables(tmp_path):
+    path = tmp_path / "broken.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript("CREATE TABLE a (x); CREATE TABLE b (y); CREATE VIEW c AS SELECT y FROM b; DROP TABLE b")
+    connection.close()
+    prompts = []
+    strategy = SQL(f"sqlite:///{path}", generate=lambda prompt: prompts.append(prompt) or "SELECT 1 AS one", sample_rows=2)
+    assert retrieve("anything", strategy)[0].text == "one: 1"
+    assert "\na\n- x\n" in prompts[0]
+
+
+def test_what_is_allowed_does_not_change_with_the_list_that_was_given(sqlite_url):
+    tables = {"customers": ["id"]}
+    strategy = SQL(sqlite_url, tables=tables)
+    tables["secrets"] = None
+    tables["customers"].append("password")
+    for sql in ("SELECT * FROM secrets", "SELECT password FROM customers"):
+        with pytest.raises(RefusedQuery):
+            retrieve(sql, strategy)
+
+
 def test_a_view_is_followed_even_through_other_views(sqlite_url):
     assert retrieve("SELECT words FROM word_count", SQL(sqlite_url, tables=["word_count"]))[0].text == "words: 1"
     with pytest.raises(RefusedQuery, match="all_secrets"):

@@ -140,8 +140,11 @@ class Database:
             if not sample_rows or not table.columns:
                 return ()
             query = language(self.dialect).select([column.name for column in table.columns], table.name)
-            checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
-            return self.run(checked, sample_rows, timeout, allowed).rows
+            try:
+                checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
+                return self.run(checked, sample_rows, timeout, allowed).rows
+            except (RefusedQuery, QueryFailed):
+                return ()  # a table that cannot be read is no reason not to answer from others
 
         text = describe(tables, samples, self._engine.dialect.identifier_preparer.quote)
         with self._reading_schema:

@@ -54,12 +54,12 @@ def read_tables(connection: Any, allowed: Allowed | None) -> list[Table]:
     inspector = inspect(connection)
     if allowed is None:
         names = {*inspector.get_table_names(), *inspector.get_view_names()} - _parts_of_virtual_tables(connection)
-        return [_read_table(inspector, None, name, None) for name in sorted(names)]
+        return [table for name in sorted(names) if (table := _read_if_whole(inspector, None, name, None))]
     tables = []
     for entry, columns in allowed.columns.items():
         schema, _, name = entry.rpartition(".")
-        if _exists(inspector, schema or None, name):
-            tables.append(_read_table(inspector, schema or None, name, columns))
+        if _exists(inspector, schema or None, name) and (table := _read_if_whole(inspector, schema or None, name, columns)):
+            tables.append(table)
     return tables
 
 
@@ -104,6 +104,18 @@ def _parts_of_virtual_tables(connection: Any) -> set[str]:
 
 def _exists(inspector: Any, schema: str | None, name: str) -> bool:
     return bool(inspector.has_table(name, schema=schema))
+
+
+def _read_if_whole(inspector: Any, schema: str | None, name: str, columns: Sequence[str] | None) -> Table | None:
+    """The table, or None for a view of SQLite whose tables are gone."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        return _read_table(inspector, schema, name, columns)
+    except DBAPIError:
+        if inspector.dialect.name != "sqlite":
+            raise
+        return None
 
 
 def _read_table(inspector: Any, schema: str | None, name: str, columns: Sequence[str] | None) -> Table:

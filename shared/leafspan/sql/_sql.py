@@ -107,7 +107,9 @@ class SQL(Strategy):
         object.__setattr__(self, "extract", _checked_extract(self.extract, self.result))
         object.__setattr__(self, "functions", _checked_functions(self.functions))
         object.__setattr__(self, "database", Database.of(self.database, self.timeout))
-        Allowed.of(self.tables, self.database.dialect)
+        allowed = Allowed.of(self.tables, self.database.dialect)
+        # A copy: what is allowed must not change when somebody changes the list.
+        object.__setattr__(self, "tables", allowed and dict(allowed.columns))
 
     @property
     def finds_spans(self) -> bool:
