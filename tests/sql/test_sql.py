@@ -340,6 +340,13 @@ def test_rows_are_found_beside_an_index(shared_index, sqlite_url):
     ]
 
 
+def test_a_scoped_view_shows_only_rows_that_match_its_filter(shared_index, sqlite_url):
+    londoners = shared_index.scoped(F("city") == "London")
+    assert [each.id for each in londoners.retrieve("SELECT * FROM customers", SQL(sqlite_url))] == ["customers:1"]
+    assert londoners.retrieve("SELECT id, name FROM customers", SQL(sqlite_url)) == []
+    assert londoners.retrieve("SELECT * FROM customers", SQL(sqlite_url, result="table")) == []
+
+
 def test_functions_of_the_user_are_allowed_by_name(postgres):
     sql = "SELECT shout(name) AS loud FROM customers WHERE id = 1"
     with pytest.raises(RefusedQuery, match=r"got shout\(\).*name it in functions="):
