@@ -15,6 +15,7 @@ from langchain_ext.filter import FilterRetriever
 from langchain_ext.hybrid import HybridRetriever
 from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.pii_aware import PIIAwareRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
@@ -35,6 +36,7 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "PIIAwareRetriever",
     "leaf_documents",
     "splitter_from",
 ]

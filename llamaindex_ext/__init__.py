@@ -16,6 +16,7 @@ from llamaindex_ext.hybrid import HybridRetriever
 from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
+from llamaindex_ext.pii_aware import PIIAwareRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
@@ -36,6 +37,7 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "PIIAwareRetriever",
     "NodeWithTrace",
     "SpanNodeParser",
     "leaf_nodes",

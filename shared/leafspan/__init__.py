@@ -5,6 +5,7 @@ from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
+    DamagedVault,
     DocumentNotFound,
     EmptySource,
     IndexMismatch,
@@ -14,13 +15,17 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    VaultNotFound,
     WriterBusy,
+    WrongKey,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
+from leafspan.private_view import PrivateView
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.strategies import (
@@ -32,6 +37,7 @@ from leafspan.strategies import (
     Hybrid,
     MultiQuery,
     ParentDocument,
+    PIIAware,
     RelevantSegments,
     SentenceWindow,
     Strategy,
@@ -56,6 +62,12 @@ from leafspan.without_index import aretrieve, retrieve
 __all__ = [
     "Index",
     "View",
+    "PrivateView",
+    "Vault",
+    "Key",
+    "Patterns",
+    "Analyzed",
+    "Found",
     "retrieve",
     "aretrieve",
     "Document",
@@ -82,6 +94,7 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
+    "PIIAware",
     "HostRetriever",
     "Splitter",
     "HierarchicalSplitter",
@@ -120,6 +133,9 @@ __all__ = [
     "IndexNotFound",
     "IndexMismatch",
     "WriterBusy",
+    "WrongKey",
+    "DamagedVault",
+    "VaultNotFound",
     "ConcurrentUpdate",
     "MissingExtra",
 ]

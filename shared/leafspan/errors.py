@@ -9,6 +9,9 @@ LeafspanError
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
 ├── IndexMismatch                               the index was made with another embedder or other options
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
+├── WrongKey                                    a vault was locked with another key
+├── DamagedVault                                a vault's file is not whole, or is none
+├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
@@ -53,6 +56,18 @@ class IndexMismatch(LeafspanError):
 
 class WriterBusy(LeafspanError, TimeoutError):
     """Another writer held the index for longer than the timeout. Catch it to try again later."""
+
+
+class WrongKey(LeafspanError):
+    """A vault was locked with another key, or its key was rotated meanwhile. Nothing was changed. Catch it to ask again."""
+
+
+class DamagedVault(LeafspanError):
+    """The file of a vault was changed by something else, is cut off, or never was a vault. Restore it from a backup."""
+
+
+class VaultNotFound(LeafspanError, FileNotFoundError):
+    """There is no vault at that place, and ``create`` was off."""
 
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):

@@ -18,6 +18,7 @@ from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
 from leafspan.strategies._parent_document import ParentDocument
+from leafspan.strategies._pii_aware import PIIAware
 from leafspan.strategies._queries import query_texts, to_queries
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._relevant_segments import RelevantSegments
@@ -64,6 +65,7 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
+    "PIIAware",
     "Filtered",
     "AtLeast",
     "HostRetriever",
