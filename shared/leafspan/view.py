@@ -70,10 +70,14 @@ class View:
         """Whether it is the same index, opened once, of which both show the same by the same filter."""
         if not isinstance(other, View):
             return NotImplemented
-        return self._sources is other._sources and self._scope == other._scope
+        return self._what_it_shows() == other._what_it_shows()
 
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
+
+    def _what_it_shows(self) -> tuple[object, ...]:
+        """What tells views apart that do not show the same."""
+        return id(self._sources), self._scope
 
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafspan.errors import InvalidDocument
 from leafspan.privacy._found import Finder, find_all
 from leafspan.privacy._places import Masked, Place
 from leafspan.privacy._pseudonyms import pseudonyms_in
@@ -112,7 +113,11 @@ class Disguise:
         return (Place(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
 
     def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
-        """Metadata with masked keys and values, and the places in them by masked key."""
+        """Metadata with masked keys and values, and the places in them by masked key.
+
+        Raises:
+            InvalidDocument: if two keys would become the same.
+        """
         masked: dict[Any, Any] = {}
         noted: dict[str, Any] = {}
         for key, value in metadata.items():
@@ -120,6 +125,8 @@ class Disguise:
                 masked[key] = value
                 continue
             name, in_key = self.text(key)
+            if name in masked:
+                raise InvalidDocument(f"two metadata keys are {name!r} when they are masked: rename one of them")
             masked[name], in_value = self.value(value)
             if in_key or any(in_value):
                 noted[name] = [notes.met(in_key), [notes.met(places) for places in in_value]]

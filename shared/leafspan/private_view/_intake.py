@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from leafspan.documents import GivenDocument
 from leafspan.files import FileDocument, FileReading
@@ -27,6 +26,7 @@ class PrivateIntake:
         home: The index that they get into.
         stored_ids: Function from the masked id of a document to the ids that it can have in the index.
         root: Folder that the names of files are relative to.
+        originals: What pseudonyms stand for that every document gets, by the filter of a scope.
         save: Whether to save what was masked. If not, nothing is written.
     """
 
@@ -36,17 +36,18 @@ class PrivateIntake:
         home: str,
         stored_ids: Callable[[str], Sequence[str]],
         root: Path | None,
+        originals: Mapping[str, str],
         *,
         save: bool,
     ) -> None:
         self._privacy = privacy
         self._home = home
         self._stored_ids = stored_ids
+        self._originals = originals
         self._save = save
         self._masked: dict[str, Notes] = {}  # of the document that is being read, by its masked id
         self._file_names: dict[str, str] = {}  # by what is stored of them
         self.intake = Intake(FileReading(self._check, root, self._stored_name), self._keep, self._known)
-        self.clear_ids: dict[str, str] = {}  # by masked id
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field
@@ -71,6 +72,9 @@ class PrivateIntake:
         notes = self._masked.pop(document.id)
         if isinstance(document, FileDocument) and self._file_names[document.file] != document.file:
             notes.parts["file"] = self._file_names[document.file]
+        if self._originals:
+            notes.parts["scope"] = True
+            notes.originals.update(self._originals)
         stored_ids = tuple(self._stored_ids(document.id))
         if not notes.parts:
             return document, Record("", self._home, stored_ids, {}, {})
@@ -78,9 +82,7 @@ class PrivateIntake:
         id_ = vault.record_id([self._home, stored_ids[0], notes.parts])
         alias = ""
         if note := notes.parts.get("id"):
-            clear_id = clear_text(document.id, note)
-            self.clear_ids[document.id] = clear_id
-            alias = vault.alias(clear_id)
+            alias = vault.alias(Restoring(places_of(note)).text(document.id))
         record = Record(id_, self._home, stored_ids, notes.parts, notes.originals, document.id, alias)
         return replace(document, metadata={**document.metadata, RECORD_KEY: id_}), record
 
@@ -89,11 +91,6 @@ class PrivateIntake:
         records = {row.metadata[RECORD_KEY] for row in rows if FILE_KEY in row.extra and RECORD_KEY in row.metadata}
         notes = self._privacy.vault.notes({str(each) for each in records}) if records else {}
         return [_with_file(row, notes.get(str(row.metadata.get(RECORD_KEY)), {}).get("file")) for row in rows]
-
-
-def clear_text(masked: str, note: Sequence[Sequence[Any]]) -> str:
-    """A masked text as it was."""
-    return Restoring(places_of(note)).text(masked)
 
 
 def _with_file(row: Row, file: str | None) -> Row:

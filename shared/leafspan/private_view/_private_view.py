@@ -40,10 +40,17 @@ class PrivateView(View):
     """
 
     def __init__(
-        self, sources: Sources, settings: IndexSettings, timeout: float, privacy: Privacy, scope: Scope | None = None
+        self,
+        sources: Sources,
+        settings: IndexSettings,
+        timeout: float,
+        privacy: Privacy,
+        scope: Scope | None = None,
+        originals: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(sources, settings, timeout, scope)
         self._privacy = privacy
+        self._originals = originals or {}  # what the pseudonyms in the filter of the scope stand for
 
     @classmethod
     def of(
@@ -76,7 +83,7 @@ class PrivateView(View):
             InvalidArgument: if ``reveal`` is neither True nor False nor a list of kinds.
         """
         privacy = self._privacy.revealing(reveal)
-        return PrivateView(self._sources, self._settings, self._timeout, privacy, self._scope)
+        return PrivateView(self._sources, self._settings, self._timeout, privacy, self._scope, self._originals)
 
     def clean(self) -> int:
         """Forget what the vault has of documents that are no longer in the index, such as those deleted without this view.
@@ -92,28 +99,19 @@ class PrivateView(View):
         """Like ``clean``."""
         return await arun(self._hiding(self._clean()))
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the same index, opened once, of which both show the same through the same vault."""
-        if not isinstance(other, View):
-            return NotImplemented
-        if not isinstance(other, PrivateView):
-            return False
-        same = self._sources is other._sources and self._scope == other._scope
-        return same and self._privacy == other._privacy
-
-    def __hash__(self) -> int:
-        return hash((id(self._sources), self._scope, id(self.vault)))
+    def _what_it_shows(self) -> tuple[object, ...]:
+        return (*super()._what_it_shows(), self._privacy)
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A private view of the documents that match a filter: see ``View.scoped``. Its values are masked, too."""
         return run(self._hiding(self._narrowed(where, share_statistics)))
 
     def _narrowed(self, where: object, share_statistics: bool) -> Flow[View]:
-        masked = yield Call(self._masked_filter, (where,))
-        return super().scoped(masked, share_statistics=share_statistics)
-
-    def _scoped(self, scope: Scope) -> View:
-        return PrivateView(self._sources, self._settings, self._timeout, self._privacy, scope)
+        asking = Asking(self._privacy.disguise, self._masked_id)
+        masked = yield Call(lambda: asking.where(to_filter(where)))
+        scope = super().scoped(masked, share_statistics=share_statistics)._scope
+        originals = {**self._originals, **asking.originals}
+        return PrivateView(self._sources, self._settings, self._timeout, self._privacy, scope, originals)
 
     def _hiding(self, flow: Flow[T]) -> Flow[T]:
         """The flow, whose errors quote nothing in the clear."""
@@ -141,7 +139,8 @@ class PrivateView(View):
 
     def _private_intake(self, *, dry_run: bool = False) -> PrivateIntake:
         stored_ids = self._scope.stored_ids if self._scope else lambda id_: [id_]
-        return PrivateIntake(self._privacy, self._store.id, stored_ids, self._store.home, save=not dry_run)
+        home = self._store.id
+        return PrivateIntake(self._privacy, home, stored_ids, self._store.home, self._originals, save=not dry_run)
 
     def _ingest(
         self, documents: Iterable[object] | object, show: bool | None, flatten_metadata: bool = False
@@ -243,8 +242,12 @@ class PrivateView(View):
         showing = self._showing()
         flat = [passage for row in rows for passage in row]
         yield from showing.load(*everything_in(flat), asking.originals)
-        shown = [[showing.passage(passage) for passage in row] for row in rows]
+        shown = yield Call(lambda: [[self._traced(showing.passage(passage), asking) for passage in row] for row in rows])
         return shown if rows is found else shown[0]
+
+    def _traced(self, passage: Passage, asking: Asking) -> Passage:
+        """The passage, whose trace may quote phrasings of the question."""
+        return passage if self._privacy.shows_all else replace(passage, trace=passage.trace.with_texts(asking.text))
 
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
         return self._hiding(self._masked_surroundings(passage, before, after, words))

@@ -64,7 +64,7 @@ class Asking:
 
     def where(self, where: Where | None) -> Where | None:
         """A filter, masked."""
-        return masked_filter(where, self._disguise, self._masked_id)
+        return masked_filter(where, self._disguise, self._masked_id, lambda places: self._note(Masked("", places)))
 
     def request(self, request: Any) -> Any:
         """A request of a strategy, masked."""

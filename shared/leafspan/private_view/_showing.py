@@ -59,8 +59,10 @@ class Showing:
             rows = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
             found = ((id_, row.metadata.get(RECORD_KEY)) for id_, row in rows.items())
             self._records.update((id_, str(record)) for id_, record in found if record is not None)
-        records = {str(each[RECORD_KEY]) for each in metadatas if RECORD_KEY in each} | set(self._records.values())
-        words = {met.word for text in texts for met in pseudonyms_in(text)}
+        given = list(metadatas)
+        records = {str(each[RECORD_KEY]) for each in given if RECORD_KEY in each} | set(self._records.values())
+        free = (text for metadata in given for value in metadata.values() for text in texts_in(value))
+        words = {met.word for text in (*texts, *free) for met in pseudonyms_in(text)}
         vault = self._privacy.vault
         notes, known = {}, {}
         if records:
@@ -89,10 +91,11 @@ class Showing:
     def metadata(self, metadata: Mapping[str, object], chunk: int | None = None) -> dict[str, object]:
         """Metadata, without what a private view has added."""
         unmasking = self._unmasking(metadata)
-        if unmasking is not None:
-            shown = unmasking.metadata(metadata, chunk)
-        else:
-            shown = {key: self._value(value) for key, value in copy_metadata(metadata).items()}
+        shown = copy_metadata(metadata) if unmasking is None else unmasking.metadata(metadata, chunk)
+        listed = shown.get(self._privacy.entities_field)
+        shown = {key: self._value(value) for key, value in shown.items()}  # such as what the filter of a scope has added
+        if listed is not None and RECORD_KEY in metadata:
+            shown[self._privacy.entities_field] = listed
         shown.pop(RECORD_KEY, None)
         if self._privacy.shows_all and RECORD_KEY in metadata:  # otherwise it was not added through a private view
             shown.pop(self._privacy.entities_field, None)
@@ -219,10 +222,11 @@ def everything_in(passages: Sequence[Passage]) -> tuple[list[Mapping[str, object
             texts += [passage.text, passage.document_id, passage.id, *passage.summary.children]
             documents += [run.document_id for run in passage.summary.covers]
         elif RECORD_KEY not in passage.metadata:
-            texts += [passage.text, *(text for value in passage.metadata.values() for text in _texts(value))]
+            texts.append(passage.text)
     return [passage.metadata for passage in passages], texts, documents
 
 
-def _texts(value: object) -> list[str]:
+def texts_in(value: object) -> list[str]:
+    """The texts in a value of metadata."""
     members = value if isinstance(value, list) else [value]
     return [each for each in members if isinstance(each, str)]
