@@ -17,7 +17,7 @@ from tests.profiles import examples
 
 KEY = b"k" * 32
 ALPHABET = st.sampled_from("ab é\u0301ßÅ😀\r\n\t_-'.0Z中文")
-TEXTS = st.text(ALPHABET, max_size=40) | st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+TEXTS = st.text(ALPHABET, max_size=40) | st.text(max_size=30)
 
 
 def name(kind: str, value: str) -> str:
@@ -137,7 +137,7 @@ def finder_of(terms: list[str]) -> Any:
 
 
 @given(documents())
-@examples(1000)
+@examples(500)
 def test_a_document_comes_back_with_everything_in_it(case: tuple[Document, list[str]]):
     document, terms = case
     masked, notes = mask_document(document, Disguise((finder_of(terms),), name), "entities")

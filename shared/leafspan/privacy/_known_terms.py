@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
 from leafspan.privacy._folding import folded, folded_with_places
 from leafspan.privacy._found import Found
 
 _WORD = re.compile(r"[^\W_]+")
-_SPLIT = re.compile(r"[\s_\-\u2010-\u2015]+")
-_BETWEEN = r"[\s_\-\u2010-\u2015]+"
+_SEPARATORS = re.compile(r"[\s_\-\u2010-\u2015]+")
 _WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0eff\U00020000-\U0003ffff]")
+
+
+class _Term(NamedTuple):
+    """A term: what stands before its first and after its last word, its kind, and the first spelling of the same thing."""
+
+    before: str
+    after: str
+    kind: str
+    value: str
 
 
 class KnownTerms:
@@ -34,38 +42,48 @@ class KnownTerms:
     def __init__(self, terms: Mapping[str, Iterable[str | Sequence[str]]]) -> None:
         if not isinstance(terms, Mapping):
             raise InvalidArgument(f"known terms must be lists of texts by kind, got {type(terms).__name__}")
-        self._by_first_word: defaultdict[str, list[tuple[re.Pattern[str], str, str]]] = defaultdict(list)
+        self._by_words: defaultdict[str, list[_Term]] = defaultdict(list)
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # in words, by the first word
         self._anywhere: list[tuple[re.Pattern[str], str, str]] = []
         for kind, spellings, value in _entries(terms):
             for spelling in spellings:
-                self._add(kind, folded(spelling), value)
+                self._add(kind, folded(spelling).strip(), value)
 
     def _add(self, kind: str, term: str, value: str) -> None:
-        parts = [re.escape(part) for part in _SPLIT.split(term.strip()) if part]
-        first = _WORD.match(term.strip())
-        if _WITHOUT_SPACES.search(term):
-            self._anywhere.append((re.compile(_BETWEEN.replace("+", "*").join(parts)), kind, value))
-        elif first is None:
-            self._anywhere.append((re.compile(_BETWEEN.join(parts) + r"(?![^\W_])"), kind, value))
-        else:
-            end = r"(?![^\W_])" if _WORD.match(term.strip()[-1]) else ""
-            self._by_first_word[first[0]].append((re.compile(_BETWEEN.join(parts) + end), kind, value))
+        words = list(_WORD.finditer(term))
+        if not words or _WITHOUT_SPACES.search(term):
+            parts = [re.escape(part) for part in _SEPARATORS.split(term) if part]
+            pattern = re.compile(_SEPARATORS.pattern.replace("+", "*").join(parts))
+            self._anywhere.append((pattern, kind, value))
+            return
+        start, end = words[0].start(), words[-1].end()
+        self._by_words[_canonical(term[start:end])].append(_Term(term[:start], term[end:], kind, value))
+        self._lengths[words[0][0]].add(len(words))
 
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
         plain, places = folded_with_places(text)
-        found = [Found(*each) for each in self._matches(plain)]
+        found = list(self._matches(plain))
         if places is None:
             return found
         return [each._replace(start=places[each.start][0], end=places[each.end - 1][1]) for each in found]
 
-    def _matches(self, text: str) -> Iterator[tuple[int, int, str, str]]:
-        for word in _WORD.finditer(text):
-            for pattern, kind, value in self._by_first_word.get(word[0], ()):
-                if match := pattern.match(text, word.start()):
-                    yield match.start(), match.end(), kind, value
+    def _matches(self, text: str) -> Iterator[Found]:
+        words = list(_WORD.finditer(text))
+        for number, word in enumerate(words):
+            for length in self._lengths.get(word[0], ()):
+                if number + length > len(words):
+                    continue
+                start, end = word.start(), words[number + length - 1].end()
+                for term in self._by_words.get(_canonical(text[start:end]), ()):
+                    if text.endswith(term.before, 0, start) and text.startswith(term.after, end):
+                        yield Found(start - len(term.before), end + len(term.after), term.kind, term.value)
         for pattern, kind, value in self._anywhere:
-            yield from ((match.start(), match.end(), kind, value) for match in pattern.finditer(text))
+            yield from (Found(match.start(), match.end(), kind, value) for match in pattern.finditer(text))
+
+
+def _canonical(words: str) -> str:
+    return _SEPARATORS.sub(" ", words)
 
 
 def _entries(terms: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str]]:
@@ -78,7 +96,7 @@ def _entries(terms: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str]]:
         for thing in things:
             spellings = [thing] if isinstance(thing, str) else thing
             texts = list(spellings) if isinstance(spellings, Iterable) else []
-            if not texts or not all(isinstance(text, str) and _SPLIT.sub("", text) for text in texts):
+            if not texts or not all(isinstance(text, str) and _SEPARATORS.sub("", text) for text in texts):
                 raise InvalidArgument(
                     f"a known term of kind {kind!r} must be a text that is not blank, or a list of such, got "
                     f"{'a blank text' if isinstance(thing, str) else type(thing).__name__}"

@@ -8,7 +8,7 @@ import sqlite3
 from base64 import b32encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from hmac import digest
 from pathlib import Path
@@ -59,8 +59,8 @@ class Vault:
     def __init__(self, file: VaultFile, key: Key, keys: VaultKeys, generation: int, vault: bytes, timeout: float) -> None:
         self._file = file
         self._key = key
-        self._keys = keys
-        self._generation = generation
+        self._keys = {generation: keys}  # by the number of rotations: another thread may be rotating
+        self._pseudonyms = keys.pseudonyms
         self._id = vault
         self._timeout = timeout
 
@@ -115,23 +115,26 @@ class Vault:
             WriterBusy: if another process writes for longer than the timeout.
         """
         given = to_key(new_key)
-        with self._writing() as database:
-            keys, generation = self._keys.with_new_data_key(), self._generation + 1
-            for table, column in (("entries", "pseudonym"), ("records", "record")):
-                names = [name for (name,) in database.execute(f"SELECT {column} FROM {table}").fetchall()]
-                for name in names:
-                    find = f"SELECT content FROM {table} WHERE {column} = ?"
-                    (content,) = database.execute(find, (name,)).fetchone()
-                    again = encrypt(keys.data, self._content(table, name, content), self._bound(table, name))
-                    database.execute(f"UPDATE {table} SET content = ? WHERE {column} = ?", (again, name))
-            header = _header(given, keys, self._id, generation)
-            database.execute("DELETE FROM header")
-            database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
-        self._key, self._keys, self._generation = given, keys, generation
+        generation: int | None = None
+        try:
+            with self._writing() as old:
+                keys, generation = old.keys.with_new_data_key(), old.generation + 1
+                new = replace(old, keys=keys, generation=generation)
+                for table, column in (("entries", "pseudonym"), ("records", "record")):
+                    _encrypt_again(table, column, old, new)
+                header = _header(given, keys, self._id, generation)
+                old.database.execute("DELETE FROM header")
+                old.database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
+                self._keys[generation] = keys  # other threads need it as soon as the transaction has ended
+        except BaseException:
+            self._keys.pop(generation or 0, None)
+            raise
+        self._key = given
+        self._keys = {generation: keys}
 
     def pseudonym(self, kind: str, value: str) -> str:
         """The pseudonym of an entity. It is the same whether or not the entity is in the vault."""
-        return pseudonym(self._keys.pseudonyms, kind, value)
+        return pseudonym(self._pseudonyms, kind, value)
 
     def record_id(self, content: object) -> str:
         """An id for a record of this content, which tells nothing of it."""
@@ -143,7 +146,7 @@ class Vault:
         return self._digest(b"id\0" + document_id.encode(errors="surrogatepass"))
 
     def _digest(self, content: bytes) -> str:
-        return b32encode(digest(self._keys.pseudonyms, content, sha256)[:15]).decode().lower()
+        return b32encode(digest(self._pseudonyms, content, sha256)[:15]).decode().lower()
 
     def start_writing(self) -> WritersLock:
         """The lock of those who write documents: what is unsettled is not cleaned up until it is released.
@@ -168,7 +171,8 @@ class Vault:
         new = list(records)
         if not new:
             return
-        with self._writing() as database:
+        with self._writing() as vault:
+            database = vault.database
             for each in new:
                 owner = each.stored_ids[0]
                 others = "UPDATE records SET settled = 0 WHERE home = ? AND owner = ? AND record <> ?"
@@ -181,42 +185,36 @@ class Vault:
                     "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, 0, ?)",
                     (
                         *(each.id, each.home, owner, json.dumps(each.stored_ids), each.document, each.alias),
-                        self._locked("records", each.id, content),
+                        vault.encrypted("records", each.id, content),
                     ),
                 )
                 database.executemany("INSERT INTO uses VALUES (?, ?)", ((each.id, word) for word in each.originals))
-                self._save_entries(database, each.originals)
-
-    def _save_entries(self, database: sqlite3.Connection, originals: Mapping[str, str]) -> None:
-        known = {word for word, _ in _chosen(database, "SELECT pseudonym, 1 FROM entries WHERE pseudonym", originals)}
-        database.executemany(
-            "INSERT INTO entries VALUES (?, ?)",
-            (
-                (word, self._locked("entries", word, original.encode(errors="surrogatepass")))
-                for word, original in originals.items()
-                if word not in known
-            ),
-        )
+                select = "SELECT pseudonym, 1 FROM entries WHERE pseudonym"
+                known = {word for word, _ in _chosen(database, select, each.originals)}
+                unknown = ((word, original) for word, original in each.originals.items() if word not in known)
+                database.executemany(
+                    "INSERT INTO entries VALUES (?, ?)",
+                    ((word, vault.encrypted("entries", word, original.encode())) for word, original in unknown),
+                )
 
     def notes(self, records: Collection[str]) -> dict[str, dict[str, Any]]:
         """What stood in the documents of these records, by record. One that is not there is left out."""
-        with self._reading() as database:
-            rows = list(_chosen(database, "SELECT record, content FROM records WHERE record", records))
-            return {name: json.loads(self._content("records", name, content)) for name, content in rows}
+        with self._reading() as vault:
+            rows = _chosen(vault.database, "SELECT record, content FROM records WHERE record", records)
+            return {name: json.loads(vault.decrypted("records", name, content)) for name, content in rows}
 
     def originals(self, pseudonyms: Collection[str]) -> dict[str, str]:
         """What these pseudonyms stand for, as it was first written. One that is not there is left out."""
-        with self._reading() as database:
-            rows = list(_chosen(database, "SELECT pseudonym, content FROM entries WHERE pseudonym", pseudonyms))
-            contents = ((name, self._content("entries", name, content)) for name, content in rows)
-            return {name: content.decode(errors="surrogatepass") for name, content in contents}
+        with self._reading() as vault:
+            rows = _chosen(vault.database, "SELECT pseudonym, content FROM entries WHERE pseudonym", pseudonyms)
+            return {name: vault.decrypted("entries", name, content).decode() for name, content in rows}
 
     def masked_ids(self, home: str, document_ids: Collection[str]) -> dict[str, str]:
         """The masked ids of the documents of an index that were added under these ids, as far as they were masked."""
-        with self._reading() as database:
+        with self._reading() as vault:
             found = {}
             for document_id in document_ids:
-                row = database.execute(
+                row = vault.database.execute(
                     "SELECT document FROM records WHERE home = ? AND alias = ? LIMIT 1", (home, self.alias(document_id))
                 ).fetchone()
                 if row is not None:
@@ -225,23 +223,25 @@ class Vault:
 
     def unsettle(self, records: Collection[str]) -> None:
         """Note that the documents of these records are about to be deleted."""
-        with self._writing() as database:
-            database.executemany("UPDATE records SET settled = 0 WHERE record = ?", ((each,) for each in records))
+        with self._writing() as vault:
+            vault.database.executemany("UPDATE records SET settled = 0 WHERE record = ?", ((each,) for each in records))
 
     def unsettle_all(self, home: str) -> None:
         """Note that any document of an index may be gone."""
-        with self._writing() as database:
-            database.execute("UPDATE records SET settled = 0 WHERE home = ?", (home,))
+        with self._writing() as vault:
+            vault.database.execute("UPDATE records SET settled = 0 WHERE home = ?", (home,))
 
     def unsettled(self, home: str) -> dict[str, list[str]]:
         """The records of an index of which it is not known whether it has their documents, with the ids of these."""
-        with self._reading() as database:
-            rows = database.execute("SELECT record, stored_ids FROM records WHERE home = ? AND NOT settled", (home,))
+        with self._reading() as vault:
+            select = "SELECT record, stored_ids FROM records WHERE home = ? AND NOT settled"
+            rows = vault.database.execute(select, (home,))
             return {record: json.loads(stored_ids) for record, stored_ids in rows}
 
     def settle(self, kept: Collection[str], gone: Collection[str]) -> None:
         """Settle records: the index has those of ``kept``. Those of ``gone`` are forgotten, with what only they used."""
-        with self._writing() as database:
+        with self._writing() as vault:
+            database = vault.database
             database.executemany("UPDATE records SET settled = 1 WHERE record = ?", ((each,) for each in kept))
             for record in gone:
                 words = database.execute("SELECT pseudonym FROM uses WHERE record = ?", (record,)).fetchall()
@@ -253,34 +253,35 @@ class Vault:
                 )
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[_Unlocked]:
         with self._file.reading() as database:
-            self._check(database)
-            yield database
+            yield self._unlocked(database)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[_Unlocked]:
         with self._file.writing() as database:
-            self._check(database)
-            yield database
+            yield self._unlocked(database)
 
-    def _check(self, database: sqlite3.Connection) -> None:
-        """Check that the file is the vault that was opened, and locked with the same keys."""
+    def _unlocked(self, database: sqlite3.Connection) -> _Unlocked:
+        """The file in a transaction, with the keys that it has now.
+
+        Raises:
+            WrongKey: if another process has rotated the key, or the file is another vault now.
+        """
         row = database.execute("SELECT generation, vault FROM header").fetchone()
-        if row != (self._generation, self._id):
-            raise WrongKey(f"the key of the vault {str(self.path)!r} was rotated, or the file replaced: open it again")
-
-    def _bound(self, table: str, name: str) -> bytes:
-        return self._id + f"{table}\0{name}".encode()
-
-    def _locked(self, table: str, name: str, content: bytes) -> bytes:
-        return encrypt(self._keys.data, content, self._bound(table, name))
-
-    def _content(self, table: str, name: str, content: bytes) -> bytes:
-        plain = decrypt(self._keys.data, content, self._bound(table, name))
-        if plain is None:
-            raise self._file.damaged(f"what {table} have of {name!r} was changed")
-        return plain
+        if row is None:
+            raise self._file.damaged("its header is missing")
+        generation, vault = row
+        if vault != self._id:
+            raise WrongKey(f"the file {str(self.path)!r} was replaced by another vault: open it again")
+        keys = self._keys.get(generation)
+        if keys is None:
+            try:
+                keys, _, _ = _unlocked(self._file, database, self._key)
+            except WrongKey:
+                raise WrongKey(f"the key of the vault {str(self.path)!r} was rotated: open it with the new key") from None
+            self._keys = {generation: keys}
+        return _Unlocked(self._file, database, self._id, keys, generation)
 
     def __repr__(self) -> str:
         return f"Vault({str(self.path)!r})"
@@ -288,6 +289,44 @@ class Vault:
     def __reduce__(self) -> Never:
         """Raises: its keys must not be stored."""
         raise TypeError("a Vault cannot be pickled or copied, nor what holds it: open it again where it is needed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Unlocked:
+    """The file in a transaction, with the keys that it has now."""
+
+    file: VaultFile
+    database: sqlite3.Connection
+    vault: bytes
+    keys: VaultKeys
+    generation: int
+
+    def encrypted(self, table: str, name: str, content: bytes) -> bytes:
+        """What a row has, encrypted for this row alone."""
+        return encrypt(self.keys.data, content, self._bound(table, name))
+
+    def decrypted(self, table: str, name: str, content: bytes) -> bytes:
+        """What a row has.
+
+        Raises:
+            DamagedVault: if it was changed.
+        """
+        plain = decrypt(self.keys.data, content, self._bound(table, name)) if isinstance(content, bytes) else None
+        if plain is None:
+            raise self.file.damaged(f"what {table} have of {name!r} was changed")
+        return plain
+
+    def _bound(self, table: str, name: str) -> bytes:
+        return self.vault + f"{table}\0{name}".encode()
+
+
+def _encrypt_again(table: str, column: str, old: _Unlocked, new: _Unlocked) -> None:
+    """Encrypt the rows of a table with the new keys, row by row, so that it needs little memory."""
+    database = old.database
+    for (name,) in database.execute(f"SELECT {column} FROM {table}").fetchall():
+        (content,) = database.execute(f"SELECT content FROM {table} WHERE {column} = ?", (name,)).fetchone()
+        again = new.encrypted(table, name, old.decrypted(table, name, content))
+        database.execute(f"UPDATE {table} SET content = ? WHERE {column} = ?", (again, name))
 
 
 def _header(key: Key, keys: VaultKeys, vault: bytes, generation: int) -> tuple[object, ...]:

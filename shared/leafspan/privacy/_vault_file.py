@@ -54,9 +54,9 @@ class VaultFile:
 
     def make(self, header: tuple[object, ...]) -> None:
         """Make the file with its header, unless it is there. It is whole as soon as it has its name."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with self._errors(), closing(self._connection(draft)) as database:
                 database.executescript(_TABLES)
@@ -67,7 +67,8 @@ class VaultFile:
         except OSError as error:
             raise LeafspanError(f"the vault {str(self.path)!r} cannot be made: {error.strerror}") from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -119,6 +120,8 @@ class VaultFile:
                 ) from error
             if code in _UNUSABLE:
                 raise LeafspanError(f"the vault {str(self.path)!r} cannot be used: {error}") from error
+            raise self.damaged(str(error)) from error
+        except (UnicodeDecodeError, OverflowError) as error:  # so Python's sqlite3 reads what is no text or number any more
             raise self.damaged(str(error)) from error
 
     def damaged(self, reason: str) -> DamagedVault:
