@@ -283,6 +283,7 @@ def test_a_process_that_is_killed_while_it_rotates_leaves_one_key_that_opens_eve
         hears, says = context.Pipe()
         child = context.Process(target=_rotate_on_and_on, args=(str(path), key, TWO if key == ONE else ONE, says))
         child.start()
+        assert hears.poll(60)
         assert hears.recv() == "ready"
         time.sleep(chance.uniform(0, 0.06))
         child.kill()
