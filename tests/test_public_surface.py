@@ -31,6 +31,7 @@ NAMED = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "PIIAwareRetriever",
 ]
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
@@ -39,6 +40,12 @@ def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
         "View",
+        "PrivateView",
+        "Vault",
+        "Key",
+        "Patterns",
+        "Analyzed",
+        "Found",
         "Document",
         "Chunk",
         "chunks_of",
@@ -63,6 +70,7 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
+        "PIIAware",
         "HostRetriever",
         "Splitter",
         "HierarchicalSplitter",
@@ -101,6 +109,9 @@ def test_the_core_offers_these_names():
         "IndexNotFound",
         "IndexMismatch",
         "WriterBusy",
+        "WrongKey",
+        "DamagedVault",
+        "VaultNotFound",
         "ConcurrentUpdate",
         "MissingExtra",
     ]
@@ -119,6 +130,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
+        "PIIAware",
         "Filtered",
         "HostRetriever",
         "DEFAULT",
