@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from langchain_ext.retriever import NamedRetriever
+from langchain_ext.retriever import LeafRetriever
 from leafspan import BM25, BM25Settings, Strategy
 
 
-class BM25Retriever(NamedRetriever):
+class BM25Retriever(LeafRetriever):
     """Like the core's ``BM25``, but a LangChain retriever.
 
     Args:

@@ -13,12 +13,17 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
 
     Where they are known, and the user has no such keys, there are also ``title``, ``headings`` (one text such as
     ``"Tea > Brewing"``), ``start_line`` and ``end_line``. A summary has a ``layer`` and ``covers``, too, and what is of a
-    document only where it is of one. With ``explain`` there is also ``trace``, a list of sentences that say how the passage
-    came about.
+    document only where it is of one. A passage of another source has a ``kind`` instead. The Document of another retriever
+    of LangChain keeps its metadata and its id, if it has one, and gets the ``score``.
+
+    With ``explain`` there is also ``trace``, a list of sentences that say how the passage came about.
     """
-    ours: dict[str, object] = {**citation(passage), "score": passage.score}
+    given = passage.origin if isinstance(passage.origin, Document) else None
+    ours: dict[str, object] = {**({} if given else citation(passage)), "score": passage.score}
     if explain:
         ours["trace"] = passage.trace.explain()
+    if given is not None:
+        return given.model_copy(update={"id": passage.id, "metadata": {**given.metadata, **ours}})
     return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **ours})
 
 

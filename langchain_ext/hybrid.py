@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from langchain_ext.retriever import NamedRetriever
+from langchain_ext.retriever import LeafRetriever
 from leafspan import BM25Settings, Hybrid, Strategy
 from leafspan.hosting import Fusion
 
 
-class HybridRetriever(NamedRetriever):
+class HybridRetriever(LeafRetriever):
     """Like the core's ``Hybrid``, but a LangChain retriever.
 
     Args:

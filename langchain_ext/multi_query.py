@@ -17,9 +17,10 @@ class MultiQueryRetriever(BasedRetriever):
     In place of ``generate`` and ``agenerate`` it has an ``llm``.
 
     Args:
-        index: Index to search, or a view of one.
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
         base: A strategy. A LangChain retriever can take its place: one of this package over the same index counts as its
-            strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
+            strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
+            Default: ``Hybrid()``.
         phrasings: Texts, vectors or Query values to search beside every query. Default: none.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more
             phrasings. Default: none is asked.
@@ -36,6 +37,8 @@ class MultiQueryRetriever(BasedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all that
+            reach it are returned. Default: any.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
             both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.

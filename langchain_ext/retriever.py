@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -13,20 +13,24 @@ from pydantic import ConfigDict, model_validator
 
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, Strategy, View
+from leafspan import Budget, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
     Limits,
     apply_policy,
+    as_base,
+    asearch,
     check_choice,
     check_flag,
     check_index,
     check_option_names,
-    filtered,
+    is_elsewhere,
     is_plain,
     make_strategy,
     plain_options,
+    search,
+    searches_the_same,
     to_filter,
 )
 
@@ -34,18 +38,19 @@ from leafspan.hosting import (
 class SpanRetriever(BaseRetriever):
     """A strategy over an index or a view of one, as a LangChain retriever.
 
-    ``k``, ``candidates``, ``budget`` and ``where`` can also be given to a call, ``retriever.invoke(question, k=3)``, in
-    place of the retriever's own. As a base of another retriever over the same index it counts as its strategy: its
-    ``where`` holds beside that of the call; its ``k``, ``candidates`` and ``budget`` do not.
+    Each of its options can also be given to a call, in place of the retriever's own: ``retriever.invoke(question, k=3)``.
+    As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score`` hold
+    beside those of the call; its ``k``, ``candidates`` and ``budget`` do not.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    index: View
+    index: View | None = None
     k: int | None = None
     candidates: int | None = None
     budget: int | Budget | None = None
     where: Any = None
+    min_score: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
 
@@ -57,23 +62,35 @@ class SpanRetriever(BaseRetriever):
         """A base, called ``name`` in errors, as a strategy."""
         methods = ("_get_relevant_documents", "_aget_relevant_documents")
         # A subclass with results of its own is asked like any other retriever.
-        if isinstance(thing, SpanRetriever) and thing.index == self.index and is_plain(thing, SpanRetriever, methods):
-            return filtered(thing._strategy(child), thing.where)
-        return as_strategy(thing, child, name=name)
+        if (
+            isinstance(thing, SpanRetriever)
+            and searches_the_same(self.index, thing.index)
+            and is_plain(thing, SpanRetriever, methods)
+        ):
+            return as_base(thing._strategy(child), thing.where, thing.min_score)
+        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        return as_strategy(thing, child, name=name, elsewhere=elsewhere)
 
     @model_validator(mode="before")
     @classmethod
     def _check(cls, values: Any) -> Any:
         """Checks options by the core's rules before pydantic looks at them, so that both hosts raise the same errors."""
-        if not isinstance(values, dict):
-            return values
+        return cls._checked(values) if isinstance(values, dict) else values
+
+    @classmethod
+    def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The options as the strategy has them.
+
+        Raises:
+            InvalidArgument: if one is unknown or out of its range.
+        """
         check_option_names(cls.__name__, values, cls.model_fields)
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
             return values  # pydantic says which is missing
         draft = cls.model_construct(**values)
         check_index(draft.index)
         strategy = draft._strategy()
-        Limits.of(draft.k, draft.candidates, draft.budget, draft.where)
+        Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
         check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
         check_flag("explain", draft.explain)
         options = draft._plain_options(strategy)
@@ -86,26 +103,43 @@ class SpanRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        strategy = self._strategy(run_manager.get_child())
-        passages = self.index.retrieve(query, strategy, **self._limits(options))
-        return [to_document(passage, explain=self.explain) for passage in passages]
+        asked = self._with(options)
+        strategy = asked._strategy(run_manager.get_child())
+        return asked._documents(search(self.index, query, strategy, asked._limits()))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        strategy = self._strategy(run_manager.get_child())
-        passages = await self.index.aretrieve(query, strategy, **self._limits(options))
-        return [to_document(passage, explain=self.explain) for passage in passages]
+        asked = self._with(options)
+        strategy = asked._strategy(run_manager.get_child())
+        return asked._documents(await asearch(self.index, query, strategy, asked._limits()))
 
-    def _limits(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        check_option_names(f"a call of {type(self).__name__}", options, CALL_OPTIONS)
+    def _with(self, options: Mapping[str, Any]) -> Self:
+        """A retriever like this one, with the options of a call.
+
+        Raises:
+            InvalidArgument: if an option is unknown, fixed, or out of its range.
+        """
+        if not options:
+            return self
+        fixed = (*BaseRetriever.model_fields, "index", "filter_policy")
+        known = [name for name in type(self).model_fields if name not in fixed]
+        check_option_names(f"a call of {type(self).__name__}", options, known)
         where = apply_policy(to_filter(self.where), to_filter(options.get("where")), self.filter_policy)
-        own = {name: getattr(self, name) for name in CALL_OPTIONS}
-        return {**own, **options, "where": where}
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        changed = type(self)._checked({**own, **options, "where": where})
+        return self.model_copy(update={name: changed[name] for name in ("where", *options)})
+
+    def _limits(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in CALL_OPTIONS}
+
+    def _documents(self, passages: Sequence[Passage]) -> list[Document]:
+        return [to_document(passage, explain=self.explain) for passage in passages]
 
     def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**options)
-        params["ls_vector_store_provider"] = "Chroma"
+        if self.index is not None:
+            params["ls_vector_store_provider"] = "Chroma"
         return params
 
 
@@ -125,10 +159,22 @@ class NamedRetriever(SpanRetriever):
         return plain_options(self.kind, self, strategy, self._converted(None))
 
 
+class LeafRetriever(NamedRetriever):
+    """The retriever of a strategy that finds leaves, and so needs an index."""
+
+    index: View
+
+
 class BasedRetriever(NamedRetriever):
-    """The retriever of a strategy that builds on a ``base``: another strategy, or any LangChain retriever of leaves."""
+    """The retriever of a strategy that builds on a ``base``: another strategy, or any LangChain retriever."""
 
     base: Any = None
 
     def _converted(self, child: Any) -> dict[str, Any]:
         return {"base": None if self.base is None else self._as_strategy("base", self.base, child)}
+
+
+class BasedLeafRetriever(BasedRetriever):
+    """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
+
+    index: View

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from langchain_ext.retriever import BasedRetriever
+from langchain_ext.retriever import BasedLeafRetriever
 from leafspan import SentenceWindow, Strategy
 
 
-class SentenceWindowRetriever(BasedRetriever):
+class SentenceWindowRetriever(BasedLeafRetriever):
     """Like the core's ``SentenceWindow``, but a LangChain retriever, and its ``base`` may be one too.
 
     Args:
@@ -29,6 +29,8 @@ class SentenceWindowRetriever(BasedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all that
+            reach it are returned. Default: any.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
             both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.

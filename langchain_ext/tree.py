@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from langchain_ext.retriever import BasedRetriever
+from langchain_ext.retriever import BasedLeafRetriever
 from leafspan import Strategy, Tree
 from leafspan.hosting import Mode
 
 
-class TreeRetriever(BasedRetriever):
+class TreeRetriever(BasedLeafRetriever):
     """Like the core's ``Tree``, but a LangChain retriever, and its ``base`` may be one of this package's.
 
     Args:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from langchain_ext.retriever import NamedRetriever
+from langchain_ext.retriever import LeafRetriever
 from leafspan import Strategy, Vector
 
 
-class VectorRetriever(NamedRetriever):
+class VectorRetriever(LeafRetriever):
     """Like the core's ``Vector``, but a LangChain retriever.
 
     Args:

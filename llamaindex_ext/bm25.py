@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from leafspan import BM25, BM25Settings, Strategy
-from llamaindex_ext.retriever import NamedRetriever
+from llamaindex_ext.retriever import LeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BM25Retriever(NamedRetriever):
+class BM25Retriever(LeafRetriever):
     """Like the core's ``BM25``, but a LlamaIndex retriever.
 
     Args:
@@ -33,6 +33,8 @@ class BM25Retriever(NamedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

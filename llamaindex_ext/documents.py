@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
 from leafspan.hosting import SHOWN_TO_MODELS, citation
@@ -16,7 +16,8 @@ def to_node(passage: Passage) -> TextNode:
     document only where it is of one; since its text is none of a document's, it has no character indexes.
 
     These are for citing, and kept out of what a language model or an embedder is shown, except for title and headings: they
-    say what the text is about, and leafspan's own vectors have them, too. The score is not among them: LlamaIndex tells
+    say what the text is about, and leafspan's own vectors have them, too. A passage of another source has a ``kind``
+    instead. The score is not among them: LlamaIndex tells
     nodes apart by a hash of text and metadata, and the same passage must be the same node.
     """
     ours = citation(passage)
@@ -46,8 +47,13 @@ class NodeWithTrace(NodeWithScore):
 def to_scored_node(passage: Passage, *, explain: bool = False) -> NodeWithScore:
     """The passage as a node with its score, and with ``explain`` its trace."""
     if explain:
-        return NodeWithTrace(node=to_node(passage), score=passage.score, trace=passage.trace.explain())
-    return NodeWithScore(node=to_node(passage), score=passage.score)
+        return NodeWithTrace(node=_node(passage), score=passage.score, trace=passage.trace.explain())
+    return NodeWithScore(node=_node(passage), score=passage.score)
+
+
+def _node(passage: Passage) -> BaseNode:
+    """The node of another retriever as it is."""
+    return passage.origin if isinstance(passage.origin, BaseNode) else to_node(passage)
 
 
 def leaf_nodes(index: View) -> list[TextNode]:

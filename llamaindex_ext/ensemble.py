@@ -18,9 +18,10 @@ class EnsembleRetriever(NamedRetriever):
     """Like the core's ``Ensemble``, but a LlamaIndex retriever, and its ``retrievers`` may be LlamaIndex retrievers too.
 
     Args:
-        index: Index to search, or a view of one.
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
         retrievers: Two or more strategies. LlamaIndex retrievers can take their place: one of this package over the same
-            index counts as its strategy, and any other has to return leaves of the index.
+            index counts as its strategy. What others return are passages of their own kind, unless they have the ids of
+            leaves of the index.
         weights: A number > 0 for each retriever; except for ``"maximum"``, only their ratios count. Default: equal ones.
         fusion: What a score means. Default: ``"rrf"``. Names of LlamaIndex and Haystack are understood as well. ``"rrf"``,
             reciprocal rank fusion: the weighted mean of 1 / (rank_constant + rank), for scores that cannot be compared.
@@ -44,6 +45,10 @@ class EnsembleRetriever(NamedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan import Filter, Strategy
-from llamaindex_ext.retriever import NamedRetriever
+from llamaindex_ext.retriever import LeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FilterRetriever(NamedRetriever):
+class FilterRetriever(LeafRetriever):
     """Like the core's ``Filter``, but a LlamaIndex retriever: the question is not read, and may be ``""``.
 
     Args:
@@ -25,6 +25,10 @@ class FilterRetriever(NamedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

@@ -24,9 +24,10 @@ class MultiQueryRetriever(BasedRetriever):
     changed by ``update_prompts``.
 
     Args:
-        index: Index to search, or a view of one.
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
         base: A strategy. A LlamaIndex retriever can take its place: one of this package over the same index counts as its
-            strategy, and any other has to return leaves of the index. Default: ``Hybrid()``.
+            strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
+            Default: ``Hybrid()``.
         phrasings: Texts, vectors or Query values to search beside every query. Default: none.
         llm: LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.
         count: Number of phrasings to ask for, >= 1. Default: 3.
@@ -42,6 +43,10 @@ class MultiQueryRetriever(BasedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

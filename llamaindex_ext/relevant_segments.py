@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan import RelevantSegments, Strategy
-from llamaindex_ext.retriever import BasedRetriever
+from llamaindex_ext.retriever import BasedLeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RelevantSegmentsRetriever(BasedRetriever):
+class RelevantSegmentsRetriever(BasedLeafRetriever):
     """Like the core's ``RelevantSegments``, but a LlamaIndex retriever, and its ``base`` may be one too.
 
     Args:
@@ -33,6 +33,10 @@ class RelevantSegmentsRetriever(BasedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

@@ -3,41 +3,72 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, get_args
 
+from llama_index.core import instrumentation
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
-from leafspan import Budget, Query, Strategy, View
+from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
+    FilterPolicy,
     Limits,
+    apply_policy,
+    as_base,
+    asearch,
+    check_choice,
     check_flag,
     check_index,
     check_option_names,
-    filtered,
+    is_elsewhere,
     is_plain,
     make_strategy,
     plain_options,
+    search,
+    searches_the_same,
+    shown,
+    to_filter,
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.host_retriever import as_strategy
+
+
+class FilteredQueryBundle(QueryBundle):
+    """A QueryBundle with a filter for one call.
+
+    Args:
+        query_str: The question.
+        where: Filter on the documents' metadata, in any dialect. The retriever's ``filter_policy`` says how it joins the
+            retriever's own.
+        options: The other options of a QueryBundle.
+    """
+
+    def __init__(self, query_str: str, where: object, **options: Any) -> None:
+        super().__init__(query_str, **options)
+        self.filters = where
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SpanRetriever(BaseRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
-    As a base of another retriever over the same index it counts as its strategy: its ``where`` holds beside that of the
-    other one; its ``similarity_top_k``, ``candidates`` and ``budget`` do not.
+    LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
+    filter. As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score``
+    hold beside those of the other one; its ``similarity_top_k``, ``candidates`` and ``budget`` do not.
     """
 
-    index: View = field(kw_only=False)
+    index: View | None = field(default=None, kw_only=False)
     similarity_top_k: int | None = None
     candidates: int | None = None
     budget: int | Budget | None = None
     where: Any = None
+    min_score: float | None = None
+    filter_policy: FilterPolicy = "replace"
     explain: bool = False
     callback_manager: CallbackManager = field(default_factory=CallbackManager)
     object_map: dict[Any, Any] = field(default_factory=dict)
@@ -55,9 +86,57 @@ class SpanRetriever(BaseRetriever):
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
         strategy = self._strategy()
-        Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where)
+        Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+        check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
         vars(self).update(self._plain_options(strategy))
+
+    def with_options(self, **options: Any) -> Self:
+        """A copy of this retriever with other options. A ``where`` joins this one's as its ``filter_policy`` says.
+
+        Raises:
+            InvalidArgument: if an option is unknown or out of its range.
+        """
+        known = [each.name for each in fields(self)]
+        check_option_names(f"with_options of {type(self).__name__}", options, known)
+        if "where" in options:
+            options["where"] = self._joined(options["where"])
+        return replace(self, **options)
+
+    def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """What ``retrieve`` returns for each of several queries, searched in one call."""
+        bundles, asked = self._many(queries)
+        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        rows = [self._nodes(row) for row in search(self.index, *asked)]
+        rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
+        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        return rows
+
+    async def aretrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Like ``retrieve_many``."""
+        bundles, asked = self._many(queries)
+        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        found = [self._nodes(row) for row in await asearch(self.index, *asked)]
+        rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
+        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        return rows
+
+    def _many(
+        self, queries: Sequence[QueryType]
+    ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, dict[str, Any]]]:
+        """Several queries as bundles, and what is asked for them.
+
+        Raises:
+            InvalidArgument: if one of them brings a filter of its own.
+        """
+        if isinstance(queries, str | QueryBundle) or not isinstance(queries, Sequence):
+            raise InvalidArgument(f"queries must be a list of questions or QueryBundles, got {shown(queries)}")
+        bundles = [each if isinstance(each, QueryBundle) else QueryBundle(each) for each in queries]
+        if any(getattr(each, "filters", None) is not None for each in bundles):
+            raise InvalidArgument(
+                "queries must have no filters of their own, got a bundle with filters: use with_options(where=...)"
+            )
+        return bundles, ([_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle("")))
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
@@ -72,27 +151,36 @@ class SpanRetriever(BaseRetriever):
         # A subclass with results of its own is asked like any other retriever.
         if (
             isinstance(thing, SpanRetriever)
-            and thing.index == self.index
+            and searches_the_same(self.index, thing.index)
             and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve"))
         ):
-            return filtered(thing._strategy(bundle), thing.where)
-        return as_strategy(thing, bundle, name=name)
+            return as_base(thing._strategy(bundle), thing.where, thing.min_score)
+        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        passages = self.index.retrieve(_query(query_bundle), self._strategy(query_bundle), **self._limits())
-        return [to_scored_node(passage, explain=self.explain) for passage in passages]
+        strategy = self._strategy(query_bundle)
+        return self._nodes(search(self.index, _query(query_bundle), strategy, self._limits(query_bundle)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        passages = await self.index.aretrieve(_query(query_bundle), self._strategy(query_bundle), **self._limits())
-        return [to_scored_node(passage, explain=self.explain) for passage in passages]
+        strategy = self._strategy(query_bundle)
+        return self._nodes(await asearch(self.index, _query(query_bundle), strategy, self._limits(query_bundle)))
 
-    def _limits(self) -> dict[str, Any]:
+    def _limits(self, bundle: QueryBundle) -> dict[str, Any]:
         return {
             "k": self.similarity_top_k,
             "candidates": self.candidates,
             "budget": self.budget,
-            "where": self.where,
+            "where": self._joined(getattr(bundle, "filters", None)),
+            "min_score": self.min_score,
         }
+
+    def _joined(self, where: object) -> Where | None:
+        """The filter of a call and this retriever's own."""
+        return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
+
+    def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
+        return [to_scored_node(passage, explain=self.explain) for passage in passages]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,13 +201,34 @@ class NamedRetriever(SpanRetriever):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class LeafRetriever(NamedRetriever):
+    """The retriever of a strategy that finds leaves, and so needs an index."""
+
+    index: View = field(kw_only=False)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class BasedRetriever(NamedRetriever):
-    """The retriever of a strategy that builds on a ``base``: another strategy, or any LlamaIndex retriever of leaves."""
+    """The retriever of a strategy that builds on a ``base``: another strategy, or any LlamaIndex retriever."""
 
     base: Any = None
 
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
         return {"base": None if self.base is None else self._as_strategy("base", self.base, bundle)}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BasedLeafRetriever(BasedRetriever):
+    """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
+
+    index: View = field(kw_only=False)
+
+
+def _say(events: Iterable[BaseEvent]) -> None:
+    """Hand events to LlamaIndex's instrumentation."""
+    dispatcher = instrumentation.get_dispatcher(__name__)  # type: ignore[attr-defined]
+    for event in events:
+        dispatcher.event(event)
 
 
 def _query(bundle: QueryBundle) -> str | Query:

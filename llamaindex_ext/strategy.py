@@ -16,7 +16,7 @@ class StrategyRetriever(SpanRetriever):
     """Any strategy of the core, or one of your own, as a LlamaIndex retriever.
 
     Args:
-        index: Index to search, or a view of one.
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
         strategy: Strategy of the core, or one of your own. Default: ``RelevantSegments()``.
         similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
             its own, such as ``min_score``.
@@ -27,6 +27,10 @@ class StrategyRetriever(SpanRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from leafspan import Strategy, Tree
 from leafspan.hosting import Mode
-from llamaindex_ext.retriever import BasedRetriever
+from llamaindex_ext.retriever import BasedLeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeRetriever(BasedRetriever):
+class TreeRetriever(BasedLeafRetriever):
     """Like the core's ``Tree``, but a LlamaIndex retriever, and its ``base`` may be one of this package's.
 
     Args:
@@ -37,6 +37,8 @@ class TreeRetriever(BasedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan import Strategy, Vector
-from llamaindex_ext.retriever import NamedRetriever
+from llamaindex_ext.retriever import LeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class VectorRetriever(NamedRetriever):
+class VectorRetriever(LeafRetriever):
     """Like the core's ``Vector``, but a LlamaIndex retriever.
 
     Args:
@@ -29,6 +29,8 @@ class VectorRetriever(NamedRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
         callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
         object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.

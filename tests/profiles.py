@@ -1,6 +1,7 @@
 """How many examples Hypothesis tries: few and always the same ones in ``make test``, many new ones in ``make test-all``.
 
-``make test-all`` sets ``LEAFSPAN_TESTS=thorough``.
+``make test-all`` sets ``LEAFSPAN_TESTS=thorough``. With ``CI`` set, it tries many that are always the same, so that a change is
+judged by what it changes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FEWEST = 25
 _BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("fast", max_examples=_FEWEST, derandomize=True, **_BUSY)
-settings.register_profile("thorough", max_examples=200, print_blob=True, **_BUSY)
+settings.register_profile("thorough", max_examples=200, print_blob=True, derandomize=bool(os.environ.get("CI")), **_BUSY)
 settings.load_profile("thorough" if THOROUGH else "fast")
 
 

@@ -18,6 +18,7 @@ import leafspan.hosting
 import leafspan.strategies
 import llamaindex_ext
 from langchain_ext.retriever import BasedRetriever
+from tests.hosts.contract import WITHOUT_INDEX
 
 NAMED = [
     "VectorRetriever",
@@ -31,8 +32,13 @@ NAMED = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
     "PIIAwareRetriever",
 ]
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+"""The retrievers of strategies that search other sources, with the room that these are in."""
+
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
@@ -70,8 +76,15 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
+        "LightRAG",
+        "PropertyGraph",
         "PIIAware",
         "HostRetriever",
+        "LightRAGThread",
+        "lightrag_inputs",
+        "lightrag_options",
+        "retrieve",
+        "aretrieve",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
@@ -113,6 +126,8 @@ def test_the_core_offers_these_names():
         "DamagedVault",
         "VaultNotFound",
         "ConcurrentUpdate",
+        "SourceTimeout",
+        "SourceFailed",
         "MissingExtra",
     ]
 
@@ -132,6 +147,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Tree",
         "PIIAware",
         "Filtered",
+        "AtLeast",
         "HostRetriever",
         "DEFAULT",
         "Strategy",
@@ -160,6 +176,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "AskHost",
         "HostResult",
         "Generate",
+        "CallFunction",
         "RunStrategies",
         "StrategyRun",
         "Retrieves",
@@ -175,10 +192,14 @@ def test_a_strategy_can_be_written_with_these_names():
         "TracedHit",
         "Fused",
         "Contribution",
+        "Passage",
         "scored",
+        "outside_candidate",
         "unite",
+        "HOW_TO_FIND_LEAVES",
         "Fusion",
         "Mode",
+        "at_least",
         "filtered",
         "query_texts",
         "query_vectors",
@@ -191,14 +212,21 @@ def test_an_adapter_is_built_on_these_names():
         "CALL_OPTIONS",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "KEYWORD_PROMPT",
         "SHOWN_TO_MODELS",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "GraphKind",
         "HostResult",
+        "LightRAGMode",
+        "LightRAGShape",
         "Limits",
         "Mode",
+        "PropertyGraphShape",
         "apply_policy",
+        "as_base",
+        "asearch",
         "check_base_retriever",
         "check_choice",
         "check_flag",
@@ -208,12 +236,14 @@ def test_an_adapter_is_built_on_these_names():
         "check_strategy",
         "citation",
         "cuts_at",
-        "filtered",
         "from_langchain",
         "from_llamaindex",
+        "is_elsewhere",
         "is_plain",
         "make_strategy",
         "plain_options",
+        "search",
+        "searches_the_same",
         "shown",
         "split_into_leaves",
         "to_document",
@@ -224,7 +254,14 @@ def test_an_adapter_is_built_on_these_names():
 
 def test_both_adapters_offer_the_same_retrievers():
     assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
-    assert llamaindex_ext.__all__ == [*RETRIEVERS, "NodeWithTrace", "SpanNodeParser", "leaf_nodes", "splitter_from"]
+    assert llamaindex_ext.__all__ == [
+        *RETRIEVERS,
+        "FilteredQueryBundle",
+        "NodeWithTrace",
+        "SpanNodeParser",
+        "leaf_nodes",
+        "splitter_from",
+    ]
 
 
 @pytest.mark.parametrize("package", [leafspan, langchain_ext, llamaindex_ext])
@@ -252,14 +289,15 @@ class Option:
 
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
+    "min_score": Option(None, float | None),
+    "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),
     "candidates": Option(None, int | None),
     "budget": Option(None, int | leafspan.Budget | None),
     "where": Option(None, Any),
     "explain": Option(False, bool),
 }
-# A call of LlamaIndex has no place for a filter, and so a retriever there has no policy for one.
-ONLY_IN_LANGCHAIN = {"filter_policy": Option("replace", leafspan.hosting.FilterPolicy)}
+NO_INDEX = {"index": Option(None, leafspan.View | None)}
 OF_LLAMAINDEX = {"callback_manager", "object_map", "objects", "verbose"}
 
 
@@ -298,23 +336,27 @@ def options_in_llamaindex(name):
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_both_adapters_have_the_same_options_defaults_and_types(name):
-    assert options_in_langchain(name) == {**options_in_llamaindex(name), **ONLY_IN_LANGCHAIN}
+    assert options_in_langchain(name) == options_in_llamaindex(name)
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**options_in_the_core(name), **LIMITS}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in {*WITHOUT_INDEX, *OF_SOURCES} else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name == "MultiQueryRetriever":
+    if name in ("MultiQueryRetriever", "PropertyGraphRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 
 
 def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
-    assert options_in_llamaindex("StrategyRetriever") == {**LIMITS, "strategy": Option(None, leafspan.Strategy | None)}
+    assert options_in_llamaindex("StrategyRetriever") == {
+        **LIMITS,
+        **NO_INDEX,
+        "strategy": Option(None, leafspan.Strategy | None),
+    }
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
@@ -334,7 +376,8 @@ def test_options_but_the_index_are_given_by_name(name):
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert {strategy.__module__} == {f"leafspan.strategies._{file}" for file in files}
+    room = OF_SOURCES.get(name, "strategies")
+    assert {strategy.__module__} == {f"leafspan.{room}._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

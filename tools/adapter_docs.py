@@ -46,7 +46,7 @@ class Host:
     raises: str
 
 
-_OF_A_CALL = ("k", "candidates", "budget", "where")
+_OF_A_CALL = ("k", "candidates", "budget", "where", "min_score")
 
 LANGCHAIN = Host(
     "LangChain",
@@ -59,8 +59,8 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more "
-    "phrasings. Default: none is asked.",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
+    "Default: none is asked.",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -69,24 +69,33 @@ LLAMAINDEX = Host(
     "similarity_top_k",
     {
         **dict.fromkeys(_OF_A_CALL, ""),
+        "filter_policy": 'Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` '
+        'for both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
         "explain": "Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.",
         "callback_manager": "Callback manager of LlamaIndex. Default: one without handlers.",
         "object_map": "Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.",
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.",
+    "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
+_PHRASINGS = "more phrasings"
+_TASKS = {"PropertyGraph": "keywords"}  # by strategy: what its language model is asked for
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy, and any other "
     "has to return leaves of the index."
 )
-_RETRIEVERS = _BASE.replace("A {host} retriever can take its", "{host} retrievers can take their")
+_OPEN_BASE = (
+    "A {host} retriever can take its place: one of this package over the same index counts as its strategy. What others "
+    "return are passages of their own kind, unless they have the ids of leaves of the index."
+)
+_MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
+_NO_INDEX = "Default: none, for what searches other sources only."
 _BASE_OF_TREES = "A retriever of this package over the same index can take its place."
 _K_OF_TREES = "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``."
 
@@ -102,27 +111,33 @@ def entries_of(docstring: str) -> dict[str, str]:
 def entries_for(retriever: type, host: Host) -> dict[str, str]:
     """The entries of a retriever, by the names of its options: the index, those of its strategy, and the common ones."""
     strategy: type | None = getattr(retriever, "kind", None)
-    entries = {"index": _INDEX}
+    entries = {"index": _INDEX if needs_index(retriever) else f"{_INDEX} {_NO_INDEX}"}
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = host.llm
-        elif name not in (*_OF_A_CALL, "agenerate"):
-            entries[name] = _for_host(name, text, strategy, host)
+            entries["llm"] = host.llm.format(task=_TASKS.get(strategy.__name__, _PHRASINGS) if strategy else _PHRASINGS)
+        elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
+            entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")
     for name, text in host.common.items():
-        entries[host.k if name == "k" else name] = text or _for_host(name, of_a_call[name], strategy, host)
+        entries.setdefault(host.k if name == "k" else name, text or _for_host(name, of_a_call[name], retriever, host))
     return entries
 
 
-def _for_host(name: str, text: str, strategy: type | None, host: Host) -> str:
+def needs_index(retriever: type) -> bool:
+    """Whether a retriever cannot do without an index, since it finds leaves or merges or widens them."""
+    return any(each.__name__ in ("LeafRetriever", "BasedLeafRetriever") for each in retriever.__mro__)
+
+
+def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     """An entry of the core's as it holds for a retriever."""
-    kind = "" if strategy is None else strategy.__name__
+    kind = retriever.kind.__name__ if hasattr(retriever, "kind") else ""
+    bases = _BASE if needs_index(retriever) else _OPEN_BASE
     before, _, default = text.partition(" Default:")
     if name == "base":
-        text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else _BASE} Default:{default}"
+        text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
     elif name == "retrievers":
-        text = f"{text} {_RETRIEVERS}"
+        text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":
         text = f"{before} {_K_OF_TREES}"
     words = {"see above": f"see the core's ``{kind}``", "4 * k": f"4 * {host.k}", "``k``": f"``{host.k}``"}

@@ -15,17 +15,22 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    SourceFailed,
+    SourceTimeout,
     VaultNotFound,
     WriterBusy,
     WrongKey,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
+from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
 from leafspan.private_view import PrivateView
+from leafspan.retrieval import aretrieve_outside as aretrieve
+from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
 from leafspan.strategies import (
@@ -57,7 +62,6 @@ from leafspan.tree import (
 )
 from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
 from leafspan.view import View
-from leafspan.without_index import aretrieve, retrieve
 
 __all__ = [
     "Index",
@@ -68,8 +72,6 @@ __all__ = [
     "Patterns",
     "Analyzed",
     "Found",
-    "retrieve",
-    "aretrieve",
     "Document",
     "Chunk",
     "chunks_of",
@@ -94,8 +96,15 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
+    "LightRAG",
+    "PropertyGraph",
     "PIIAware",
     "HostRetriever",
+    "LightRAGThread",
+    "lightrag_inputs",
+    "lightrag_options",
+    "retrieve",
+    "aretrieve",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
@@ -137,5 +146,7 @@ __all__ = [
     "DamagedVault",
     "VaultNotFound",
     "ConcurrentUpdate",
+    "SourceTimeout",
+    "SourceFailed",
     "MissingExtra",
 ]

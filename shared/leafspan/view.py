@@ -75,6 +75,10 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    def is_of_same_index(self, other: View) -> bool:
+        """Whether both are views of one index that was opened once, whatever they show."""
+        return self._sources is other._sources
+
     def _what_it_shows(self) -> tuple[object, ...]:
         """What tells views apart that do not show the same."""
         return id(self._sources), self._scope

@@ -46,6 +46,8 @@ RETRIEVERS = [
     "FilterRetriever",
     "TreeRetriever",
 ]
+WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever"}
+"""What builds on strategies and retrievers of any source, and so can do without an index."""
 
 
 def needed(retriever: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from langchain_ext import (
 )
 from leafspan import BM25, BM25Settings, Budget, F, Hybrid, Index, InvalidArgument, Query, Vector
 from tests.corpus import DOCUMENTS, QUESTIONS
-from tests.hosts.contract import RETRIEVERS, LangChain, needed
+from tests.hosts.contract import RETRIEVERS, WITHOUT_INDEX, LangChain, needed
 
 HOST = LangChain()
 PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
@@ -248,7 +248,8 @@ def test_the_filter_of_a_call_shows_no_more_than_the_view(shared_index: Index, n
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("EnsembleRetriever", "retrievers"), *((name, "index") for name in RETRIEVERS)]
+    ("name", "option"),
+    [("EnsembleRetriever", "retrievers"), *((name, "index") for name in RETRIEVERS if name not in WITHOUT_INDEX)],
 )
 def test_an_option_that_is_missing_is_named_as_pydantic_does(shared_index: Index, name, option):
     options = {"index": shared_index, **needed(name)}

@@ -40,7 +40,7 @@ from llamaindex_ext import (
     splitter_from,
 )
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
-from tests.hosts.contract import RETRIEVERS, LlamaIndex, needed
+from tests.hosts.contract import RETRIEVERS, WITHOUT_INDEX, LlamaIndex, needed
 
 HOST = LlamaIndex()
 PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
@@ -192,7 +192,8 @@ def test_what_has_another_name_here_is_named(shared_index: Index, given, meant):
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("EnsembleRetriever", "retrievers"), *((name, "index") for name in RETRIEVERS)]
+    ("name", "option"),
+    [("EnsembleRetriever", "retrievers"), *((name, "index") for name in RETRIEVERS if name not in WITHOUT_INDEX)],
 )
 def test_an_option_that_is_missing_is_named_as_python_does(shared_index: Index, name, option):
     options = {"index": shared_index, **needed(name)}
@@ -205,7 +206,7 @@ def test_an_option_that_is_missing_is_named_as_python_does(shared_index: Index, 
 def test_the_index_alone_may_be_given_by_position(shared_index: Index, name):
     kind = getattr(llamaindex_ext, name)
     assert kind(shared_index, **needed(name)).index is shared_index
-    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 "):
+    with pytest.raises(TypeError, match="positional arguments but 3 "):
         kind(shared_index, 5, **needed(name))
 
 

@@ -39,6 +39,7 @@ from leafspan.lexical import BM25Settings
 from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
+    AtLeast,
     Ensemble,
     Filter,
     Filtered,
@@ -780,6 +781,7 @@ EXACT = [
     Filter(),
     Filter(offset=2),
     Filtered(BM25(), ~B),
+    AtLeast(BM25(), 0.5),
     AutoMerging(base=BM25()),
     SentenceWindow(base=BM25(), before=1, after=1),
     ParentDocument(base=BM25(k=3), level=1),

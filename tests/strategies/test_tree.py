@@ -452,7 +452,7 @@ def test_a_summary_is_seen_where_all_that_it_covers_is(two_trees):
     ]
     (above,) = (each for each in two_trees.retrieve("?", COLLAPSED, k=20) if each.text == "abcdef45")
     assert [(run.document_id, run.first, run.last) for run in above.summary.covers] == [("d", 0, 3), ("e", 0, 1)]
-    assert (above.document_id, above.start, above.end) == ("", 0, 0)
+    assert (above.document_id, above.start, above.end) == ("", None, None)
 
 
 @pytest.mark.parametrize("scoped", [False, True])

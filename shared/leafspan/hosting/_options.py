@@ -14,8 +14,11 @@ from leafspan.view import View
 
 S = TypeVar("S", bound=Strategy)
 
-CALL_OPTIONS = ("k", "candidates", "budget", "where")
-"""The options of a call of ``View.retrieve``. A strategy's option of one of these names is not one of its retriever."""
+LIMITS = ("k", "candidates", "budget", "where")
+"""Options of ``View.retrieve`` that a strategy may have, too. Its retriever has those of the call."""
+
+CALL_OPTIONS = (*LIMITS, "min_score")
+"""The options of a call of ``View.retrieve``."""
 
 _SAME = (("k", "similarity_top_k", "top_k"), ("where", "filter", "filters"), ("llm", "generate", "agenerate"))
 """Names that hosts have for the same option."""
@@ -59,7 +62,7 @@ def plain_options(
 def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[str]) -> list[str]:
     """The options that the retriever has in the same form as the strategy."""
     names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return [name for name in names if name not in (*CALL_OPTIONS, *converted) and hasattr(retriever, name)]
+    return [name for name in names if name not in (*LIMITS, *converted) and hasattr(retriever, name)]
 
 
 def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:
@@ -94,12 +97,12 @@ def check_option_names(owner: str, given: Collection[str], known: Collection[str
 
 
 def check_index(index: object) -> None:
-    """Check that an option is an index or a view of one.
+    """Check that an option is an index or a view of one, or None.
 
     Raises:
         InvalidArgument: if it is not.
     """
-    if not isinstance(index, View):
+    if index is not None and not isinstance(index, View):
         raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
 
 

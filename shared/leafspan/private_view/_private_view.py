@@ -238,12 +238,15 @@ class PrivateView(View):
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
         found = yield from super()._retrieve(masked, MaskedStrategy(strategy, asking), limits)
-        rows = found if found and isinstance(found[0], list) else [found]
+        several = bool(found) and isinstance(found[0], list)
+        rows: list[list[Passage]] = found if several else [found]
+        if not self._privacy.shows_all:
+            rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
         showing = self._showing()
         flat = [passage for row in rows for passage in row]
         yield from showing.load(*everything_in(flat), asking.originals)
         shown = yield Call(lambda: [[self._traced(showing.passage(passage), asking) for passage in row] for row in rows])
-        return shown if rows is found else shown[0]
+        return shown if several else shown[0]
 
     def _traced(self, passage: Passage, asking: Asking) -> Passage:
         """The passage, whose trace may quote phrasings of the question."""

@@ -22,7 +22,7 @@ from leafspan.strategies import (
     Strategy,
     StrategyFlow,
 )
-from leafspan.values import Candidate, Query, run_of_id
+from leafspan.values import Candidate, Passage, Query, run_of_id
 
 
 class Asking:
@@ -100,6 +100,15 @@ class Asking:
         masked = {self.text(key): self._value(value) for key, value in metadata.items()}
         name = None if result.id is None else self.text(result.id)
         return replace(result, id=name, text=self.text(result.text), metadata=masked, origin=None)
+
+    def outside(self, passage: Passage) -> Passage:
+        """A passage of another source, masked. Those of the index are masked already."""
+        if passage.kind in ("text", "summary"):
+            return passage
+        metadata = {self.text(key): self._value(value) for key, value in passage.metadata.items()}
+        title = None if passage.title is None else self.text(passage.title)
+        id_, text = self.text(passage.id), self.text(passage.text)
+        return replace(passage, id=id_, text=text, metadata=metadata, title=title, origin=None)
 
     def _value(self, value: object) -> object:
         masked, places = self._disguise.value(value)

@@ -2,8 +2,9 @@
 
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._retrieve import retrieve
-from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import warm
+from leafspan.retrieval._without_index import aretrieve as aretrieve_outside
+from leafspan.retrieval._without_index import retrieve as retrieve_outside
 
-__all__ = ["Limits", "Sources", "retrieve", "retrieve_outside", "warm"]
+__all__ = ["Limits", "aretrieve_outside", "Sources", "retrieve", "retrieve_outside", "warm"]

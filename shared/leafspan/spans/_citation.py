@@ -13,8 +13,11 @@ def citation(passage: Passage) -> dict[str, object]:
 
     A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
     document, it has no ``doc_id``, ``start`` and ``end``. The headings are one text such as ``"Tea > Brewing"``, since few
-    stores take lists. What is not known is left out, and so is what the user's own metadata has under the same key.
+    stores take lists. A passage of another source only has its ``kind``. What is not known is left out, and so is what the
+    user's own metadata has under the same key.
     """
+    if passage.document_id == "" and passage.summary is None:
+        return {} if "kind" in passage.metadata else {"kind": passage.kind}
     place: dict[str, object] = {"doc_id": passage.document_id, "start": passage.start, "end": passage.end}
     if passage.summary is not None:
         covers = [[run.document_id, run.start, run.end] for run in passage.summary.covers]

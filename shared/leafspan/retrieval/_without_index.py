@@ -7,7 +7,8 @@ from typing import Any, overload
 
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.engine import Flow, arun, run
-from leafspan.retrieval import Limits, retrieve_outside
+from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
 from leafspan.strategies import Strategy
 from leafspan.values import Passage, Query

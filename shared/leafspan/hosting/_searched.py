@@ -1,0 +1,35 @@
+"""What a host's retriever searches: an index or a view of one, or other sources alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leafspan.retrieval import aretrieve_outside, retrieve_outside
+from leafspan.strategies import Strategy, at_least, filtered
+from leafspan.view import View
+
+
+def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+    """What ``View.retrieve`` returns, or without an index ``leafspan.retrieve``."""
+    return (retrieve_outside if index is None else index.retrieve)(query, strategy, **options)
+
+
+async def asearch(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+    """Like ``search``."""
+    return await (aretrieve_outside if index is None else index.aretrieve)(query, strategy, **options)
+
+
+def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:
+    """The strategy of a retriever as the base of another one: with its filter and its lowest score."""
+    return at_least(filtered(strategy, where), min_score)
+
+
+def is_elsewhere(own: View | None, other: View | None) -> bool:
+    """Whether what a retriever of ours finds comes from another index, so that its ids mean nothing in this one."""
+    return own is not None and other is not None and not own.is_of_same_index(other)
+
+
+def searches_the_same(own: View | None, other: View | None) -> bool:
+    """Whether what a base finds can be taken as it is: it searches the same index, or none."""
+    return other is None or other == own

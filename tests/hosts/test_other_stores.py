@@ -1,0 +1,133 @@
+"""Retrievers of a host over stores that are not ours, under the strategies that take any."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
+
+import langchain_ext
+import llamaindex_ext
+from leafspan import Index, InvalidArgument, NotALeaf, Vector
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.hosts.contract import HOSTS, Host
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # langchain-community is being retired
+    from langchain_community.retrievers import BM25Retriever, TFIDFRetriever
+
+TEXTS = ["Bees dance to tell where flowers are.", "Green tea is heated.", "Salt was traded at the harbour."]
+
+
+@pytest.fixture(params=HOSTS, ids=repr)
+def host(request) -> Host:
+    return request.param
+
+
+def two_of(host: Host):
+    """Two retrievers of the host's own, which share the result ``1``; the second has no scores."""
+    first = host.retriever("First", lambda q: [host.result("1", TEXTS[0], 0.9), host.result("2", TEXTS[1], 0.4)])
+    second = host.retriever("Second", lambda q: [host.result("3", TEXTS[2]), host.result("1", TEXTS[0])])
+    return first, second
+
+
+async def test_an_ensemble_needs_no_index_for_retrievers_of_other_stores(host: Host):
+    ensemble = host.package.EnsembleRetriever(retrievers=two_of(host), explain=True)
+    found = await host.both(ensemble, QUESTIONS[0])
+    assert [(result.id, result.text) for result in found] == [("1", TEXTS[0]), ("3", TEXTS[2]), ("2", TEXTS[1])]
+    assert found[0].score == pytest.approx((1 / 61 + 1 / 62) / 2)
+    assert found[0].trace[-1] == "the document: rrf gave 0.016 = 0.008 from First (rank 1) + 0.008 from Second (rank 2)"
+
+
+async def test_an_ensemble_fuses_an_index_and_another_store(host: Host, shared_index: Index):
+    ensemble = host.make("EnsembleRetriever", shared_index, retrievers=[Vector(), *two_of(host)], k=6)
+    found = await host.both(ensemble, QUESTIONS[0])
+    assert {"1", "2", "3"} < {result.id for result in found}
+    assert {result.document for result in found if "#" in result.id} <= {"bees", "tea", "harbour"}
+
+
+async def test_phrasings_ask_another_store(host: Host):
+    multi = host.package.MultiQueryRetriever(base=two_of(host)[0], phrasings=["another"])
+    assert [result.id for result in await host.both(multi, "one")] == ["1", "2"]
+
+
+def test_what_needs_leaves_refuses_other_results_by_name(host: Host, shared_index: Index):
+    window = host.make("SentenceWindowRetriever", shared_index, base=two_of(host)[0])
+    with pytest.raises(NotALeaf, match=r"the results of First must be leaves of this index, but number 1 is not: id '1'"):
+        host.ask(window, QUESTIONS[0])
+
+
+def test_what_searches_leaves_says_that_it_needs_an_index(host: Host):
+    with pytest.raises(InvalidArgument, match="Vector must have an index to search, and there is none here"):
+        host.ask(host.package.EnsembleRetriever(retrievers=[Vector(), two_of(host)[0]]), QUESTIONS[0])
+    with pytest.raises(InvalidArgument, match="must have an index to search"):
+        host.ask(host.package.StrategyRetriever(), QUESTIONS[0])
+
+
+def test_documents_of_langchain_come_back_as_they_were():
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store.add_documents([Document(id=str(n), page_content=text, metadata={"n": n}) for n, text in enumerate(TEXTS)])
+    words = BM25Retriever.from_texts(TEXTS, metadatas=[{"n": n} for n in range(3)])  # which drops ids
+    rare = TFIDFRetriever.from_texts(TEXTS, metadatas=[{"n": n} for n in range(3)])
+    ensemble = langchain_ext.EnsembleRetriever(retrievers=[store.as_retriever(), words, rare])
+    found = ensemble.invoke("harbour salt")
+    assert sorted((document.id, document.page_content, document.metadata["n"]) for document in found) == [
+        (str(n), text, n) for n, text in enumerate(TEXTS)
+    ]
+    assert all(set(document.metadata) == {"n", "score"} for document in found)
+    nameless = langchain_ext.EnsembleRetriever(retrievers=[words, rare]).invoke("harbour salt")
+    assert len({document.id for document in nameless}) == 3
+    assert all(document.id.startswith("text-") for document in nameless)
+
+
+def test_nodes_of_llamaindex_come_back_as_they_were():
+    index = VectorStoreIndex(
+        [TextNode(id_=str(n), text=text, metadata={"n": n}) for n, text in enumerate(TEXTS)],
+        embed_model=MockEmbedding(embed_dim=4),
+    )
+    host = HOSTS[1]
+    image = ImageNode(id_="picture", text="A picture.", image_url="http://example.org/a.png")
+    pictures = host.retriever("Pictures", lambda q: [NodeWithScore(node=image, score=0.5)])
+    ensemble = llamaindex_ext.EnsembleRetriever(retrievers=[index.as_retriever(similarity_top_k=3), pictures])
+    found = ensemble.retrieve("harbour salt")
+    assert {node.node_id for node in found} == {"0", "1", "2", "picture"}
+    assert next(node.node for node in found if node.node_id == "picture") is image
+    assert {tuple(node.metadata) for node in found if node.node_id != "picture"} == {("n",)}
+
+
+def test_another_index_of_ours_is_another_store(host: Host, shared_index: Index, tmp_path):
+    with Index.open(tmp_path / "other") as other:
+        other.add({"id": "moths", "text": "Moths fly at night. Bees do not."})
+        elsewhere = host.make("VectorRetriever", other)
+        ensemble = host.make("EnsembleRetriever", shared_index, retrievers=[Vector(), elsewhere], k=4)
+        found = host.ask(ensemble, "moths and bees")
+        moths = [result for result in found if result.document == "moths"]
+        assert len(moths) == 1
+        assert (moths[0].metadata["start"], moths[0].metadata["end"]) == (0, len(moths[0].text))
+
+
+def test_results_of_another_index_are_none_of_this_one_even_with_the_same_ids(host: Host, shared_index: Index, tmp_path):
+    leaf = shared_index.leaves("tea")[0]
+    with Index.open(tmp_path / "copy", splitter=SPLITTER) as copy:
+        copy.add(DOCUMENTS)
+        elsewhere = host.make("VectorRetriever", copy, where={"topic": "food"}, k=1)
+        view = shared_index.scoped({"topic": "food"})
+        for searched in (shared_index, view):
+            ensemble = host.make("EnsembleRetriever", searched, retrievers=[elsewhere, elsewhere], explain=True)
+            (result,) = host.ask(ensemble, "How is green tea made?")
+            assert result.document == "tea"
+            assert result.id.rpartition("#")[0] == leaf.id.rpartition("#")[0]
+            assert result.trace[0].startswith("VectorRetriever found the document")
+        hidden = host.make("EnsembleRetriever", shared_index.scoped({"topic": "animals"}), retrievers=[elsewhere] * 2)
+        assert host.ask(hidden, "How is green tea made?") == []
+
+
+def test_a_view_of_the_same_index_finds_leaves_of_it(host: Host, shared_index: Index):
+    part = host.make("VectorRetriever", shared_index.scoped({"topic": "food"}), k=2)
+    windows = host.make("SentenceWindowRetriever", shared_index, base=part)
+    assert {result.document for result in host.ask(windows, QUESTIONS[0])} == {"tea"}
