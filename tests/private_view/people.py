@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from langchain_core.documents import Document as LangChainDocument
 
-from leafspan import Chunk, Document, Index, PrivateView, Vault
+from leafspan import Chunk, Document, Index, Key, PrivateView, Vault
+from leafspan.privacy._envelope import VaultKeys
+from leafspan.privacy._vault import _header
+from leafspan.privacy._vault_file import VaultFile
 from tests.corpus import SPLITTER
 
 KEY = "tests-only-0123456789-abcdefghijklmnop"
@@ -57,6 +59,14 @@ LANGCHAIN = [
 ]
 
 
+def fixed_vault(path: Path) -> Vault:
+    """A vault whose pseudonyms are always the same, so that vectors and ranks are."""
+    if not path.exists():
+        keys = VaultKeys(b"data-key-of-the-tests-0123456789", b"hmac-key-of-the-tests-0123456789")
+        VaultFile(path, 30).make(_header(Key(KEY), keys, b"tests-vault-0123", 1))
+    return Vault.open(path, KEY)
+
+
 def write_files(folder: Path) -> Path:
     """A folder of files, some of which have names that must not be known."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,14 +99,10 @@ def _vector(text: str) -> list[float]:
 def opened(folder: Path, **options: object) -> tuple[Index, PrivateView]:
     """An index in a folder, and a private view of it that reveals nothing."""
     index = Index.open(folder / "kb", splitter=SPLITTER, **options)  # type: ignore[arg-type]
-    return index, index.private(Vault.open(folder / "vault.db", KEY), known=KNOWN)
+    return index, index.private(fixed_vault(folder / "vault.db"), known=KNOWN)
 
 
 def is_in_the_clear(content: bytes | str) -> list[str]:
     """The secrets that stand in something."""
     text = content if isinstance(content, str) else content.decode(errors="replace")
     return [secret for secret in SECRETS if secret.casefold() in text.casefold()]
-
-
-def random_key() -> bytes:
-    return os.urandom(32)
