@@ -11,6 +11,7 @@ from leafspan import AutoMerging, Document, F, Hybrid, Index, InvalidArgument, P
 from leafspan.strategies import LexicalMatches, LexicalSearch, Query, RetrievalContext, VectorSearch
 from llamaindex_ext import PIIAwareRetriever as LlamaIndexRetriever
 from tests.corpus import SPLITTER
+from tests.private_view.people import fixed_vault
 
 KNOWN = {"PERSON": ["Alice Smith", "Bob Jones", "Carol White"]}
 NOTES = [

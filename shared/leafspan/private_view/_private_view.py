@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,21 +15,24 @@ from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import LeafspanError
 from leafspan.filters import to_filter
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
-from leafspan.privacy import RECORD_KEY, Vault
+from leafspan.privacy import Vault
 from leafspan.private_view._hiding import hidden, hidden_message
 from leafspan.private_view._intake import PrivateIntake
 from leafspan.private_view._privacy import Privacy
 from leafspan.private_view._questions import Asking, MaskedStrategy
+from leafspan.private_view._settling import records_of, settle_records
 from leafspan.private_view._showing import Showing, everything_in
 from leafspan.retrieval import Limits, Sources
 from leafspan.spans import Budget
-from leafspan.store import Reader, Row, Scope, read_consistently
+from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import DEFAULT, Strategy, check_strategy
 from leafspan.tree import Clusterer, TreesBuilt
 from leafspan.values import Document, Passage, run_of_id
 from leafspan.view import View
 
 T = TypeVar("T")
+
+_ATTEMPTS = 3
 
 
 class PrivateView(View):
@@ -176,7 +179,7 @@ class PrivateView(View):
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
         """Before documents are deleted: what the vault has of them is forgotten as soon as they are gone."""
         rows = yield from read_consistently(self._store, partial(Reader.rows, ids=list(ids)))
-        if records := _records(rows):
+        if records := records_of(rows):
             yield Call(self.vault.unsettle, (records,), finish=True)
         yield from super()._forget(ids)
 
@@ -189,30 +192,12 @@ class PrivateView(View):
             lock.release()
         result = yield from shown(result)  # before anything that is needed for it is forgotten
         with suppress(LeafspanError):  # what was written is there; the next writer cleans up
-            yield from self._sweep()
+            yield from settle_records(self._store, self.vault)
         return result
-
-    def _sweep(self) -> Flow[int]:
-        """Settle what writers have left unsettled; the number of records that were forgotten."""
-        lock = yield Call(self.vault.start_cleaning, finish=True)
-        if lock is None:
-            return 0
-        try:
-            unsettled: dict[str, list[str]] = yield Call(self.vault.unsettled, (self._store.id,))
-            if not unsettled:
-                return 0
-            ids = sorted({id_ for stored_ids in unsettled.values() for id_ in stored_ids})
-            rows = yield from read_consistently(self._store, partial(Reader.rows, ids=ids))
-            needed = _records(rows)
-            gone = unsettled.keys() - needed
-            yield Call(self.vault.settle, (unsettled.keys() & needed, gone), finish=True)
-            return len(gone)
-        finally:
-            lock.release()
 
     def _clean(self) -> Flow[int]:
         yield Call(self.vault.unsettle_all, (self._store.id,))
-        return (yield from self._sweep())
+        return (yield from settle_records(self._store, self.vault))
 
     # what is asked
 
@@ -237,16 +222,28 @@ class PrivateView(View):
         asking = Asking(self._privacy.disguise, self._masked_id)
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
-        found = yield from super()._retrieve(masked, MaskedStrategy(strategy, asking), limits)
-        several = bool(found) and isinstance(found[0], list)
-        rows: list[list[Passage]] = found if several else [found]
-        if not self._privacy.shows_all:
-            rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
-        showing = self._showing()
-        flat = [passage for row in rows for passage in row]
-        yield from showing.load(*everything_in(flat), asking.originals)
-        shown = yield Call(lambda: [[self._traced(showing.passage(passage), asking) for passage in row] for row in rows])
-        return shown if several else shown[0]
+        retrieve = super()._retrieve
+
+        def attempt() -> Flow[tuple[Any, Showing]]:
+            found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
+            several = bool(found) and isinstance(found[0], list)
+            rows: list[list[Passage]] = found if several else [found]
+            if not self._privacy.shows_all:
+                rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
+            showing = self._showing()
+            yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
+            shown = yield Call(lambda: [[self._traced(showing.passage(each), asking) for each in row] for row in rows])
+            return (shown if several else shown[0]), showing
+
+        return (yield from self._with_records(attempt))
+
+    def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
+        """What is read and restored; again, if a document was replaced or deleted before its record was read."""
+        for _ in range(_ATTEMPTS - 1):
+            result, showing = yield from attempt()
+            if not showing.lacks_records:
+                return result
+        return (yield from attempt())[0]
 
     def _traced(self, passage: Passage, asking: Asking) -> Passage:
         """The passage, whose trace may quote phrasings of the question."""
@@ -259,8 +256,12 @@ class PrivateView(View):
         self, passage: object, before: int | None, after: int | None, words: int | None
     ) -> Flow[Passage]:
         target = yield from self._masked_passage(passage)
-        found = yield from super()._surroundings(target, before, after, words)
-        return (yield from self._shown_passages([found]))[0]
+        surroundings = super()._surroundings
+
+        def found() -> Flow[list[Passage]]:
+            return [(yield from surroundings(target, before, after, words))]
+
+        return (yield from self._with_records(lambda: self._shown_passages(found())))[0]
 
     def _masked_passage(self, passage: object) -> Flow[object]:
         """A passage that a view of this index has shown, as the index knows it: by its id, or by its citation."""
@@ -304,11 +305,6 @@ class PrivateView(View):
 
     # what comes out
 
-    def _shown_passages(self, passages: Sequence[Passage]) -> Flow[list[Passage]]:
-        showing = self._showing()
-        yield from showing.load(*everything_in(passages))
-        return [showing.passage(passage) for passage in passages]
-
     def _list_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
         return self._hiding(self._shown_list(super()._list_leaves, document_id))
 
@@ -318,27 +314,36 @@ class PrivateView(View):
     def _shown_list(self, listed: Any, document_id: str | None) -> Flow[list[Passage]]:
         if isinstance(document_id, str):
             document_id = yield Call(self._masked_id, (document_id,))
-        return (yield from self._shown_passages((yield from listed(document_id))))
+        return (yield from self._with_records(lambda: self._shown_passages(listed(document_id))))
+
+    def _shown_passages(self, flow: Flow[list[Passage]]) -> Flow[tuple[list[Passage], Showing]]:
+        passages, showing = (yield from flow), self._showing()
+        yield from showing.load(*everything_in(passages))
+        return [showing.passage(passage) for passage in passages], showing
 
     def _get(self, document_id: str) -> Flow[Document]:
-        return self._hiding(self._shown_document(document_id))
+        return self._hiding(self._shown_get(super()._get, document_id))
 
-    def _shown_document(self, document_id: str) -> Flow[Document]:
+    def _shown_get(self, get: Any, document_id: str) -> Flow[Document]:
         if isinstance(document_id, str):
             document_id = yield Call(self._masked_id, (document_id,))
-        found = yield from super()._get(document_id)
-        showing = self._showing()
-        yield from showing.load([found.metadata])
-        return showing.document(found)
+
+        def attempt() -> Flow[tuple[Document, Showing]]:
+            found, showing = (yield from get(document_id)), self._showing()
+            yield from showing.load([found.metadata])
+            return showing.document(found), showing
+
+        return (yield from self._with_records(attempt))
 
     def _list_documents(self) -> Flow[list[DocumentInfo]]:
-        return self._hiding(self._shown_infos())
+        listed = super()._list_documents
 
-    def _shown_infos(self) -> Flow[list[DocumentInfo]]:
-        infos = yield from super()._list_documents()
-        showing = self._showing()
-        yield from showing.load([info.metadata for info in infos])
-        return sorted(map(showing.info, infos), key=lambda info: info.id)
+        def attempt() -> Flow[tuple[list[DocumentInfo], Showing]]:
+            infos, showing = (yield from listed()), self._showing()
+            yield from showing.load([info.metadata for info in infos])
+            return sorted(map(showing.info, infos), key=lambda info: info.id), showing
+
+        return self._hiding(self._with_records(attempt))
 
     def _shown_added(self, added: Added) -> Flow[Added]:
         names = yield from self._shown_ids([*added.added, *added.replaced])
@@ -373,9 +378,3 @@ class PrivateView(View):
         return tuple(
             replace(each, path=disguise.name(each.path), reason=hidden_message(each.reason, disguise)) for each in skipped
         )
-
-
-def _records(rows: Mapping[str, Row]) -> set[str]:
-    """The records of the documents that are there."""
-    found = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
-    return {str(each) for each in found if each is not None}

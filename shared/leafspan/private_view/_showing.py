@@ -37,6 +37,7 @@ class Showing:
         self._unmaskings: dict[str, Unmasking] = {}
         self._records: dict[str, str] = {}  # by the masked id of a document
         self._originals: dict[str, str] = {}
+        self.lacks_records = False  # whether the vault does not have what it should have
 
     def load(
         self,
@@ -67,6 +68,7 @@ class Showing:
         notes, known = {}, {}
         if records:
             notes = yield Call(vault.notes, (records,))
+            self.lacks_records = len(notes) < len(records)
         if words:
             known = yield Call(vault.originals, (words,))
         self._originals = {**(originals or {}), **known}
