@@ -88,7 +88,9 @@ def test_positions_outside_of_pseudonyms_go_there_and_back(case: tuple[str, list
     masked = disguise_of(found, text).text(text)
     restoring = Restoring(masked.places)
     place = position % (len(masked.text) + 1)
-    if not any(each.start < place <= each.end for each in masked.places):
+    within = any(each.start < place < each.end for each in masked.places)
+    beside_blank = any(not each.original and each.start <= place <= each.end for each in masked.places)
+    if not within and not beside_blank:  # both sides of a blank that was added are the same place in the original
         assert restoring.inward(restoring.outward(place)) == place
     assert restoring.outward(len(masked.text)) == len(text)
     assert restoring.masked_length(len(text)) == len(masked.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import multiprocessing
 import os
 import pickle
@@ -19,7 +20,17 @@ from typing import Any
 
 import pytest
 
-from leafspan import DamagedVault, InvalidArgument, Key, LeafspanError, Vault, VaultNotFound, WriterBusy, WrongKey
+from leafspan import (
+    DamagedVault,
+    InvalidArgument,
+    Key,
+    LeafspanError,
+    MissingExtra,
+    Vault,
+    VaultNotFound,
+    WriterBusy,
+    WrongKey,
+)
 from leafspan.privacy import Record
 
 ONE, TWO = "first-key-0123456789-abcdefghijklmnop", "second-key-9876543210-zyxwvutsrqponml"
@@ -109,6 +120,23 @@ def test_the_file_has_nothing_in_the_clear(vault: Vault, path: Path):
     assert b"Alice" not in content
     assert ONE.encode() not in content
     assert b"PERSON0AAAAAAAAAAAAAAAA0" in content
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_cryptography_the_error_says_what_to_type(
+    vault: Vault, path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+):
+    original = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == "cryptography":
+            raise ImportError(name)
+        return original(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[pii\]"'):
+        Vault.open(path if there else path.with_name("new.db"), ONE)
+    assert [each.name for each in path.parent.iterdir()] == ["vault.db"]
 
 
 # damage

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
-from langchain_ext import HybridRetriever, leaf_documents
+from langchain_ext import HybridRetriever, SentenceWindowRetriever, leaf_documents
 from leafspan import (
     BM25,
     AutoMerging,
@@ -31,7 +31,7 @@ from leafspan import (
     Vector,
     chunks_of,
 )
-from leafspan.strategies import HostResult, HostRetriever
+from leafspan.strategies import Embed, HostResult, HostRetriever, Passage, Strategy, Trace, outside_candidate
 from tests.corpus import SPLITTER
 from tests.private_view.people import ALICE, DOCUMENTS, KEY, KNOWN, LETTER, PHONE, is_in_the_clear, opened, write_files
 
@@ -495,6 +495,7 @@ def test_chunks_become_the_leaves_of_a_private_document(tmp_path: Path):
         ({"known": {"PERSON": [" "]}}, "not blank"),
         ({"reveal": "PERSON"}, "reveal must be True, False or a list of kinds"),
         ({"reveal": 1}, "reveal must be True, False or a list of kinds"),
+        ({"clear": 3}, "clear must be a list of metadata keys"),
         ({"clear": "year"}, "clear must be a list of metadata keys"),
         ({"entities_field": "doc_id"}, "entities_field must be a metadata key that is not reserved"),
         ({"entities_field": ""}, "entities_field must be a metadata key that is not reserved"),
@@ -506,3 +507,33 @@ def test_options_are_checked(shared_index: Index, tmp_path: Path, options: dict,
         shared_index.private(vault, **options)
     with pytest.raises(InvalidArgument, match="vault must be a Vault, opened with"):
         shared_index.private("vault.db")  # type: ignore[arg-type]
+
+
+def test_a_retriever_over_what_is_revealed_may_be_a_base_over_what_is_not(view: PrivateView, revealing: PrivateView):
+    """Each masks and shows by its own rules; the index is the same."""
+    base = HybridRetriever(index=revealing, k=4)
+    mixed = SentenceWindowRetriever(index=view, base=base, k=2)
+    documents = mixed.invoke("Who called Alice Smith?")
+    assert documents
+    assert is_in_the_clear(repr(documents)) == []
+    (again,) = SentenceWindowRetriever(index=revealing, base=HybridRetriever(index=view, k=1), k=1).invoke(
+        "Who called her?"
+    )
+    text = revealing.get(again.metadata["doc_id"]).text
+    assert again.page_content == text[again.metadata["start"] : again.metadata["end"]]
+
+
+def test_a_strategy_that_brings_passages_of_its_own_is_masked(view: PrivateView, revealing: PrivateView):
+    class Web(Strategy):
+        def retrieve(self, queries, context):
+            text = f"Alice Smith was asked: {queries[0].text}"
+            passage = Passage(
+                "web", "", None, None, text, 1.0, {"by": "Zoë Łuczak"}, Trace(), kind="row", origin="Alice Smith"
+            )
+            yield Embed(("Alice Smith",))
+            return [[outside_candidate(passage)] for _ in queries]
+
+    (masked,) = view.retrieve("Where is Alice Smith?", Web())
+    assert is_in_the_clear(repr(masked)) == []
+    (restored,) = revealing.retrieve("Where is Alice Smith?", Web())
+    assert restored.text == "Alice Smith was asked: Where is Alice Smith?"

@@ -57,12 +57,13 @@ def encrypt(key: bytes, content: bytes, bound_to: bytes) -> bytes:
 
 def decrypt(key: bytes, content: bytes, bound_to: bytes) -> bytes | None:
     """What was encrypted with this key, for this place. None if it was not, or was changed since."""
+    aes = _aes(key)
     from cryptography.exceptions import InvalidTag
 
     if len(content) < _NONCE:
         return None
     try:
-        return bytes(_aes(key).decrypt(content[:_NONCE], content[_NONCE:], bound_to))
+        return bytes(aes.decrypt(content[:_NONCE], content[_NONCE:], bound_to))
     except InvalidTag:
         return None
 

@@ -51,7 +51,7 @@ class Privacy:
         check_text("entities_field", entities_field)
         if not entities_field or is_reserved(entities_field) or entities_field == RECORD_KEY:
             raise InvalidArgument(f"entities_field must be a metadata key that is not reserved, got {entities_field!r}")
-        if isinstance(clear, str) or not all(isinstance(key, str) for key in clear):
+        if isinstance(clear, str) or not isinstance(clear, Collection) or not all(isinstance(key, str) for key in clear):
             raise InvalidArgument(f"clear must be a list of metadata keys, got {clear!r}")
         return cls(vault, to_finders(finder, known), frozenset(clear), entities_field, _kinds(reveal))
 
