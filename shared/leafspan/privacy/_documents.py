@@ -145,10 +145,15 @@ class Unmasking:
         return Restoring(Place(each.start, each.word, first[each.word].original) for each in met).text(heading)
 
     def metadata(self, metadata: Mapping[str, Any], chunk: int | None = None) -> dict[str, Any]:
-        """Its metadata, or those of one of its chunks, given by number."""
+        """Its metadata, or those of a leaf that is one of its chunks, given by number. The document's own values win there."""
+        own = {} if chunk is None else self._of_chunk(chunk)
+        return self._restored(metadata, {**own, **self._notes.get("metadata", {})})
+
+    def _of_chunk(self, chunk: int) -> Mapping[str, Any]:
         chunks = self._notes.get("chunks", [])
-        own = chunks[chunk] if chunk is not None and chunk < len(chunks) else {}
-        noted = {**own, **self._notes.get("metadata", {})}
+        return chunks[chunk] if chunk < len(chunks) else {}
+
+    def _restored(self, metadata: Mapping[str, Any], noted: Mapping[str, Any]) -> dict[str, Any]:
         restored = {}
         for key, value in copy_metadata(metadata).items():
             in_key, in_value = noted.get(key, ([], []))
@@ -173,7 +178,7 @@ class Unmasking:
         else:
             ends = [self.text.outward(chunk.end) for chunk in masked.chunks]
             chunks = tuple(
-                Chunk(end, self.metadata(chunk.metadata, number))
+                Chunk(end, self._restored(chunk.metadata, self._of_chunk(number)))
                 for number, (end, chunk) in enumerate(zip(ends, masked.chunks, strict=True))
             )
         return Document(
