@@ -15,6 +15,7 @@ from langchain_ext import HybridRetriever, SentenceWindowRetriever, leaf_documen
 from leafspan import (
     BM25,
     AutoMerging,
+    Chunk,
     Document,
     DocumentNotFound,
     F,
@@ -537,3 +538,13 @@ def test_a_strategy_that_brings_passages_of_its_own_is_masked(view: PrivateView,
     assert is_in_the_clear(repr(masked)) == []
     (restored,) = revealing.retrieve("Where is Alice Smith?", Web())
     assert restored.text == "Alice Smith was asked: Where is Alice Smith?"
+
+
+def test_a_chunk_and_its_document_may_have_the_same_key(tmp_path: Path):
+    document = Document(
+        "a", "One. Two.", None, {"by": "nobody"}, (Chunk(5, {"by": "Alice Smith"}), Chunk(9, {"to": "Zoë Łuczak"}))
+    )
+    with Index.open(tmp_path / "kb") as index:
+        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
+        view.add(document)
+        assert [leaf.metadata for leaf in view.leaves("a")] == [{"by": "nobody"}, {"by": "nobody", "to": "Zoë Łuczak"}]

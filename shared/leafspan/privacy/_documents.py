@@ -42,7 +42,7 @@ def mask_document(
     _note(notes, "text", notes.met(text.places))
     _note(notes, "title", notes.met(title.places) if title else [])
     _note(notes, "metadata", in_metadata)
-    chunks = _mask_chunks(clear, disguise, Restoring(text.places), notes)
+    chunks = _mask_chunks(clear, disguise, Restoring(text.places), metadata, notes)
     masked_title = None if title is None else title.text
     id_ = _mask_id(given, clear, disguise, text.text, metadata, notes)
     masked = check_document(Document(id_, text.text, masked_title, metadata, chunks))
@@ -90,7 +90,9 @@ def _mask_id(
     return id_
 
 
-def _mask_chunks(clear: Document, disguise: Disguise, text: Restoring, notes: Notes) -> tuple[Chunk, ...]:
+def _mask_chunks(
+    clear: Document, disguise: Disguise, text: Restoring, of_document: Mapping[str, Any], notes: Notes
+) -> tuple[Chunk, ...]:
     """The chunks of the masked text. One that would lie within a pseudonym becomes part of the one after it."""
     chunks: list[Chunk] = []
     noted: list[dict[str, Any]] = []
@@ -105,6 +107,7 @@ def _mask_chunks(clear: Document, disguise: Disguise, text: Restoring, notes: No
         last = max(last, end)
     if any(noted):
         notes.parts["chunks"] = noted
+    _note(notes, "shared", sorted({key for note in noted for key in note if key in of_document}))
     if moved or len(chunks) < len(clear.chunks):
         notes.parts["cuts"] = [[chunk.end, dict(chunk.metadata)] for chunk in clear.chunks]
     return tuple(chunks)
@@ -145,8 +148,12 @@ class Unmasking:
         return Restoring(Place(each.start, each.word, first[each.word].original) for each in met).text(heading)
 
     def metadata(self, metadata: Mapping[str, Any], chunk: int | None = None) -> dict[str, Any]:
-        """Its metadata, or those of a leaf that is one of its chunks, given by number. The document's own values win there."""
-        own = {} if chunk is None else self._of_chunk(chunk)
+        """Its metadata, or those of a leaf that is one of its chunks, given by number.
+
+        Where both have the same key, such a leaf has the document's value.
+        """
+        shared = self._notes.get("shared", ())
+        own = {} if chunk is None else {key: note for key, note in self._of_chunk(chunk).items() if key not in shared}
         return self._restored(metadata, {**own, **self._notes.get("metadata", {})})
 
     def _of_chunk(self, chunk: int) -> Mapping[str, Any]:
