@@ -18,9 +18,12 @@ from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.pii_aware import PIIAwareRetriever
 from langchain_ext.property_graph import PropertyGraphRetriever
+from langchain_ext.recursive import RecursiveRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
+from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
@@ -36,8 +39,11 @@ __all__ = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",

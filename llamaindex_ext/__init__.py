@@ -19,10 +19,13 @@ from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
 from llamaindex_ext.pii_aware import PIIAwareRetriever
 from llamaindex_ext.property_graph import PropertyGraphRetriever
+from llamaindex_ext.recursive import RecursiveRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
+from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import StrategyRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
@@ -38,8 +41,11 @@ __all__ = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",

@@ -5,7 +5,7 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
 import pytest
@@ -30,13 +30,16 @@ NAMED = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",
 ]
-OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
 
 RETRIEVERS = ["StrategyRetriever", *NAMED]
@@ -74,12 +77,15 @@ def test_the_core_offers_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Filter",
         "Tree",
         "LightRAG",
         "PropertyGraph",
         "PIIAware",
         "HostRetriever",
+        "SQL",
         "LightRAGThread",
         "lightrag_inputs",
         "lightrag_options",
@@ -121,6 +127,9 @@ def test_the_core_offers_these_names():
         "DocumentNotFound",
         "IndexNotFound",
         "IndexMismatch",
+        "RefusedQuery",
+        "QueryFailed",
+        "DatabaseUnavailable",
         "WriterBusy",
         "WrongKey",
         "DamagedVault",
@@ -143,12 +152,15 @@ def test_a_strategy_can_be_written_with_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Filter",
         "Tree",
         "PIIAware",
         "Filtered",
         "AtLeast",
         "HostRetriever",
+        "OtherIndex",
         "DEFAULT",
         "Strategy",
         "RetrievalContext",
@@ -210,10 +222,16 @@ def test_a_strategy_can_be_written_with_these_names():
 def test_an_adapter_is_built_on_these_names():
     assert leafspan.hosting.__all__ == [
         "CALL_OPTIONS",
+        "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "DEFAULT_REPAIR_PROMPT",
+        "DEFAULT_SQL_PROMPT",
         "KEYWORD_PROMPT",
+        "PROMPT_FIELDS",
+        "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
+        "Extract",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
@@ -224,16 +242,19 @@ def test_an_adapter_is_built_on_these_names():
         "Limits",
         "Mode",
         "PropertyGraphShape",
+        "Tables",
         "apply_policy",
         "as_base",
         "asearch",
         "check_base_retriever",
         "check_choice",
+        "check_choosing_prompt",
         "check_flag",
         "check_index",
         "check_option_names",
         "check_prompt",
         "check_strategy",
+        "check_template",
         "citation",
         "cuts_at",
         "from_langchain",
@@ -248,6 +269,7 @@ def test_an_adapter_is_built_on_these_names():
         "split_into_leaves",
         "to_document",
         "to_filter",
+        "to_named_strategies",
         "to_strategies",
     ]
 
@@ -314,7 +336,8 @@ def options_of(kind):
 def options_in_the_core(name):
     """The options of a strategy, less those for which its retriever has a way of its own: the model, the base and k."""
     options = options_of(getattr(leafspan, name.removesuffix("Retriever")))
-    return {each: options[each] for each in options if each not in ("base", "retrievers", "k", "generate", "agenerate")}
+    own = ("base", "retrievers", "targets", "k", "generate", "agenerate")
+    return {each: options[each] for each in options if each not in own}
 
 
 def options_in_langchain(name):
@@ -346,7 +369,12 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name in ("MultiQueryRetriever", "PropertyGraphRetriever"):
+    if name == "RouterRetriever":
+        expected["retrievers"] = Option(REQUIRED, Mapping[str, Any])
+        expected["choose"] = Option(None, Any)  # or what the host has for that
+    if name == "RecursiveRetriever":
+        expected["targets"] = Option({}, Mapping[str, Any])
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "SQLRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

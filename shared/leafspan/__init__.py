@@ -6,6 +6,7 @@ from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
     DamagedVault,
+    DatabaseUnavailable,
     DocumentNotFound,
     EmptySource,
     IndexMismatch,
@@ -15,6 +16,8 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    QueryFailed,
+    RefusedQuery,
     SourceFailed,
     SourceTimeout,
     VaultNotFound,
@@ -33,6 +36,7 @@ from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
+from leafspan.sql import SQL
 from leafspan.strategies import (
     BM25,
     AutoMerging,
@@ -43,7 +47,9 @@ from leafspan.strategies import (
     MultiQuery,
     ParentDocument,
     PIIAware,
+    Recursive,
     RelevantSegments,
+    Router,
     SentenceWindow,
     Strategy,
     Tree,
@@ -94,12 +100,15 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Router",
+    "Recursive",
     "Filter",
     "Tree",
     "LightRAG",
     "PropertyGraph",
     "PIIAware",
     "HostRetriever",
+    "SQL",
     "LightRAGThread",
     "lightrag_inputs",
     "lightrag_options",
@@ -141,6 +150,9 @@ __all__ = [
     "DocumentNotFound",
     "IndexNotFound",
     "IndexMismatch",
+    "RefusedQuery",
+    "QueryFailed",
+    "DatabaseUnavailable",
     "WriterBusy",
     "WrongKey",
     "DamagedVault",

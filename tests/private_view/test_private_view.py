@@ -18,6 +18,7 @@ from leafspan import (
     Chunk,
     Document,
     DocumentNotFound,
+    Ensemble,
     F,
     Filter,
     Hybrid,
@@ -548,3 +549,14 @@ def test_a_chunk_and_its_document_may_have_the_same_key(tmp_path: Path):
         view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
         view.add(document)
         assert [leaf.metadata for leaf in view.leaves("a")] == [{"by": "nobody"}, {"by": "nobody", "to": "Zoë Łuczak"}]
+
+
+def test_what_another_index_has_is_masked_and_restored(view: PrivateView, revealing: PrivateView, tmp_path: Path):
+    with Index.open(tmp_path / "other") as other:
+        other.add(Document(ALICE, "Alice Smith asked for planks.", metadata={"by": "Zoë Łuczak"}))
+        strategy = Ensemble(retrievers=[Hybrid(), other.as_strategy(Vector())])
+        found = view.retrieve("Who asked for planks?", strategy, k=9)
+        assert is_in_the_clear(repr(found)) == []
+        assert any("asked for planks" in passage.text for passage in found)
+        texts = [passage.text for passage in revealing.retrieve("Who asked for planks?", strategy, k=9)]
+        assert "Alice Smith asked for planks." in texts

@@ -16,22 +16,39 @@ from leafspan.hosting._options import (
     is_plain,
     make_strategy,
     plain_options,
+    to_named_strategies,
     to_strategies,
 )
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
-from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.language_model import (
+    CHOOSING_PROMPT,
+    DEFAULT_PROMPT,
+    GenerateOptions,
+    check_choosing_prompt,
+    check_prompt,
+    check_template,
+    from_langchain,
+    from_llamaindex,
+)
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
+from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
 
 __all__ = [
     "CALL_OPTIONS",
+    "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "DEFAULT_REPAIR_PROMPT",
+    "DEFAULT_SQL_PROMPT",
     "KEYWORD_PROMPT",
+    "PROMPT_FIELDS",
+    "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
@@ -42,16 +59,19 @@ __all__ = [
     "Limits",
     "Mode",
     "PropertyGraphShape",
+    "Tables",
     "apply_policy",
     "as_base",
     "asearch",
     "check_base_retriever",
     "check_choice",
+    "check_choosing_prompt",
     "check_flag",
     "check_index",
     "check_option_names",
     "check_prompt",
     "check_strategy",
+    "check_template",
     "citation",
     "cuts_at",
     "from_langchain",
@@ -66,5 +86,6 @@ __all__ = [
     "split_into_leaves",
     "to_document",
     "to_filter",
+    "to_named_strategies",
     "to_strategies",
 ]

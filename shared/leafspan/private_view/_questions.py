@@ -78,32 +78,38 @@ class Asking:
             case Generate():
                 return replace(request, prompts=tuple(map(self.text, request.prompts)))
             case AskHost():
-                ask, aask = MaskedHost(self, request.ask), MaskedAsyncHost(self, request.aask)
+                here = not request.elsewhere
+                ask, aask = MaskedHost(self, request.ask, here), MaskedAsyncHost(self, request.aask, here)
                 return replace(request, question=self.text(request.question), ask=ask, aask=aask)
             case RunStrategies():
                 runs = tuple(replace(run, strategy=MaskedStrategy(run.strategy, self)) for run in request.runs)  # type: ignore[arg-type]
                 return replace(request, runs=runs)
         return request
 
-    def results(self, results: Any) -> Any:
-        """What a retriever of a host has found, masked: the ids of passages of ours, and all of what is none."""
+    def results(self, results: Any, *, here: bool) -> Any:
+        """What a retriever of a host has found, masked: the ids of passages of ours, and all of what is none.
+
+        Args:
+            results: The results.
+            here: Whether they may be leaves of this index. If not, they keep their ids for now.
+        """
         if not isinstance(results, Sequence) or not all(isinstance(each, HostResult) for each in results):
             return results
-        return [self._result(each) for each in results]
+        return [self._result(each, here=here) for each in results]
 
-    def _result(self, result: HostResult) -> HostResult:
-        if (run := run_of_id(result.id)) is not None:
+    def _result(self, result: HostResult, *, here: bool) -> HostResult:
+        if here and (run := run_of_id(result.id)) is not None:
             leaf = run[0]
             id_ = self.passage_id(str(result.id))
             return replace(result, id=id_) if self._masked_id(leaf.document_id) != leaf.document_id else result
         metadata: Mapping[str, object] = result.metadata
         masked = {self.text(key): self._value(value) for key, value in metadata.items()}
-        name = None if result.id is None else self.text(result.id)
+        name = self.text(result.id) if here and result.id is not None else result.id
         return replace(result, id=name, text=self.text(result.text), metadata=masked, origin=None)
 
     def outside(self, passage: Passage) -> Passage:
         """A passage of another source, masked. Those of the index are masked already."""
-        if passage.kind in ("text", "summary"):
+        if passage.summary is not None or (passage.kind == "text" and passage.start is not None):
             return passage
         metadata = {self.text(key): self._value(value) for key, value in passage.metadata.items()}
         title = None if passage.title is None else self.text(passage.title)
@@ -131,10 +137,11 @@ class MaskedHost:
 
     asking: Asking
     ask: Callable[[str], Any]
+    here: bool
 
     def __call__(self, question: str) -> Any:
         """The results."""
-        return self.asking.results(self.ask(question))
+        return self.asking.results(self.ask(question), here=self.here)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +150,11 @@ class MaskedAsyncHost:
 
     asking: Asking
     ask: Callable[[str], Awaitable[Any]]
+    here: bool
 
     async def __call__(self, question: str) -> Any:
         """The results."""
-        return await asyncio.to_thread(self.asking.results, await self.ask(question))
+        return await asyncio.to_thread(self.asking.results, await self.ask(question), here=self.here)
 
 
 @dataclass(frozen=True, slots=True)
