@@ -17,6 +17,7 @@ from langchain_ext.hybrid import HybridRetriever
 from langchain_ext.light_rag import LightRAGRetriever
 from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.pii_aware import PIIAwareRetriever
 from langchain_ext.property_graph import PropertyGraphRetriever
 from langchain_ext.recursive import RecursiveRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
@@ -24,6 +25,7 @@ from langchain_ext.rerank import RerankRetriever
 from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
@@ -47,8 +49,10 @@ __all__ = [
     "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
     "leaf_documents",
     "splitter_from",
 ]

@@ -18,6 +18,7 @@ from llamaindex_ext.light_rag import LightRAGRetriever
 from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
+from llamaindex_ext.pii_aware import PIIAwareRetriever
 from llamaindex_ext.property_graph import PropertyGraphRetriever
 from llamaindex_ext.recursive import RecursiveRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
@@ -26,6 +27,7 @@ from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import StrategyRetriever
 from llamaindex_ext.transform import TransformRetriever
 from llamaindex_ext.tree import TreeRetriever
@@ -49,8 +51,10 @@ __all__ = [
     "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
     "FilteredQueryBundle",
     "NodeWithTrace",
     "SpanNodeParser",

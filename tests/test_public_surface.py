@@ -37,10 +37,12 @@ NAMED = [
     "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
 ]
-OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
 
 RETRIEVERS = ["StrategyRetriever", *NAMED]
@@ -50,6 +52,12 @@ def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
         "View",
+        "PrivateView",
+        "Vault",
+        "Key",
+        "Patterns",
+        "Analyzed",
+        "Found",
         "Document",
         "Chunk",
         "chunks_of",
@@ -81,7 +89,9 @@ def test_the_core_offers_these_names():
         "Tree",
         "LightRAG",
         "PropertyGraph",
+        "PIIAware",
         "HostRetriever",
+        "SQL",
         "LightRAGThread",
         "lightrag_inputs",
         "lightrag_options",
@@ -123,7 +133,13 @@ def test_the_core_offers_these_names():
         "DocumentNotFound",
         "IndexNotFound",
         "IndexMismatch",
+        "RefusedQuery",
+        "QueryFailed",
+        "DatabaseUnavailable",
         "WriterBusy",
+        "WrongKey",
+        "DamagedVault",
+        "VaultNotFound",
         "ConcurrentUpdate",
         "SourceTimeout",
         "SourceFailed",
@@ -149,6 +165,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Decay",
         "Filter",
         "Tree",
+        "PIIAware",
         "Filtered",
         "AtLeast",
         "HostRetriever",
@@ -221,8 +238,13 @@ def test_an_adapter_is_built_on_these_names():
         "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "DEFAULT_REPAIR_PROMPT",
+        "DEFAULT_SQL_PROMPT",
         "KEYWORD_PROMPT",
+        "PROMPT_FIELDS",
+        "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
+        "Extract",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
@@ -237,6 +259,7 @@ def test_an_adapter_is_built_on_these_names():
         "PropertyGraphShape",
         "Reranked",
         "Shape",
+        "Tables",
         "Transformation",
         "apply_policy",
         "as_base",
@@ -249,6 +272,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_option_names",
         "check_prompt",
         "check_strategy",
+        "check_template",
         "citation",
         "cuts_at",
         "from_langchain",
@@ -371,7 +395,7 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["targets"] = Option({}, Mapping[str, Any])
     if name == "RerankRetriever":
         expected["rerank"] = Option(None, Any)  # or what reorders results in the host
-    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever"):
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever", "SQLRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

@@ -5,6 +5,8 @@ from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
+    DamagedVault,
+    DatabaseUnavailable,
     DocumentNotFound,
     EmptySource,
     IndexMismatch,
@@ -14,9 +16,13 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    QueryFailed,
+    RefusedQuery,
     SourceFailed,
     SourceTimeout,
+    VaultNotFound,
     WriterBusy,
+    WrongKey,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
@@ -24,10 +30,13 @@ from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_in
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
+from leafspan.private_view import PrivateView
 from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
+from leafspan.sql import SQL
 from leafspan.strategies import (
     BM25,
     AutoMerging,
@@ -38,6 +47,7 @@ from leafspan.strategies import (
     Hybrid,
     MultiQuery,
     ParentDocument,
+    PIIAware,
     Recursive,
     RelevantSegments,
     Rerank,
@@ -65,6 +75,12 @@ from leafspan.view import View
 __all__ = [
     "Index",
     "View",
+    "PrivateView",
+    "Vault",
+    "Key",
+    "Patterns",
+    "Analyzed",
+    "Found",
     "Document",
     "Chunk",
     "chunks_of",
@@ -96,7 +112,9 @@ __all__ = [
     "Tree",
     "LightRAG",
     "PropertyGraph",
+    "PIIAware",
     "HostRetriever",
+    "SQL",
     "LightRAGThread",
     "lightrag_inputs",
     "lightrag_options",
@@ -138,7 +156,13 @@ __all__ = [
     "DocumentNotFound",
     "IndexNotFound",
     "IndexMismatch",
+    "RefusedQuery",
+    "QueryFailed",
+    "DatabaseUnavailable",
     "WriterBusy",
+    "WrongKey",
+    "DamagedVault",
+    "VaultNotFound",
     "ConcurrentUpdate",
     "SourceTimeout",
     "SourceFailed",

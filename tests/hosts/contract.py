@@ -57,6 +57,7 @@ WITHOUT_INDEX = {
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "SQLRetriever",
     "TransformRetriever",
     "RerankRetriever",
     "DecayRetriever",

@@ -29,6 +29,7 @@ from leafspan.language_model import (
     Transformation,
     check_choosing_prompt,
     check_prompt,
+    check_template,
     from_langchain,
     from_llamaindex,
 )
@@ -36,6 +37,7 @@ from leafspan.retrieval import Limits
 from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
+from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode, Reranked, check_strategy
 
 __all__ = [
@@ -43,8 +45,13 @@ __all__ = [
     "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "DEFAULT_REPAIR_PROMPT",
+    "DEFAULT_SQL_PROMPT",
     "KEYWORD_PROMPT",
+    "PROMPT_FIELDS",
+    "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
@@ -59,6 +66,7 @@ __all__ = [
     "PropertyGraphShape",
     "Reranked",
     "Shape",
+    "Tables",
     "Transformation",
     "apply_policy",
     "as_base",
@@ -71,6 +79,7 @@ __all__ = [
     "check_option_names",
     "check_prompt",
     "check_strategy",
+    "check_template",
     "citation",
     "cuts_at",
     "from_langchain",

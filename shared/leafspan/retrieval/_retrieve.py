@@ -7,6 +7,7 @@ from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
+from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import to_passage
@@ -16,7 +17,7 @@ from leafspan.spans import shortlist, within_budget
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.tree import document_of
-from leafspan.values import Passage, Query
+from leafspan.values import Candidate, Passage, Query
 
 
 def retrieve(
@@ -47,7 +48,7 @@ def retrieve(
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
         answers = IndexAnswers(sources, reader, stale, scope)
         try:
-            return (yield from _attempt(sources, answers, reader, strategy, queries, limits))
+            return (yield from _attempt(sources, answers, reader, strategy, queries, limits, scope))
         finally:
             answers.leave()
 
@@ -66,13 +67,19 @@ def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
 
 
 def _attempt(
-    sources: Sources, answers: IndexAnswers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
+    sources: Sources,
+    answers: IndexAnswers,
+    reader: Reader,
+    strategy: Strategy,
+    queries: Sequence[Query],
+    limits: Limits,
+    scope: Scope | None,
 ) -> Flow[list[list[Passage]]]:
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
-        found = yield from answers.run(strategy, asked, context)
+        found = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
         searched_out = answers.most_hits < context.candidates
         chosen = [shortlist(row, context.k, limits.budget) for row in found]
         texts = answers.texts
@@ -91,3 +98,10 @@ def _attempt(
         return results
 
     return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
+
+
+def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
+    """The candidates without those of other sources that the view does not show, going by their own metadata."""
+    if scope is None:
+        return row
+    return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
