@@ -47,6 +47,7 @@ def parameters_on_page(system: str, name: str) -> set[str]:
 
 
 def named_as_ours(text: str) -> list[str]:
-    """The classes that a section names after "Here:"."""
+    """The classes, and ``index.private``, that a section names after "Here:"."""
     found = re.search(r"Here:\s+(.*?)(?:\.\s|\n\n)", text, re.DOTALL)
-    return [each.split("(")[0] for each in in_backticks(found[1])] if found else []
+    names = [each.split("(")[0] for each in in_backticks(found[1])] if found else []
+    return [each for each in names if re.fullmatch(r"[A-Z]\w+|index\.\w+", each)]
