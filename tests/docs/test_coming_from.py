@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import pkgutil
 import warnings
 from collections.abc import Iterator, Mapping
@@ -16,8 +15,6 @@ import pytest
 
 from tests.docs.page_of_peers import chapter, in_backticks, parameters_on_page, sections
 from tests.docs.parameters_of_peers import PARAMETERS
-
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when Haystack is imported
 
 PROTOCOLS = {"TextRetriever", "EmbeddingRetriever"}
 WITHOUT_A_TABLE = {
