@@ -13,8 +13,10 @@ from langchain_ext.documents import leaf_documents
 from langchain_ext.ensemble import EnsembleRetriever
 from langchain_ext.filter import FilterRetriever
 from langchain_ext.hybrid import HybridRetriever
+from langchain_ext.light_rag import LightRAGRetriever
 from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.property_graph import PropertyGraphRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
@@ -35,6 +37,8 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
     "leaf_documents",
     "splitter_from",
 ]

@@ -13,11 +13,19 @@ from leafspan import HostRetriever, Strategy
 from leafspan.hosting import HostResult, check_base_retriever
 
 
-def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base") -> Strategy:
-    """The strategy as it is, or a LangChain retriever as one, called with the callbacks ``child``.
+def as_strategy(
+    thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base", elsewhere: bool = False
+) -> Strategy:
+    """The strategy as it is, or a LangChain retriever as one.
+
+    Args:
+        thing: The strategy or retriever.
+        child: Callbacks to call the retriever with.
+        name: What it is called in errors.
+        elsewhere: Whether it is a retriever of ours over another index.
 
     Raises:
-        InvalidArgument: if it is neither; ``name`` is what it is called there.
+        InvalidArgument: if it is neither.
     """
     if not isinstance(thing, BaseRetriever):
         return check_base_retriever(name, thing, "LangChain")
@@ -29,7 +37,7 @@ def as_strategy(thing: Any, child: BaseCallbackManager | None = None, *, name: s
     async def aask(question: str) -> list[HostResult]:
         return [_result(document) for document in await thing.ainvoke(question, config)]
 
-    return HostRetriever(type(thing).__name__, ask, aask)
+    return HostRetriever(type(thing).__name__, ask, aask, elsewhere)
 
 
 def _result(document: Document) -> HostResult:

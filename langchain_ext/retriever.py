@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self, get_args
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import ConfigDict, ValidationError, model_validator
+from pydantic import ConfigDict, model_validator
 
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, InvalidArgument, Passage, Strategy, View
+from leafspan import Budget, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
@@ -25,6 +25,7 @@ from leafspan.hosting import (
     check_flag,
     check_index,
     check_option_names,
+    is_elsewhere,
     is_plain,
     make_strategy,
     plain_options,
@@ -67,14 +68,22 @@ class SpanRetriever(BaseRetriever):
             and is_plain(thing, SpanRetriever, methods)
         ):
             return as_base(thing._strategy(child), thing.where, thing.min_score)
-        return as_strategy(thing, child, name=name)
+        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        return as_strategy(thing, child, name=name, elsewhere=elsewhere)
 
     @model_validator(mode="before")
     @classmethod
     def _check(cls, values: Any) -> Any:
         """Checks options by the core's rules before pydantic looks at them, so that both hosts raise the same errors."""
-        if not isinstance(values, dict):
-            return values
+        return cls._checked(values) if isinstance(values, dict) else values
+
+    @classmethod
+    def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The options as the strategy has them.
+
+        Raises:
+            InvalidArgument: if one is unknown or out of its range.
+        """
         check_option_names(cls.__name__, values, cls.model_fields)
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
             return values  # pydantic says which is missing
@@ -118,11 +127,8 @@ class SpanRetriever(BaseRetriever):
         check_option_names(f"a call of {type(self).__name__}", options, known)
         where = apply_policy(to_filter(self.where), to_filter(options.get("where")), self.filter_policy)
         own = {name: getattr(self, name) for name in type(self).model_fields}
-        try:
-            return type(self)(**{**own, **options, "where": where})
-        except ValidationError as error:
-            causes = [each.get("ctx", {}).get("error", each["msg"]) for each in error.errors()]
-            raise InvalidArgument("; ".join(map(str, causes))) from None
+        changed = type(self)._checked({**own, **options, "where": where})
+        return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
     def _limits(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in CALL_OPTIONS}

@@ -13,9 +13,11 @@ from llamaindex_ext.documents import NodeWithTrace, leaf_nodes
 from llamaindex_ext.ensemble import EnsembleRetriever
 from llamaindex_ext.filter import FilterRetriever
 from llamaindex_ext.hybrid import HybridRetriever
+from llamaindex_ext.light_rag import LightRAGRetriever
 from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
+from llamaindex_ext.property_graph import PropertyGraphRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
@@ -37,6 +39,8 @@ __all__ = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
     "FilteredQueryBundle",
     "NodeWithTrace",
     "SpanNodeParser",

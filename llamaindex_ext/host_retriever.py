@@ -11,11 +11,17 @@ from leafspan import HostRetriever, Strategy
 from leafspan.hosting import HostResult, check_base_retriever
 
 
-def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base") -> Strategy:
-    """The strategy as it is, or a LlamaIndex retriever as one, which is asked the whole ``bundle``, or another phrasing.
+def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base", elsewhere: bool = False) -> Strategy:
+    """The strategy as it is, or a LlamaIndex retriever as one.
+
+    Args:
+        thing: The strategy or retriever.
+        bundle: What the retriever is asked as a whole where the question is its own; other phrasings are asked as texts.
+        name: What it is called in errors.
+        elsewhere: Whether it is a retriever of ours over another index.
 
     Raises:
-        InvalidArgument: if it is neither; ``name`` is what it is called there.
+        InvalidArgument: if it is neither.
     """
     if not isinstance(thing, BaseRetriever):
         return check_base_retriever(name, thing, "LlamaIndex")
@@ -29,7 +35,7 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
     async def aask(question: str) -> list[HostResult]:
         return [_result(node) for node in await thing.aretrieve(asked(question))]
 
-    return HostRetriever(type(thing).__name__, ask, aask)
+    return HostRetriever(type(thing).__name__, ask, aask, elsewhere)
 
 
 def _result(scored: NodeWithScore) -> HostResult:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
+from llama_index.core import instrumentation
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
@@ -22,6 +25,7 @@ from leafspan.hosting import (
     check_flag,
     check_index,
     check_option_names,
+    is_elsewhere,
     is_plain,
     make_strategy,
     plain_options,
@@ -101,14 +105,26 @@ class SpanRetriever(BaseRetriever):
 
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """What ``retrieve`` returns for each of several queries, searched in one call."""
-        return [self._nodes(row) for row in search(self.index, *self._many(queries))]
+        bundles, asked = self._many(queries)
+        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        rows = [self._nodes(row) for row in search(self.index, *asked)]
+        rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
+        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        return rows
 
     async def aretrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Like ``retrieve_many``."""
-        return [self._nodes(row) for row in await asearch(self.index, *self._many(queries))]
+        bundles, asked = self._many(queries)
+        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        found = [self._nodes(row) for row in await asearch(self.index, *asked)]
+        rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
+        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        return rows
 
-    def _many(self, queries: Sequence[QueryType]) -> tuple[list[str | Query], Strategy, dict[str, Any]]:
-        """What is asked for several queries.
+    def _many(
+        self, queries: Sequence[QueryType]
+    ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, dict[str, Any]]]:
+        """Several queries as bundles, and what is asked for them.
 
         Raises:
             InvalidArgument: if one of them brings a filter of its own.
@@ -120,7 +136,7 @@ class SpanRetriever(BaseRetriever):
             raise InvalidArgument(
                 "queries must have no filters of their own, got a bundle with filters: use with_options(where=...)"
             )
-        return [_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle(""))
+        return bundles, ([_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle("")))
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
@@ -139,7 +155,8 @@ class SpanRetriever(BaseRetriever):
             and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve"))
         ):
             return as_base(thing._strategy(bundle), thing.where, thing.min_score)
-        return as_strategy(thing, bundle, name=name)
+        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         strategy = self._strategy(query_bundle)
@@ -205,6 +222,13 @@ class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)
+
+
+def _say(events: Iterable[BaseEvent]) -> None:
+    """Hand events to LlamaIndex's instrumentation."""
+    dispatcher = instrumentation.get_dispatcher(__name__)  # type: ignore[attr-defined]
+    for event in events:
+        dispatcher.event(event)
 
 
 def _query(bundle: QueryBundle) -> str | Query:

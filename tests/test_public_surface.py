@@ -32,7 +32,12 @@ NAMED = [
     "MultiQueryRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "LightRAGRetriever",
+    "PropertyGraphRetriever",
 ]
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+"""The retrievers of strategies that search other sources, with the room that these are in."""
+
 RETRIEVERS = ["StrategyRetriever", *NAMED]
 
 
@@ -64,7 +69,12 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Filter",
         "Tree",
+        "LightRAG",
+        "PropertyGraph",
         "HostRetriever",
+        "LightRAGThread",
+        "lightrag_inputs",
+        "lightrag_options",
         "retrieve",
         "aretrieve",
         "Splitter",
@@ -105,6 +115,8 @@ def test_the_core_offers_these_names():
         "IndexMismatch",
         "WriterBusy",
         "ConcurrentUpdate",
+        "SourceTimeout",
+        "SourceFailed",
         "MissingExtra",
     ]
 
@@ -188,13 +200,18 @@ def test_an_adapter_is_built_on_these_names():
         "CALL_OPTIONS",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "KEYWORD_PROMPT",
         "SHOWN_TO_MODELS",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
+        "GraphKind",
         "HostResult",
+        "LightRAGMode",
+        "LightRAGShape",
         "Limits",
         "Mode",
+        "PropertyGraphShape",
         "apply_policy",
         "as_base",
         "asearch",
@@ -209,6 +226,7 @@ def test_an_adapter_is_built_on_these_names():
         "cuts_at",
         "from_langchain",
         "from_llamaindex",
+        "is_elsewhere",
         "is_plain",
         "make_strategy",
         "plain_options",
@@ -311,12 +329,12 @@ def test_both_adapters_have_the_same_options_defaults_and_types(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
-    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in WITHOUT_INDEX else {})}
+    expected = {**LIMITS, **options_in_the_core(name), **(NO_INDEX if name in {*WITHOUT_INDEX, *OF_SOURCES} else {})}
     if issubclass(getattr(langchain_ext, name), BasedRetriever):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name == "MultiQueryRetriever":
+    if name in ("MultiQueryRetriever", "PropertyGraphRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 
@@ -346,7 +364,8 @@ def test_options_but_the_index_are_given_by_name(name):
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))
-    assert {strategy.__module__} == {f"leafspan.strategies._{file}" for file in files}
+    room = OF_SOURCES.get(name, "strategies")
+    assert {strategy.__module__} == {f"leafspan.{room}._{file}" for file in files}
 
 
 FRAMEWORKS = {"chromadb", "langchain_core", "langchain_community", "llama_index", "numpy", "rank_bm25"}

@@ -59,8 +59,8 @@ LANGCHAIN = Host(
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False.",
     },
-    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more "
-    "phrasings. Default: none is asked.",
+    "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
+    "Default: none is asked.",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -77,11 +77,13 @@ LLAMAINDEX = Host(
         "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
-    "LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.",
+    "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
+_PHRASINGS = "more phrasings"
+_TASKS = {"PropertyGraph": "keywords"}  # by strategy: what its language model is asked for
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -113,7 +115,7 @@ def entries_for(retriever: type, host: Host) -> dict[str, str]:
     own = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
     for name, text in own.items():
         if name == "generate":
-            entries["llm"] = host.llm
+            entries["llm"] = host.llm.format(task=_TASKS.get(strategy.__name__, _PHRASINGS) if strategy else _PHRASINGS)
         elif name == "min_score" or name not in (*_OF_A_CALL, "agenerate"):
             entries[name] = _for_host(name, text, retriever, host)
     of_a_call = entries_of(View.retrieve.__doc__ or "")

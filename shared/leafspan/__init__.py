@@ -14,10 +14,13 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    SourceFailed,
+    SourceTimeout,
     WriterBusy,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
+from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
@@ -81,7 +84,12 @@ __all__ = [
     "MultiQuery",
     "Filter",
     "Tree",
+    "LightRAG",
+    "PropertyGraph",
     "HostRetriever",
+    "LightRAGThread",
+    "lightrag_inputs",
+    "lightrag_options",
     "retrieve",
     "aretrieve",
     "Splitter",
@@ -122,5 +130,7 @@ __all__ = [
     "IndexMismatch",
     "WriterBusy",
     "ConcurrentUpdate",
+    "SourceTimeout",
+    "SourceFailed",
     "MissingExtra",
 ]

@@ -10,6 +10,8 @@ LeafspanError
 ├── IndexMismatch                               the index was made with another embedder or other options
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
+├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
+├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
 
@@ -57,6 +59,14 @@ class WriterBusy(LeafspanError, TimeoutError):
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):
     """Another process replaced the same documents during every attempt to read or write them. Catch it to try again."""
+
+
+class SourceTimeout(LeafspanError, TimeoutError):
+    """A source outside the index, such as a graph, did not answer in time. Catch it to try again, or to go on without."""
+
+
+class SourceFailed(LeafspanError, RuntimeError):
+    """A source outside the index failed on a question; the message has its own error. Catch it to go on without it."""
 
 
 class MissingExtra(LeafspanError, ImportError):

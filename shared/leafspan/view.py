@@ -73,6 +73,10 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    def is_of_same_index(self, other: View) -> bool:
+        """Whether both are views of one index that was opened once, whatever they show."""
+        return self._sources is other._sources
+
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""
         raise TypeError(

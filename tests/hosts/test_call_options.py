@@ -7,8 +7,11 @@ import asyncio
 import pytest
 from langchain_core.runnables import ConfigurableField, RunnableConfig
 from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index_instrumentation import get_dispatcher
 
 import langchain_ext
 import llamaindex_ext
@@ -177,6 +180,26 @@ async def test_many_queries_are_answered_in_one_call_like_each_alone(shared_inde
         retriever.retrieve_many("one")
     with pytest.raises(InvalidArgument, match="queries must have no filters of their own"):
         retriever.retrieve_many([FilteredQueryBundle("q", FOOD)])
+
+
+def test_many_queries_are_seen_by_the_instrumentation_one_by_one(shared_index: Index):
+    seen_events = []
+
+    class Handler(BaseEventHandler):
+        def handle(self, event, **kwargs):
+            seen_events.append(event)
+
+    handler = Handler()
+    dispatcher = get_dispatcher()
+    dispatcher.add_event_handler(handler)
+    try:
+        rows = llamaindex_ext.VectorRetriever(index=shared_index).retrieve_many(QUESTIONS)
+    finally:
+        dispatcher.event_handlers.remove(handler)
+    starts = [event for event in seen_events if isinstance(event, RetrievalStartEvent)]
+    ends = [event for event in seen_events if isinstance(event, RetrievalEndEvent)]
+    assert [event.str_or_query_bundle.query_str for event in starts] == list(QUESTIONS)
+    assert [seen(event.nodes) for event in ends] == [seen(row) for row in rows]
 
 
 def test_many_queries_reach_a_base_of_the_hosts_own_each(shared_index: Index):

@@ -14,7 +14,7 @@ from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
 import langchain_ext
 import llamaindex_ext
 from leafspan import Index, InvalidArgument, NotALeaf, Vector
-from tests.corpus import QUESTIONS
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.hosts.contract import HOSTS, Host
 
 with warnings.catch_warnings():
@@ -109,3 +109,25 @@ def test_another_index_of_ours_is_another_store(host: Host, shared_index: Index,
         moths = [result for result in found if result.document == "moths"]
         assert len(moths) == 1
         assert (moths[0].metadata["start"], moths[0].metadata["end"]) == (0, len(moths[0].text))
+
+
+def test_results_of_another_index_are_none_of_this_one_even_with_the_same_ids(host: Host, shared_index: Index, tmp_path):
+    leaf = shared_index.leaves("tea")[0]
+    with Index.open(tmp_path / "copy", splitter=SPLITTER) as copy:
+        copy.add(DOCUMENTS)
+        elsewhere = host.make("VectorRetriever", copy, where={"topic": "food"}, k=1)
+        view = shared_index.scoped({"topic": "food"})
+        for searched in (shared_index, view):
+            ensemble = host.make("EnsembleRetriever", searched, retrievers=[elsewhere, elsewhere], explain=True)
+            (result,) = host.ask(ensemble, "How is green tea made?")
+            assert result.document == "tea"
+            assert result.id.rpartition("#")[0] == leaf.id.rpartition("#")[0]
+            assert result.trace[0].startswith("VectorRetriever found the document")
+        hidden = host.make("EnsembleRetriever", shared_index.scoped({"topic": "animals"}), retrievers=[elsewhere] * 2)
+        assert host.ask(hidden, "How is green tea made?") == []
+
+
+def test_a_view_of_the_same_index_finds_leaves_of_it(host: Host, shared_index: Index):
+    part = host.make("VectorRetriever", shared_index.scoped({"topic": "food"}), k=2)
+    windows = host.make("SentenceWindowRetriever", shared_index, base=part)
+    assert {result.document for result in host.ask(windows, QUESTIONS[0])} == {"tea"}

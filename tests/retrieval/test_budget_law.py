@@ -179,6 +179,17 @@ def test_merged_leaves_fill_the_budget_but_for_a_node(tmp_path_factory, corpus, 
                 assert_full(passages, budget, there, longest_of(there, budget))
 
 
+def test_a_budget_is_filled_where_leaves_and_summaries_together_are_more_than_the_candidates(tmp_path):
+    budget = Budget(150, lambda text: len(text) // 4 + 1)  # for which 27 candidates are looked at first
+    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(1, (4, 16))) as index:
+        index.add(Document("d", f"Fire. Fire {'fire ' * 21}fire."))
+        index.build_tree()
+        assert (len(index.leaves()), len(index.summaries())) == (24, 4)
+        for strategy in OF_TREES:
+            leaves = [each for each in index.retrieve(QUERY, strategy, budget=budget) if each.summary is None]
+            assert len(leaves) == 24
+
+
 @examples(40, fast=6)
 @given(corpora, splitters, budgets, st.sampled_from([None, 1, 3]), views)
 def test_trees_fill_the_budget_and_no_summary_is_over_it(tmp_path_factory, corpus, splitter, budget, k, kind):

@@ -7,6 +7,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
@@ -17,7 +18,7 @@ from leafspan.hosting._options import (
     plain_options,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, search, searches_the_same
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
 from leafspan.retrieval import Limits
@@ -29,13 +30,18 @@ __all__ = [
     "CALL_OPTIONS",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "KEYWORD_PROMPT",
     "SHOWN_TO_MODELS",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
+    "GraphKind",
     "HostResult",
+    "LightRAGMode",
+    "LightRAGShape",
     "Limits",
     "Mode",
+    "PropertyGraphShape",
     "apply_policy",
     "as_base",
     "asearch",
@@ -50,6 +56,7 @@ __all__ = [
     "cuts_at",
     "from_langchain",
     "from_llamaindex",
+    "is_elsewhere",
     "is_plain",
     "make_strategy",
     "plain_options",

@@ -25,6 +25,11 @@ def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strat
     return at_least(filtered(strategy, where), min_score)
 
 
+def is_elsewhere(own: View | None, other: View | None) -> bool:
+    """Whether what a retriever of ours finds comes from another index, so that its ids mean nothing in this one."""
+    return own is not None and other is not None and not own.is_of_same_index(other)
+
+
 def searches_the_same(own: View | None, other: View | None) -> bool:
     """Whether what a base finds can be taken as it is: it searches the same index, or none."""
     return other is None or other == own

@@ -41,8 +41,8 @@ class QuestionEmbedder(Protocol):
 class Answers:
     """Runs strategies, and answers their requests, as far as that needs no index.
 
-    ``texts`` holds the texts of what was found, by id, so that rendering fetches only what is missing. ``hits`` has the
-    number of hits of each search.
+    ``texts`` holds the texts of what was found, by id, so that rendering fetches only what is missing. ``hits`` and
+    ``summary_hits`` have the number of hits of each search of leaves and of summaries.
 
     A strategy may be run again with more candidates. Nothing is embedded twice then, and neither a language model nor a
     host's retriever is asked the same again.
@@ -54,6 +54,7 @@ class Answers:
     def __init__(self, embedder: QuestionEmbedder) -> None:
         self.texts: dict[str, str] = {}
         self.hits: list[int] = []
+        self.summary_hits: list[int] = []
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
         self._generated: dict[tuple[Callable[[str], str], str], str | Exception] = {}
@@ -66,6 +67,16 @@ class Answers:
             LoadTexts: self._load_texts,
             RunStrategies: self._run_strategies,
         }
+
+    def forget_hits(self) -> None:
+        """Count hits anew."""
+        self.hits.clear()
+        self.summary_hits.clear()
+
+    @property
+    def most_hits(self) -> int:
+        """The most hits of a search. Leaves and summaries are searched apart, and their hits come together."""
+        return max(self.hits, default=0) + max(self.summary_hits, default=0)
 
     def run(self, strategy: Retrieves, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
         """What the strategy finds: see leafspan.strategies._requests for the protocol."""

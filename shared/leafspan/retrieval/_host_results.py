@@ -21,13 +21,14 @@ from leafspan.values import Candidate, LeafId, Passage, Span, id_of_text, leaf_i
 _VERSION = re.compile(r"[0-9a-f]{8}")
 
 
-def outside_results(request: AskHost, results: Any) -> list[Candidate]:
-    """The results as passages of their own kind, as far as the filter matches their own metadata.
+def outside_results(request: AskHost, results: Any, scope: Scope | None = None) -> list[Candidate]:
+    """The results as passages of their own kind, as far as the filter, and that of a view, match their own metadata.
 
     Raises:
         InvalidArgument: if the retriever returned anything but HostResults.
     """
-    wanted = [each for each in _checked(request, results) if request.where is None or _matches(each, request.where)]
+    filters = [where for where in (request.where, scope.where if scope else None) if where is not None]
+    wanted = [each for each in _checked(request, results) if all(_matches(each, where) for where in filters)]
     scores = _scores(wanted)
     return _once(_outside(request, each, score) for each, score in zip(wanted, scores, strict=True))
 
@@ -106,7 +107,7 @@ def _check_not_replaced(
 
 
 def _matches(result: HostResult, where: Where) -> bool:
-    return where.matches(result.metadata, result.id or "")
+    return where.matches(result.metadata, str(result.metadata.get("doc_id", result.id or "")))
 
 
 def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, leaves: LeafReader) -> Candidate:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspan.engine import Flow, run_together
 from leafspan.retrieval._answers import Answers
-from leafspan.retrieval._host_results import recognise
+from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.retrieval._sources import Sources
 from leafspan.store import Reader, Scope, StaleRead
@@ -67,8 +67,12 @@ class IndexAnswers(Answers):
     def _answer(self, request: Request) -> Flow[Any]:
         answer = yield from super()._answer(request)
         match request:
+            case VectorSearch(summaries=True):
+                self.summary_hits += [len(row) for row in answer]
             case VectorSearch() | LoadedVectorSearch():
                 self.hits += [len(row) for row in answer]
+            case LexicalSearch(summaries=True):
+                self.summary_hits += [len(row.hits) for row in answer]
             case LexicalSearch():
                 self.hits += [len(row.hits) for row in answer]
             case ListLeaves():
@@ -88,7 +92,9 @@ class IndexAnswers(Answers):
         return answers
 
     def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
-        return recognise(request, results, self._reader, self._leaves, self._scope)
+        if request.elsewhere:
+            return outside_results(request, results, self._scope)
+        return (yield from recognise(request, results, self._reader, self._leaves, self._scope))
 
     def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
         leaves: dict[str, None] = {}

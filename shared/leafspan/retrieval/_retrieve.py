@@ -71,9 +71,9 @@ def _attempt(
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
-        answers.hits.clear()
+        answers.forget_hits()
         found = yield from answers.run(strategy, asked, context)
-        searched_out = max(answers.hits, default=0) < context.candidates
+        searched_out = answers.most_hits < context.candidates
         chosen = [shortlist(row, context.k, limits.budget) for row in found]
         texts = answers.texts
         missing = [id_ for row, _ in chosen for each in row for id_ in each.span.leaf_ids if id_ not in texts]

@@ -183,6 +183,7 @@ class AskHost:
         ask: Function from the question to the results.
         aask: Its coroutine function.
         where: Filter on the documents. The retriever does not know of it; results that do not match are left out.
+        elsewhere: Whether no result is a leaf of this index, whatever its id, since it comes from another index.
     """
 
     name: str
@@ -190,6 +191,7 @@ class AskHost:
     ask: Callable[[str], Sequence[HostResult]]
     aask: Callable[[str], Awaitable[Sequence[HostResult]]]
     where: Where | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""A LightRAG over the articles of the demo: entities, relations, and the sentences that they come from.
+
+    python examples/light_rag.py
+
+It needs no network and no key: a function stands in for the language model. It takes a few names for entities, and says
+that two of them in one sentence belong together. With a real model, put it in the place of ``language_model``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import re
+import tempfile
+from pathlib import Path
+
+import lightrag
+import lightrag.utils
+
+from leafspan import Index, LightRAG, LightRAGThread, lightrag_inputs, lightrag_options
+from leafspan.examples import example_documents
+
+logging.getLogger("lightrag").setLevel(logging.WARNING)
+NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")
+
+
+def language_model(prompt: str) -> str:
+    """What a language model would answer to LightRAG's prompts."""
+    if "high_level_keywords" in prompt:
+        question = re.findall(r"User Query: (.*)", prompt)[-1]
+        return json.dumps({"high_level_keywords": [question], "low_level_keywords": NAME.findall(question)})
+    if "<|#|>" in prompt:
+        text = re.findall(r"```\n(.*?)\n```", prompt, re.DOTALL)[-1]
+        lines = []
+        for sentence in text.split(". "):
+            names = list(dict.fromkeys(NAME.findall(sentence)))
+            lines += [f"entity<|#|>{name}<|#|>name<|#|>{sentence.strip()}." for name in names]
+            lines += [
+                f"relation<|#|>{first}<|#|>{second}<|#|>named together<|#|>{sentence.strip()}."
+                for first, second in itertools.pairwise(names)
+            ]
+        return "\n".join([*lines, "<|COMPLETE|>"])
+    return "A language model would answer here."
+
+
+def main() -> None:
+    """Index the articles, fill the graph with their text, and ask both."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(Path(folder, "kb")) as index:
+        index.add(example_documents())
+
+        def make() -> lightrag.LightRAG:
+            options = lightrag_options(generate=language_model)
+            return lightrag.LightRAG(working_dir=str(Path(folder, "graph")), entity_extract_max_gleaning=0, **options)
+
+        with LightRAGThread(make) as graph:
+            graph.run(lambda rag: rag.ainsert(**lightrag_inputs(index, whole=True)))
+            question = "What did Antoine Lavoisier have to do with Joseph Priestley?"
+            print(question)
+            for passage in index.retrieve(question, LightRAG(graph, mode="local"), k=6):
+                place = f"{passage.document_id}[{passage.start}:{passage.end}]" if passage.document_id else passage.kind
+                print(f"\n{passage.score:.2f}  {place}\n{passage.text[:300]}")
+            print("\nThe answer:", LightRAG(graph).retrieve_data(question, "answer"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A property graph of LlamaIndex over the articles of the demo, asked through LangChain.
+
+    python examples/property_graph.py
+
+It needs no network and no key: names that stand in one sentence are connected by a rule, where a language model would read
+relations. The graph is in memory. If Kuzu is installed, it is in a file: pip install llama-index-graph-stores-kuzu
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from llama_index.core import MockEmbedding, PropertyGraphIndex
+from llama_index.core.graph_stores import SimplePropertyGraphStore
+from llama_index.core.graph_stores.types import KG_NODES_KEY, KG_RELATIONS_KEY, EntityNode, Relation
+from llama_index.core.schema import BaseNode, TransformComponent
+
+from langchain_ext import PropertyGraphRetriever
+from leafspan import Index
+from leafspan.examples import example_documents
+from llamaindex_ext import leaf_nodes
+
+NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")
+
+
+class NamesTogether(TransformComponent):
+    """Finds names in each leaf, and relations between names in one leaf."""
+
+    def __call__(self, nodes: Sequence[BaseNode], **_: Any) -> Sequence[BaseNode]:
+        """The nodes, with names and relations in their metadata, where LlamaIndex looks for them."""
+        for node in nodes:
+            names = list(dict.fromkeys(NAME.findall(node.get_content())))
+            node.metadata[KG_NODES_KEY] = [EntityNode(name=name, label="name") for name in names]
+            node.metadata[KG_RELATIONS_KEY] = [
+                Relation(label="named with", source_id=first, target_id=second)
+                for first, second in itertools.pairwise(names)
+            ]
+        return nodes
+
+
+def open_store(folder: str) -> Any:
+    """A store in Kuzu, or else in memory."""
+    try:
+        import kuzu
+        from llama_index.graph_stores.kuzu import KuzuPropertyGraphStore
+    except ImportError:
+        return SimplePropertyGraphStore()
+    return KuzuPropertyGraphStore(kuzu.Database(str(Path(folder, "graph"))), use_vector_index=False)
+
+
+def main() -> None:
+    """Index the articles, connect the names in them, and ask for what is around one of them."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(Path(folder, "kb")) as index:
+        index.add(example_documents())
+        graph = PropertyGraphIndex(
+            leaf_nodes(index),
+            property_graph_store=open_store(folder),
+            kg_extractors=[NamesTogether()],
+            embed_model=MockEmbedding(1),  # leafspan compares questions with entities by itself
+            use_async=False,
+        )
+        retriever = PropertyGraphRetriever(index=index, graph=graph, depth=2, k=8)
+        question = "Who was Joseph Priestley?"
+        print(question)
+        for document in retriever.invoke(question):
+            print(f"\n{document.metadata['score']:.2f}  {document.id}\n{document.page_content}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What a LightRAG finds in its graph, in LlamaIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from leafspan import LightRAG, Strategy
+from leafspan.hosting import GraphKind, LightRAGMode, LightRAGShape
+from llamaindex_ext.retriever import NamedRetriever
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LightRAGRetriever(NamedRetriever):
+    """Like the core's ``LightRAG``, but a LlamaIndex retriever.
+
+    Without an index, all results are passages of their own kind.
+
+    Args:
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
+        instance: A ``lightrag.LightRAG`` that is initialised, or a ``LightRAGThread``.
+        mode: ``"local"``: entities that fit the question, and what belongs to them. ``"global"``: relations. ``"hybrid"``:
+            both. ``"naive"``: chunks by their vectors, without the graph. ``"mix"``: all of these. ``"bypass"``: nothing is
+            searched; only for answers. Default: ``"mix"``.
+        kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
+            widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
+        params: Further options of ``lightrag.QueryParam`` by name, such as ``{"top_k": 20, "hl_keywords": ["tea"]}``.
+            Default: LightRAG's own. Chunks are reranked only if the instance has a model for it.
+        timeout: Most seconds for a question, > 0. Default: 60.
+        similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
+            its own, such as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``similarity_top_k``, 4 * similarity_top_k and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit is cut to the leaves around its best hit that do, and ends the list. Only a single leaf is returned
+            even if it alone is over the budget. Default: any number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``similarity_top_k`` or
+            ``budget``, all that reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.
+        callback_manager: Callback manager of LlamaIndex. Default: one without handlers.
+        object_map: Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.
+        objects: Index nodes with their objects, in place of ``object_map``. Default: none.
+        verbose: Whether LlamaIndex prints from which objects it retrieves. Default: False.
+
+    Raises:
+        InvalidArgument: if an option is unknown or out of its range.
+    """
+
+    kind: ClassVar[type[Strategy]] = LightRAG
+
+    instance: Any
+    mode: LightRAGMode = "mix"
+    kinds: Sequence[GraphKind] = ("chunk", "entity", "relation")
+    params: Mapping[str, Any] | None = None
+    timeout: float = 60.0
+
+    def retrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
+        """Like the core's ``LightRAG.retrieve_data``, but ``"chunks"`` are nodes with scores."""
+        data = self._light_rag().retrieve_data(question, shape)
+        return self._nodes(data) if shape == "chunks" else data
+
+    async def aretrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
+        """Like ``retrieve_data``, without blocking the event loop."""
+        data = await self._light_rag().aretrieve_data(question, shape)
+        return self._nodes(data) if shape == "chunks" else data
+
+    def _light_rag(self) -> LightRAG:
+        strategy = self._strategy()
+        assert isinstance(strategy, LightRAG)
+        return strategy

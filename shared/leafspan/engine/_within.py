@@ -1,0 +1,75 @@
+"""Work that may hang, such as a question to a server, in a thread of its own: it is waited for no longer than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from leafspan.errors import SourceTimeout
+
+T = TypeVar("T")
+
+
+def call_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """What ``function(*arguments)`` returns. Blocks for ``seconds`` at most.
+
+    A late function goes on in its thread, and its result is dropped. The thread keeps no process alive.
+
+    Args:
+        seconds: Longest time to wait.
+        name: Whose answer is waited for, for the error.
+        function: The function. It has the context variables of the caller.
+        arguments: Its arguments.
+
+    Raises:
+        SourceTimeout: if the time is over.
+    """
+    future = _started(name, function, arguments)
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        if future.done():  # the function's own
+            raise
+        raise late(name, seconds) from None
+
+
+async def acall_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Like ``call_within``, without blocking the event loop.
+
+    Raises:
+        SourceTimeout: if the time is over.
+    """
+    future = _started(name, function, arguments)
+    # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending.
+    answer = asyncio.wrap_future(future)
+    done, _ = await asyncio.wait([answer], timeout=seconds)
+    if not done:
+        answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # asyncio reports what nobody looks at
+        raise late(name, seconds)
+    return answer.result()
+
+
+def late(name: str, seconds: float) -> SourceTimeout:
+    """The error for what did not answer in time."""
+    return SourceTimeout(
+        f"{name} must answer within {seconds:g} seconds, and has not: see whether it runs, or raise timeout"
+    )
+
+
+def _started(name: str, function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T]:
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # so that nobody can cancel it before the thread sets its result
+
+    def work() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:  # raised by whoever waits
+            future.set_exception(error)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name=f"leafspan: {name}", daemon=True).start()
+    return future

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+
+import pytest
+
+from leafspan import SourceTimeout
+from leafspan.engine import acall_within, call_within
+
+speaker = contextvars.ContextVar("speaker", default="nobody")
+
+
+def both(function, *arguments, seconds=5.0):
+    """The outcome of the blocking and of the asynchronous way."""
+    outcomes = []
+    for call in (
+        lambda: call_within(seconds, "it", function, *arguments),
+        lambda: asyncio.run(acall_within(seconds, "it", function, *arguments)),
+    ):
+        try:
+            outcomes.append(call())
+        except Exception as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def test_what_is_in_time_is_returned():
+    assert both(divmod, 7, 2) == [(3, 1), (3, 1)]
+
+
+def test_errors_are_raised_as_they_are_also_timeouts_of_the_function_itself():
+    def fail():
+        raise TimeoutError("of its own")
+
+    for error in both(fail):
+        assert type(error) is TimeoutError
+        assert str(error) == "of its own"
+
+
+def test_what_is_late_is_an_error_at_once():
+    release = threading.Event()
+    start = time.monotonic()
+    errors = both(release.wait, 30, seconds=0.1)
+    assert time.monotonic() - start < 5
+    release.set()
+    for error in errors:
+        assert isinstance(error, SourceTimeout)
+        assert str(error).startswith("it must answer within 0.1 seconds, and has not")
+
+
+def test_the_function_has_the_context_of_its_caller():
+    speaker.set("somebody")
+    assert both(speaker.get) == ["somebody", "somebody"]
+
+
+def test_the_thread_keeps_no_program_alive():
+    assert both(lambda: threading.current_thread().daemon) == [True, True]
+
+
+async def test_a_cancelled_wait_ends_at_once():
+    release = threading.Event()
+    waiting = asyncio.create_task(acall_within(30, "it", release.wait, 30))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    release.set()
