@@ -76,7 +76,7 @@ def test_the_options_in_a_table_are_those_of_the_classes_that_it_names(text: str
 
 STILL_TO_COME = {
     name
-    for name in ("SQL", "LightRAG", "PropertyGraph", "PIIAware", "Router", "Recursive", "Transform", "Rerank", "Decay")
+    for name in ("SQL", "PIIAware", "Router", "Recursive", "Transform", "Rerank", "Decay")
     if not hasattr(leafspan, name)
 }
 
@@ -115,6 +115,23 @@ def test_options_in_code_are_found():
         ("BM25", "scale"),
         ("Transform", "how"),
     }
+
+
+def test_the_table_at_a_glance_has_each_strategy_and_names_that_have_sections():
+    table = rows(PROSE.split("\n## At a glance\n")[1].split("\n## ")[0])
+    (_, *systems), *others = table
+    assert systems == list(SYSTEMS[:4])
+    for _, *cells in others:
+        for system, cell in zip(systems, cells, strict=True):
+            assert [name for name in in_backticks(cell) if name not in sections(system)] == []
+    strategies = [
+        name
+        for name in leafspan.__all__
+        if inspect.isclass(thing := getattr(leafspan, name)) and issubclass(thing, leafspan.Strategy)
+    ]
+    first = {name for row in others for name in in_backticks(row[0])}
+    assert set(strategies) - {"Strategy", "HostRetriever"} - first == set()
+    assert first - set(strategies) - STILL_TO_COME == set()
 
 
 def test_links_lead_somewhere():
