@@ -17,7 +17,9 @@ from langchain_ext.light_rag import LightRAGRetriever
 from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.property_graph import PropertyGraphRetriever
+from langchain_ext.recursive import RecursiveRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
+from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
 from langchain_ext.strategy import StrategyRetriever
@@ -35,6 +37,8 @@ __all__ = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "LightRAGRetriever",

@@ -18,8 +18,10 @@ from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
 from llamaindex_ext.property_graph import PropertyGraphRetriever
+from llamaindex_ext.recursive import RecursiveRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
+from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.strategy import StrategyRetriever
@@ -37,6 +39,8 @@ __all__ = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "LightRAGRetriever",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
 
 from leafspan import HostRetriever, Strategy
 from leafspan.hosting import HostResult, check_base_retriever
@@ -40,4 +40,6 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
 
 def _result(scored: NodeWithScore) -> HostResult:
     node = scored.node
-    return HostResult(node.node_id, node.get_content(), scored.score, node.metadata, origin=node)
+    # What an index node refers to counts as metadata, under the key by which references are followed by default.
+    refers = {"reference": node.index_id} if isinstance(node, IndexNode) else {}
+    return HostResult(node.node_id, node.get_content(), scored.score, {**refers, **node.metadata}, origin=node)

@@ -5,7 +5,7 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
 import pytest
@@ -30,6 +30,8 @@ NAMED = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "LightRAGRetriever",
@@ -67,6 +69,8 @@ def test_the_core_offers_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Filter",
         "Tree",
         "LightRAG",
@@ -132,11 +136,14 @@ def test_a_strategy_can_be_written_with_these_names():
         "RelevantSegments",
         "Ensemble",
         "MultiQuery",
+        "Router",
+        "Recursive",
         "Filter",
         "Tree",
         "Filtered",
         "AtLeast",
         "HostRetriever",
+        "OtherIndex",
         "DEFAULT",
         "Strategy",
         "RetrievalContext",
@@ -198,6 +205,7 @@ def test_a_strategy_can_be_written_with_these_names():
 def test_an_adapter_is_built_on_these_names():
     assert leafspan.hosting.__all__ == [
         "CALL_OPTIONS",
+        "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
         "KEYWORD_PROMPT",
@@ -217,6 +225,7 @@ def test_an_adapter_is_built_on_these_names():
         "asearch",
         "check_base_retriever",
         "check_choice",
+        "check_choosing_prompt",
         "check_flag",
         "check_index",
         "check_option_names",
@@ -236,6 +245,7 @@ def test_an_adapter_is_built_on_these_names():
         "split_into_leaves",
         "to_document",
         "to_filter",
+        "to_named_strategies",
         "to_strategies",
     ]
 
@@ -302,7 +312,8 @@ def options_of(kind):
 def options_in_the_core(name):
     """The options of a strategy, less those for which its retriever has a way of its own: the model, the base and k."""
     options = options_of(getattr(leafspan, name.removesuffix("Retriever")))
-    return {each: options[each] for each in options if each not in ("base", "retrievers", "k", "generate", "agenerate")}
+    own = ("base", "retrievers", "targets", "k", "generate", "agenerate")
+    return {each: options[each] for each in options if each not in own}
 
 
 def options_in_langchain(name):
@@ -334,7 +345,12 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["base"] = Option(None, Any)  # or a retriever of the host
     if name == "EnsembleRetriever":
         expected["retrievers"] = Option(REQUIRED, Sequence[Any])
-    if name in ("MultiQueryRetriever", "PropertyGraphRetriever"):
+    if name == "RouterRetriever":
+        expected["retrievers"] = Option(REQUIRED, Mapping[str, Any])
+        expected["choose"] = Option(None, Any)  # or what the host has for that
+    if name == "RecursiveRetriever":
+        expected["targets"] = Option({}, Mapping[str, Any])
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

@@ -34,7 +34,8 @@ class Host:
         package: The adapter for it.
         k: Its name for ``k``.
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
-        llm: Entry of the language model.
+        llm: What a language model is there.
+        chooser: What else can choose there.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -43,6 +44,7 @@ class Host:
     k: str
     common: dict[str, str]
     llm: str
+    chooser: str
     raises: str
 
 
@@ -61,6 +63,7 @@ LANGCHAIN = Host(
     },
     "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
     "Default: none is asked.",
+    "A Runnable from a question to these can take its place.",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -78,12 +81,13 @@ LLAMAINDEX = Host(
         "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
     },
     "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
+    "A selector of LlamaIndex can take its place.",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
 _PHRASINGS = "more phrasings"
-_TASKS = {"PropertyGraph": "keywords"}  # by strategy: what its language model is asked for
+_TASKS = {"PropertyGraph": "keywords", "Router": "names of retrievers"}  # by strategy: what its language model is asked for
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -136,7 +140,9 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     before, _, default = text.partition(" Default:")
     if name == "base":
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
-    elif name == "retrievers":
+    elif name == "choose":
+        text = f"{before} {host.chooser} Default:{default}"
+    elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind == "Tree":
         text = f"{before} {_K_OF_TREES}"

@@ -31,7 +31,7 @@ from leafspan.indexing import (
 from leafspan.retrieval import Limits, Sources, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
-from leafspan.strategies import DEFAULT, Strategy
+from leafspan.strategies import DEFAULT, OtherIndex, Strategy, at_least
 from leafspan.tree import (
     Bisecting,
     BuildOptions,
@@ -433,6 +433,36 @@ class View:
         flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
+
+    def as_strategy(
+        self,
+        strategy: Strategy | None = None,
+        *,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+        min_score: float | None = None,
+    ) -> OtherIndex:
+        """What ``retrieve`` finds here, as a strategy for the retrieval of another index, or of none.
+
+        So several indexes can be asked together: by ``Ensemble``, ``Router``, ``Recursive``, or any other strategy that
+        takes passages of other sources. What is found keeps its id, text and score. It has the metadata of its document,
+        and beside them ``doc_id``, ``start``, ``end``, ``title`` and the like. Its ``kind`` is ``"text"`` or ``"summary"``.
+        All queries of a call are searched here at once, with the filter of the call.
+
+        The options are those of ``retrieve``, and hold for what is found here. By default ``k`` is as many as the call
+        needs; ``where`` holds beside the filter of the call. A scoped view that asks shows of what is found here only what
+        matches its own filter.
+
+        Raises:
+            InvalidArgument: if an option is out of its range.
+        """
+        limits = Limits.of(k, candidates, budget, where, min_score)
+        made = DEFAULT if strategy is None else strategy
+        return OtherIndex(
+            self, at_least(made, min_score), k=k, candidates=candidates, budget=limits.budget, where=limits.where
+        )
 
     def build_tree(
         self,

@@ -43,15 +43,30 @@ RETRIEVERS = [
     "RelevantSegmentsRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
 ]
-WITHOUT_INDEX = {"StrategyRetriever", "EnsembleRetriever", "MultiQueryRetriever"}
+WITHOUT_INDEX = {
+    "StrategyRetriever",
+    "EnsembleRetriever",
+    "MultiQueryRetriever",
+    "RouterRetriever",
+    "RecursiveRetriever",
+}
 """What builds on strategies and retrievers of any source, and so can do without an index."""
+
+
+def by_first_letter(question: str) -> str:
+    """A rule for a router."""
+    return "words" if question.startswith("W") else "meaning"
 
 
 def needed(retriever: str) -> dict[str, Any]:
     """The options without which there is no such retriever."""
+    if retriever == "RouterRetriever":
+        return {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter}
     return {"retrievers": [BM25(), Vector()]} if retriever == "EnsembleRetriever" else {}
 
 

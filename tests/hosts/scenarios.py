@@ -6,6 +6,7 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 
 from leafspan import BM25, AutoMerging, BM25Settings, Ensemble, F, Hybrid, MultiQuery, SentenceWindow, Vector
 from leafspan.strategies import Filtered
+from tests.hosts.contract import by_first_letter
 from tests.hosts.scenario import Scenario
 
 OKAPI = BM25Settings(k1=1.5, b=0.75, variant="okapi")
@@ -13,6 +14,22 @@ PHRASINGS = ["the iron pier of 1904", "how bees tell each other where flowers ar
 ANSWER = "1. the iron pier of 1904\n2. how bees tell each other where flowers are\n3. water below eighty degrees"
 WORDS_AND_VECTORS = Ensemble(retrievers=[BM25(), Vector()])
 REPHRASED = MultiQuery(phrasings=PHRASINGS)
+
+WORDS_OR_MEANING = {"words": BM25(), "meaning": Vector()}
+ABOUT = {"words": "Who was it, and when?", "meaning": "How hot should it be?"}
+OF_ANIMALS = Filtered(AutoMerging(base=Vector(), threshold=0.2), F("topic") == "animals")
+BY_TOPIC = {"key": "topic", "targets": {"food": Filtered(BM25(), F("topic") == "food"), "animals": OF_ANIMALS}}
+TALES = F("topic") != "food"
+
+
+def never(question: str) -> None:
+    """A rule that chooses nothing."""
+
+
+def always_both(question: str) -> list[str]:
+    """A rule that chooses everything."""
+    return ["words", "meaning"]
+
 
 # How the ids of leaves begin.
 HARBOUR, BEES, TEA = "harbour#99355868#", "bees#a8bf019c#", "tea#646f0146#"
@@ -250,6 +267,64 @@ SCENARIOS = [
         answer=ANSWER,
     ),
     Scenario("phrasings by a model without an idea", "MultiQueryRetriever", answer="..."),
+    Scenario(
+        "routed by a rule",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "choose": by_first_letter},
+        {"k": 3},
+        expected=(2, at(TEA, {"3": 0.7840, "0": 0.6746, "4": 0.6015})),
+    ),
+    Scenario("routed by a rule to the default", "RouterRetriever", {"retrievers": WORDS_OR_MEANING, "choose": never}),
+    Scenario(
+        "routed by a rule to both",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "choose": always_both, "fusion": "relative_score", "timeout": 60},
+        {"budget": 60},
+    ),
+    Scenario(
+        "routed by descriptions",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "descriptions": ABOUT, "min_similarity": -1},
+    ),
+    Scenario(
+        "routed by descriptions to both",
+        "RouterRetriever",
+        {"retrievers": {"words": BM25(), "meaning": AutoMerging()}, "descriptions": ABOUT, "most": 2},
+        {"candidates": 8},
+    ),
+    Scenario(
+        "routed by descriptions that are too far",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "descriptions": ABOUT, "min_similarity": 0.99, "default": ["meaning"]},
+    ),
+    Scenario(
+        "routed by a model",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "descriptions": ABOUT},
+        answer="1. **words**",
+        expected=(1, at(HARBOUR, {"3": 2.9259, "5": 1.6118, "1": 1.1995, "4": 1.1700})),
+    ),
+    Scenario(
+        "routed by a model without an idea",
+        "RouterRetriever",
+        {"retrievers": WORDS_OR_MEANING, "descriptions": ABOUT, "default": "meaning"},
+        answer="I do not know.",
+    ),
+    Scenario("routed in a view", "RouterRetriever", {"retrievers": WORDS_OR_MEANING, "choose": never}, scope=TALES),
+    Scenario("references", "RecursiveRetriever"),
+    Scenario(
+        "references to others",
+        "RecursiveRetriever",
+        {"base": Vector(), **BY_TOPIC},
+        {"k": 5},
+        # The leaves of tea lead to those that match its words best. Those of bees come next, and lead to merged ones.
+        expected=(2, {**at(TEA, dict.fromkeys("340", 0.7840)), **at(BEES, {"0-10": 0.2318}), **at(HARBOUR, {"3": 0.1055})}),
+    ),
+    Scenario("references beside others", "RecursiveRetriever", {**BY_TOPIC, "keep": True, "per_reference": 2}),
+    Scenario("references in a row", "RecursiveRetriever", {"base": BM25(), **BY_TOPIC, "depth": 5}, {"candidates": 9}),
+    Scenario("references in a budget", "RecursiveRetriever", {"base": SentenceWindow(), **BY_TOPIC}, {"budget": 80}),
+    Scenario("references filtered", "RecursiveRetriever", BY_TOPIC, {"where": F("topic") != "animals"}),
+    Scenario("references in a view", "RecursiveRetriever", BY_TOPIC, scope=TALES),
     Scenario("all", "FilterRetriever"),
     Scenario("a few words of all", "FilterRetriever", {}, {"budget": 70}),
     Scenario(

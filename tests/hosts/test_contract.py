@@ -242,6 +242,32 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         {"on_failure": "ignore"},
         "on_failure must be one of 'raise', 'leave out', got 'ignore'",
     ),
+    # of routers
+    (
+        "RouterRetriever",
+        {"retrievers": [BM25()]},
+        "retrievers must be a mapping from names to strategies, got [BM25("
+        "k=None, bm25=None, scale=False, engine='postings', min_score=None, summaries=False)]",
+    ),
+    (
+        "RouterRetriever",
+        {"retrievers": {"a": "vector"}},
+        "retriever 'a' must be a strategy or a HOST retriever, got 'vector'",
+    ),
+    ("RouterRetriever", {"retrievers": {1: BM25()}}, "a name in retrievers must be a text that is not blank, got 1"),
+    ("RouterRetriever", {"most": 0}, "most must be a whole number >= 1, got 0"),
+    ("RouterRetriever", {"choose": 5}, "choose must be a function from a question to names, got 5"),
+    (
+        "RouterRetriever",
+        {"default": "word"},
+        "default must be one of 'words', 'meaning', got 'word'; did you mean 'words'?",
+    ),
+    ("RouterRetriever", {"generate": len}, "RouterRetriever has no option 'generate'; here it is 'llm'"),
+    # of references
+    ("RecursiveRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("RecursiveRetriever", {"targets": {"a": 1}}, "target 'a' must be a strategy or a HOST retriever, got 1"),
+    ("RecursiveRetriever", {"targets": 5}, "targets must be a mapping from names to strategies, got 5"),
+    ("RecursiveRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
     # of trees
     ("TreeRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
     (

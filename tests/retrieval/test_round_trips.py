@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -15,19 +16,34 @@ from leafspan import (
     Ensemble,
     Filter,
     HierarchicalSplitter,
+    HostRetriever,
     Hybrid,
     Index,
     MultiQuery,
     ParentDocument,
+    Recursive,
+    Router,
     SentenceWindow,
     Vector,
 )
+from leafspan.strategies import HostResult
 from tests.corpus import DOCUMENTS, QUESTIONS
 
 
 def traffic(queries: int, gets: int) -> Counter:
     return +Counter({("kb.leaves", "query"): queries, ("kb.leaves", "get"): gets})
 
+
+def refer(question: str) -> list[HostResult]:
+    """A passage of another source that refers to two documents."""
+    return [HostResult("overview", "", None, {"reference": ["tea", "bees"]})]
+
+
+async def arefer(question: str) -> list[HostResult]:
+    return refer(question)
+
+
+REFERRING = HostRetriever("overviews", refer, arefer)
 
 COSTS = [
     # strategy, searches, fetches
@@ -51,20 +67,33 @@ COSTS = [
     # Each retriever makes its own.
     (Ensemble(retrievers=[BM25(), Vector()]), 1, 1),
     (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 2, 3),
+    # The retriever that was chosen, for all queries at once. Its description is compared without a search.
+    (Router(retrievers={"meaning": Vector(), "words": BM25()}, choose=lambda query: "meaning"), 1, 0),
+    (Router(retrievers={"meaning": Vector()}, descriptions={"meaning": "what there is to know"}), 1, 0),
+    # One fetch for all documents that are referred to, however many queries and passages refer to them.
+    (Recursive(base=Vector()), 1, 0),
+    (Recursive(base=REFERRING), 0, 1),
+    (Recursive(base=REFERRING, keep=True, per_reference=9, depth=1), 0, 1),
+    (Recursive(base=REFERRING, targets={"tea": Vector(), "bees": Vector()}), 2, 0),
 ]
 
 
 @pytest.fixture(scope="module", params=[(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)], ids=len)
 def tree(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """The corpus under trees of several depths, with its words read already."""
+    """The corpus under trees of several depths, with its words and vectors read already."""
     folder = tmp_path_factory.mktemp("trees") / "kb"
     with Index.open(folder, splitter=HierarchicalSplitter(12, request.param)) as opened:
         opened.add(DOCUMENTS)
-        opened.retrieve(QUESTIONS[0], Hybrid())
+        opened.warm()
         yield opened
 
 
-@pytest.mark.parametrize(("strategy", "searches", "fetches"), COSTS, ids=repr)
+def named(value: object) -> str:
+    """A strategy or a number in the name of a test, which is the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+@pytest.mark.parametrize(("strategy", "searches", "fetches"), COSTS, ids=named)
 @pytest.mark.parametrize("query", [QUESTIONS[0], QUESTIONS], ids=["a query", "several"])
 def test_round_trips_at_any_depth(tree: Index, calls, strategy, searches, fetches, query):
     calls.clear()

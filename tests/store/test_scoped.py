@@ -46,7 +46,10 @@ from leafspan.strategies import (
     HostResult,
     Hybrid,
     MultiQuery,
+    OtherIndex,
+    Recursive,
     RelevantSegments,
+    Router,
     Strategy,
     Tree,
 )
@@ -772,6 +775,18 @@ DIALECTS = [
 ]
 wheres = st.none() | trees | st.sampled_from(DIALECTS)
 
+
+def _refer(_query: str) -> list[HostResult]:
+    """A passage of another source that refers to whatever may be there."""
+    return [HostResult("n", "", None, {"tenant": "a", "reference": [*NAMES, "plan#00000000#0"]})]
+
+
+async def _arefer(query: str) -> list[HostResult]:
+    return _refer(query)
+
+
+REFERRING = HostRetriever("referring", _refer, _arefer)
+
 # Scores that are computed of words alone are the same to the digit; of vectors nearly so, since Chroma's own search and
 # the exact one round differently. rank-bm25 adds up idfs in the order in which it meets the terms.
 EXACT = [
@@ -795,6 +810,8 @@ EXACT = [
     Tree(base=BM25(scale=True), keep_covered_summaries=True, top_k=6),
     Tree(base=Filtered(BM25(bm25=BM25_SETTINGS[1]), B | F("year").exists()), min_score=0.1),
     Ensemble(retrievers=[Tree(base=BM25()), Filter()], fusion="maximum"),
+    Router(retrievers={"words": BM25(), "all": Filter()}, choose=lambda query: "words" if "budget" in query else None),
+    Recursive(base=BM25(), key="tags", targets={"budget": BM25(k=2), "tea": Filter()}, keep=True, depth=3),
 ]
 NEAR = [
     Vector(),
@@ -807,6 +824,9 @@ NEAR = [
     Ensemble(retrievers=[AutoMerging(base=Vector(k=3)), BM25(k=2)], fusion="maximum", timeout=60),
     MultiQuery(generate=lambda prompt: "the merger lawsuit\nthe salary of b\nbudget", base=Vector(k=4)),
     MultiQuery(phrasings=["merger", "lawsuit"], base=BM25(), fusion="maximum"),
+    Router(retrievers={"a": Vector(), "b": BM25()}, descriptions={"a": "The merger lawsuit.", "b": "The honey."}, most=2),
+    Recursive(base=REFERRING, per_reference=2, keep=True),
+    Recursive(base=Vector(k=4), key="tags", targets={"honey": REFERRING, "dance": Vector(k=1)}),
     Hybrid(fusion="rrf"),
     AutoMerging(base=Hybrid(fusion="rrf", depth=3)),
     RelevantSegments(base=BM25(scale=True), passage_words=10),
@@ -837,7 +857,7 @@ WITHIN = [
 def test_every_strategy_is_put_to_the_test():
     there = {getattr(leafspan.strategies, name) for name in leafspan.strategies.__all__}
     strategies = {kind for kind in there if isinstance(kind, type) and issubclass(kind, Strategy)} - {Strategy}
-    assert strategies == {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | {HostRetriever}
+    assert strategies == {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | {HostRetriever, OtherIndex}
 
 
 def first_words(texts: list[str]) -> str:

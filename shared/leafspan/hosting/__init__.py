@@ -16,11 +16,20 @@ from leafspan.hosting._options import (
     is_plain,
     make_strategy,
     plain_options,
+    to_named_strategies,
     to_strategies,
 )
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
-from leafspan.language_model import DEFAULT_PROMPT, GenerateOptions, check_prompt, from_langchain, from_llamaindex
+from leafspan.language_model import (
+    CHOOSING_PROMPT,
+    DEFAULT_PROMPT,
+    GenerateOptions,
+    check_choosing_prompt,
+    check_prompt,
+    from_langchain,
+    from_llamaindex,
+)
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
@@ -28,6 +37,7 @@ from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strateg
 
 __all__ = [
     "CALL_OPTIONS",
+    "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
     "KEYWORD_PROMPT",
@@ -47,6 +57,7 @@ __all__ = [
     "asearch",
     "check_base_retriever",
     "check_choice",
+    "check_choosing_prompt",
     "check_flag",
     "check_index",
     "check_option_names",
@@ -66,5 +77,6 @@ __all__ = [
     "split_into_leaves",
     "to_document",
     "to_filter",
+    "to_named_strategies",
     "to_strategies",
 ]

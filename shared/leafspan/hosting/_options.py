@@ -78,6 +78,20 @@ def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strat
     return [to_strategy(f"retriever {number}", each) for number, each in enumerate(retrievers, start=1)]
 
 
+def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, object], Strategy]) -> object:
+    """The retrievers of a router, or the targets of references, as strategies by their names.
+
+    Args:
+        one: What one of them is called in errors, such as ``"target"``.
+        given: Mapping from names to strategies and retrievers of the host. Anything else is returned as it is, and the
+            strategy refuses it.
+        to_strategy: Function from a retriever's name in errors, such as ``"target 'a'"``, and the retriever to a strategy.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    return {name: to_strategy(f"{one} {name!r}", each) if isinstance(name, str) else each for name, each in given.items()}
+
+
 def check_option_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
     """Check that a retriever has the options that it was given.
 

@@ -17,9 +17,11 @@ from leafspan.strategies._fuse import Fusion
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
+from leafspan.strategies._other_index import OtherIndex
 from leafspan.strategies._parent_document import ParentDocument
 from leafspan.strategies._queries import query_texts, to_queries
 from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._recursive import Recursive
 from leafspan.strategies._relevant_segments import RelevantSegments
 from leafspan.strategies._requests import (
     AskHost,
@@ -44,6 +46,7 @@ from leafspan.strategies._requests import (
     TreeRoots,
     VectorSearch,
 )
+from leafspan.strategies._router import Router
 from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._tree import Mode, Tree
@@ -62,11 +65,14 @@ __all__ = [
     "RelevantSegments",
     "Ensemble",
     "MultiQuery",
+    "Router",
+    "Recursive",
     "Filter",
     "Tree",
     "Filtered",
     "AtLeast",
     "HostRetriever",
+    "OtherIndex",
     "DEFAULT",
     # what a strategy is, and is told
     "Strategy",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from leafspan.checks import check_choice, check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.scoring import reciprocal_rank_fusion
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._failures import ON_FAILURE, OnFailure, left_out, noted, split_failures
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._host_retriever import HostRetriever
@@ -55,7 +56,7 @@ class Ensemble(Strategy):
     fusion: Fusion = "rrf"
     rank_constant: float = 60
     timeout: float | Sequence[float | None] | None = None
-    on_failure: Literal["raise", "leave out"] = "raise"
+    on_failure: OnFailure = "raise"
     min_candidates: int | None = None
     names: Sequence[str] | None = None
 
@@ -79,7 +80,7 @@ class Ensemble(Strategy):
                 raise InvalidArgument(f"names must be texts that are not blank, got {shown(self.names)}")
             if len(set(self.names)) < len(self.names):
                 raise InvalidArgument(f"names must differ from each other, got {shown(self.names)}")
-        check_choice("on_failure", self.on_failure, ("raise", "leave out"))
+        check_choice("on_failure", self.on_failure, ON_FAILURE)
 
     @property
     def finds_spans(self) -> bool:
@@ -97,20 +98,15 @@ class Ensemble(Strategy):
         )
         names = self.names or _readable_names(self.retrievers)
         weights = self.weights or [1.0] * len(self.retrievers)
-        present: list[tuple[str, float, list[list[Candidate]]]] = []
-        failed: dict[str, Exception] = {}
-        for number, (name, weight, answer) in enumerate(zip(names, weights, answers, strict=True), start=1):
-            if isinstance(answer, Exception):
-                failed[f"retriever {number} ({name})"] = answer
-            else:
-                present.append((name, weight, answer))
-        mistaken = any(isinstance(error, InvalidArgument) for error in failed.values())
-        if failed and (self.on_failure == "raise" or mistaken or not present):
-            raise _noted(failed)
-        notes = [f"{retriever} was left out: {_in_words(error)}" for retriever, error in failed.items()]
+        called = [f"retriever {number} ({name})" for number, name in enumerate(names, start=1)]
+        found, failed = split_failures(called, answers, on_failure=self.on_failure, owner="ensemble")
+        present = [each for each in zip(names, weights, found, strict=True) if each[2] is not None]
+        if not present:
+            raise noted(failed, "ensemble")
+        notes = left_out(failed)
         results = []
         for each in range(len(queries)):
-            lists = [Ranked(name, rows[each], weight) for name, weight, rows in present]
+            lists = [Ranked(name, rows[each], weight) for name, weight, rows in present if rows is not None]
             fused = fuse(lists, fusion=self.fusion, rank_constant=self.rank_constant, notes=notes)
             results.append(fused[: context.candidates])
         return results
@@ -152,15 +148,3 @@ def _readable_names(retrievers: Sequence[Strategy]) -> list[str]:
 def _readable(name: str) -> str:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).split()
     return " ".join(word if word.isupper() else word.lower() for word in words)
-
-
-def _noted(failed: Mapping[str, Exception]) -> Exception:
-    """The first failure, a mistake of the caller before others, with a note for each retriever that failed."""
-    raised = min(failed.values(), key=lambda error: not isinstance(error, InvalidArgument))
-    for retriever, error in failed.items():
-        raised.add_note(f"{retriever} of the ensemble failed" + ("" if error is raised else f" too: {_in_words(error)}"))
-    return raised
-
-
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,52 @@
+"""Strategies that ran at the same time, some of which failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from leafspan.errors import InvalidArgument
+from leafspan.strategies._requests import StrategyResults
+from leafspan.values import Candidate
+
+OnFailure: TypeAlias = Literal["raise", "leave out"]
+ON_FAILURE: tuple[OnFailure, ...] = ("raise", "leave out")
+"""What becomes of a strategy that failed: its error is raised, or the others go on without it."""
+
+
+def split_failures(
+    names: Sequence[str], answers: Sequence[StrategyResults], *, on_failure: OnFailure, owner: str
+) -> tuple[list[list[list[Candidate]] | None], dict[str, Exception]]:
+    """The results of each strategy, None if it failed; and the errors of those that did, by their names.
+
+    Args:
+        names: What each strategy is called in notes and errors, such as ``"retriever 1 (BM25)"``.
+        answers: The answer to ``RunStrategies``.
+        on_failure: Whether a failure is raised.
+        owner: What ran them, such as ``"ensemble"``.
+
+    Raises:
+        Exception: the first failure, if it is to be raised, or if one of them is an InvalidArgument.
+    """
+    failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, Exception)}
+    if failed and (on_failure == "raise" or any(isinstance(error, InvalidArgument) for error in failed.values())):
+        raise noted(failed, owner)
+    return [None if isinstance(each, Exception) else each for each in answers], failed
+
+
+def noted(failed: Mapping[str, Exception], owner: str) -> Exception:
+    """The first failure, a mistake of the caller before others, with a note for each strategy that failed."""
+    raised = min(failed.values(), key=lambda error: not isinstance(error, InvalidArgument))
+    for name, error in failed.items():
+        raised.add_note(f"{name} of the {owner} failed" + ("" if error is raised else f" too: {in_words(error)}"))
+    return raised
+
+
+def left_out(failed: Mapping[str, Exception]) -> list[str]:
+    """A remark for the trace on each strategy that failed."""
+    return [f"{name} was left out: {in_words(error)}" for name, error in failed.items()]
+
+
+def in_words(error: Exception) -> str:
+    """An error in a trace."""
+    return f"{type(error).__name__}: {error}"

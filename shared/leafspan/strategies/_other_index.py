@@ -1,0 +1,123 @@
+"""Another index, as a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
+from leafspan.spans import Budget, citation
+from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._requests import AskHost, CallFunction, HostResult, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Passage, Query, outside_candidate
+
+_MOST = 10_000  # results of a search
+_NOTE = "found in another index"
+_BLANK = Query(text="")
+
+
+class Searchable(Protocol):
+    """An index or a view of one."""
+
+    def retrieve(self, query: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+        """The passages for each query."""
+        ...
+
+    async def aretrieve(self, query: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+        """Like ``retrieve``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIndex(Strategy):
+    """What a strategy finds in another index than the one that is searched. ``View.as_strategy`` makes these.
+
+    Its results are passages of another source: no other strategy can merge or widen them.
+
+    Args:
+        view: The other index, or a view of it.
+        strategy: What finds there.
+        k: Most passages of it, >= 1. Default: as many as are asked for.
+        candidates: Leaves to look at there, in [1, 10000]. Default: as many as it takes.
+        budget: Most words or tokens of it. Default: any number.
+        where: Filter on its documents, beside that of the call. Default: all documents.
+
+    Raises:
+        InvalidArgument: if ``view`` is none, or ``strategy`` is no strategy.
+    """
+
+    view: Searchable
+    strategy: Strategy
+    k: int | None = None
+    candidates: int | None = None
+    budget: Budget | None = None
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.view, "aretrieve", None)):
+            raise InvalidArgument(f"view must be an Index or a view of one, got {shown(self.view)}")
+        check_strategy("strategy", self.strategy)
+
+    @property
+    def finds_spans(self) -> bool:
+        """Nothing here can merge or widen what is found there."""
+        return True
+
+    @property
+    def needs_query(self) -> bool:
+        """As the strategy."""
+        return self.strategy.needs_query
+
+    @property
+    def returns_all(self) -> bool:
+        """As the strategy, unless there is ``k``, which says how many."""
+        return self.k is not None or self.strategy.returns_all
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: one search there for all queries."""
+        most = min(context.results, _MOST)
+        wheres = [each for each in (context.where, self.where) if each is not None]
+        options = {
+            "k": most if self.k is None else min(self.k, most),
+            "candidates": min(context.candidates, _MOST) if context.exactly else self.candidates,
+            "budget": self.budget,
+            "where": wheres[0] & wheres[1] if len(wheres) == 2 else next(iter(wheres), None),
+        }
+        asked = [None if query == _BLANK else query for query in queries]
+        rows: list[list[Passage]] = yield CallFunction(self._search, (asked, options), self._asearch)
+        found = [[_outside(passage) for passage in row] for row in rows]
+        # Shown as results of any other source, so that the retrieval leaves out what the view that asks does not show.
+        shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(found)), found))
+        shown_ids = [{each.span.id for each in row} for row in shown_rows]
+        return [[each for each in row if each.span.id in ids] for row, ids in zip(found, shown_ids, strict=True)]
+
+    def _search(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
+        return self.view.retrieve(queries, self.strategy, **options)
+
+    async def _asearch(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
+        return await self.view.aretrieve(queries, self.strategy, **options)
+
+
+def _outside(passage: Passage) -> Candidate:
+    """A passage of the other index as one of another source, which is cited by its metadata."""
+    there = {**passage.metadata, **citation(passage)}
+    trace = passage.trace + Trace(notes=(_NOTE,))
+    return outside_candidate(
+        replace(passage, document_id="", start=None, end=None, summary=None, metadata=there, kind=passage.kind, trace=trace)
+    )
+
+
+def _as_host(number: int, found: Sequence[Candidate]) -> AskHost:
+    """A request that is answered with these."""
+    passages = [each.outside for each in found if each.outside is not None]
+    results = [HostResult(each.id, each.text, each.score, each.metadata, each.kind) for each in passages]
+
+    async def aask(_question: str) -> list[HostResult]:
+        return results
+
+    return AskHost("other index", str(number), lambda _question: results, aask, elsewhere=True)

@@ -1,0 +1,116 @@
+"""References from passages to others: what refers to what, and the list in which results stand for their references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from leafspan.checks import shown
+from leafspan.spans import unite
+from leafspan.trace import Trace
+from leafspan.values import Candidate
+
+Asked = tuple[int, str]
+"""A question, by its number, and a name that is referred to: each is followed once."""
+
+_VAIN = "Recursive: what its references lead to only refers to what was followed from other passages"
+
+
+@dataclass(slots=True, eq=False)
+class Referring:
+    """A passage with what its references have led to.
+
+    Attributes:
+        found: The passage.
+        query: Number of the question that it was found for.
+        names: What it refers to, but for what it is of, or was found by following.
+        origins: What it is of, and what was followed to find it.
+        way: The notes on what was followed to find it.
+        led_to: What its references have led to, in their order.
+        elsewhere: Whether a reference was followed from another passage, and led to something there.
+        notes: Remarks for the trace.
+    """
+
+    found: Candidate
+    query: int
+    names: tuple[str, ...]
+    origins: frozenset[str] = frozenset()
+    way: tuple[str, ...] = ()
+    led_to: list[Referring] = field(default_factory=list)
+    elsewhere: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, found: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
+        """A passage that may refer to others by this metadata key, found by following these names."""
+        value = found.metadata.get(key)
+        given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+        names = [each for each in dict.fromkeys(map(_text, given)) if each]
+        notes = [f"Recursive: the reference {shown(each)} is no text" for each in given if not _text(each)]
+        origins = followed | {_id(found), found.span.document_id}
+        return cls(found, query, tuple(name for name in names if name not in origins), origins, notes=notes)
+
+    def lead_to(self, name: str, found: Sequence[Candidate], key: str) -> None:
+        """Add what a reference has led to. It has the score of this passage, and a note in its trace."""
+        note = f"Recursive followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
+        for each in found:
+            trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
+            child = Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key, self.origins | {name})
+            child.way = (*self.way, note)
+            self.led_to.append(child)
+
+    def replaced(self, keep: bool) -> Iterator[Candidate]:
+        """What stands in the place of this passage; the passage itself first with ``keep``, or if there is nothing else."""
+        others = [each for child in self.led_to for each in child.replaced(keep)]
+        if keep or not (others or self.elsewhere):
+            vain = (_VAIN,) if self.led_to and not others else ()
+            yield replace(self.found, trace=self.found.trace + Trace(notes=(*self.notes, *vain)))
+        yield from others
+
+
+def _id(found: Candidate) -> str:
+    return found.span.id if found.outside is None else found.outside.id
+
+
+def _text(reference: object) -> str:
+    """The name that is referred to, "" if it is none."""
+    return reference if isinstance(reference, str) and reference.strip() else ""
+
+
+def follow_once(
+    passages: Sequence[Referring], results: Mapping[Asked, Sequence[Candidate] | str], seen: set[Asked], key: str
+) -> list[Referring]:
+    """Let passages lead to what their references have led to, and return that, so that its references can be followed.
+
+    Args:
+        passages: The passages, in their order.
+        results: What each reference has led to, or a remark on why it has not.
+        seen: What was followed already. What is followed now is added.
+        key: Metadata key of references.
+    """
+    for passage in passages:
+        found = {name: results[passage.query, name] for name in passage.names}
+        for name, result in found.items():  # before the others, which say in their traces what was not found
+            if not result or isinstance(result, str):
+                passage.notes.append(f"Recursive: the reference {name!r} {result or 'led to nothing'}")
+        for name, result in found.items():
+            if not result or isinstance(result, str):
+                continue
+            if (passage.query, name) in seen:
+                passage.elsewhere = True
+            else:
+                seen.add((passage.query, name))
+                passage.lead_to(name, result, key)
+    return [each for passage in passages for each in passage.led_to]
+
+
+def in_place(found: Sequence[Candidate]) -> list[Candidate]:
+    """Each result once, at its first place. Those that overlap become one at the first place among theirs."""
+    first: dict[str, Candidate] = {}
+    places: dict[str, int] = {}
+    for place, each in enumerate(found):
+        known = first.get(each.span.id)
+        first[each.span.id] = each if known is None else replace(known, trace=known.trace + each.trace)
+        for id_ in each.span.leaf_ids:
+            places.setdefault(id_, place)
+    return sorted(unite(first.values()), key=lambda each: min(places[id_] for id_ in each.span.leaf_ids))

@@ -1,0 +1,105 @@
+"""Which retrievers a question is for: read from what chose them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import iscoroutine
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.language_model import read_names
+from leafspan.strategies._failures import in_words
+
+_SHOWN = 80  # characters of an answer in a note
+_COMPARED = 5  # similarities in a note
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The retrievers that were chosen for a question.
+
+    Attributes:
+        names: Their names, the best first. None if none was chosen.
+        reason: Why.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+
+
+def nearest_route(similarities: Sequence[float], names: Sequence[str], most: int, least: float | None) -> Route:
+    """The retrievers whose descriptions are nearest to the question. Ties keep the order of the names.
+
+    Args:
+        similarities: Cosine of the question and each description.
+        names: Name of each retriever.
+        most: Most to choose, >= 1.
+        least: Lowest similarity, None for any.
+    """
+    ranked = sorted(zip(names, similarities, strict=True), key=lambda each: -each[1])
+    listed = ", ".join(f"{name} {similarity:.3f}" for name, similarity in ranked[:_COMPARED])
+    near = tuple(name for name, similarity in ranked[:most] if least is None or similarity >= least)
+    if near:
+        return Route(near, f"its description is nearest to the question ({listed})" if most == 1 else f"nearest: {listed}")
+    return Route((), f"no description has a similarity of {least:g} with the question ({listed})")
+
+
+def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
+    """The retrievers that a language model named.
+
+    Args:
+        answer: Its answer, or the Exception that came instead.
+        names: Names of all retrievers.
+        most: Most to choose, >= 1.
+
+    Raises:
+        InvalidArgument: if it is a coroutine.
+    """
+    if isinstance(answer, Exception):
+        return Route((), f"the model failed: {in_words(answer)}")
+    _check_no_coroutine("generate", answer)
+    if not isinstance(answer, str):
+        return Route((), f"the model's answer must be a text, got {shown(answer)}")
+    chosen = read_names(answer, names, most)
+    beginning = repr(answer[:_SHOWN])
+    return Route(tuple(chosen), f"the model answered {beginning}" if chosen else f"the model named none in {beginning}")
+
+
+def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
+    """The retrievers that a function of the user's named.
+
+    Args:
+        answer: What it returned, or the Exception that it raised.
+        names: Names of all retrievers.
+        most: Most to choose, >= 1. None for any number.
+
+    Raises:
+        InvalidArgument: if it is a coroutine.
+    """
+    if isinstance(answer, Exception):
+        return Route((), f"choose failed: {in_words(answer)}")
+    _check_no_coroutine("choose", answer)
+    given = [answer] if isinstance(answer, str) and answer else answer
+    if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
+        return Route((), f"choose returned {shown(answer)}")
+    if not isinstance(given, list | tuple):
+        return Route((), f"choose must return a name, a list of names or None, got {shown(answer)}")
+    known = [name for name in given if isinstance(name, str) and name in names]
+    unknown = [name for name in given if not isinstance(name, str) or name not in names]
+    reason = f"choose returned {shown(answer)}"
+    if unknown:
+        which = "which" if not known else f"of which {', '.join(map(shown, unknown))}"
+        reason += f", {which} {'is' if len(unknown) == 1 else 'are'} no retriever here"
+    chosen = tuple(dict.fromkeys(known))
+    if most is not None and len(chosen) > most:
+        reason += f", of which at most {most} {'is' if most == 1 else 'are'} asked"
+    return Route(chosen[:most], reason)
+
+
+def _check_no_coroutine(name: str, answer: object) -> None:
+    """Refuse what a function returns that should have been awaited: the default would be asked every time."""
+    if iscoroutine(answer):
+        answer.close()  # or Python warns that it was never awaited
+        raise InvalidArgument(f"{name} must not return a coroutine: give the coroutine function as a{name}")
