@@ -76,7 +76,7 @@ def test_the_options_in_a_table_are_those_of_the_classes_that_it_names(text: str
 
 STILL_TO_COME = {
     name
-    for name in ("SQL", "PIIAware", "Router", "Recursive", "Transform", "Rerank", "Decay")
+    for name in ("SQL", "PIIAware", "Transform", "Rerank", "Decay")
     if not hasattr(leafspan, name)
 }
 
