@@ -22,6 +22,7 @@ from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
+from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
@@ -41,6 +42,7 @@ __all__ = [
     "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "leaf_documents",

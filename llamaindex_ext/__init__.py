@@ -24,6 +24,7 @@ from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
+from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import StrategyRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
@@ -43,6 +44,7 @@ __all__ = [
     "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "FilteredQueryBundle",

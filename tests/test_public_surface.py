@@ -34,10 +34,11 @@ NAMED = [
     "RecursiveRetriever",
     "FilterRetriever",
     "TreeRetriever",
+    "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
 ]
-OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs"}
+OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
 
 RETRIEVERS = ["StrategyRetriever", *NAMED]
@@ -76,6 +77,7 @@ def test_the_core_offers_these_names():
         "LightRAG",
         "PropertyGraph",
         "HostRetriever",
+        "SQL",
         "LightRAGThread",
         "lightrag_inputs",
         "lightrag_options",
@@ -117,6 +119,9 @@ def test_the_core_offers_these_names():
         "DocumentNotFound",
         "IndexNotFound",
         "IndexMismatch",
+        "RefusedQuery",
+        "QueryFailed",
+        "DatabaseUnavailable",
         "WriterBusy",
         "ConcurrentUpdate",
         "SourceTimeout",
@@ -208,8 +213,13 @@ def test_an_adapter_is_built_on_these_names():
         "CHOOSING_PROMPT",
         "DEFAULT",
         "DEFAULT_PROMPT",
+        "DEFAULT_REPAIR_PROMPT",
+        "DEFAULT_SQL_PROMPT",
         "KEYWORD_PROMPT",
+        "PROMPT_FIELDS",
+        "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
+        "Extract",
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
@@ -220,6 +230,7 @@ def test_an_adapter_is_built_on_these_names():
         "Limits",
         "Mode",
         "PropertyGraphShape",
+        "Tables",
         "apply_policy",
         "as_base",
         "asearch",
@@ -231,6 +242,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_option_names",
         "check_prompt",
         "check_strategy",
+        "check_template",
         "citation",
         "cuts_at",
         "from_langchain",
@@ -350,7 +362,7 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["choose"] = Option(None, Any)  # or what the host has for that
     if name == "RecursiveRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
-    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever"):
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "SQLRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

@@ -87,7 +87,8 @@ LLAMAINDEX = Host(
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
 _PHRASINGS = "more phrasings"
-_TASKS = {"PropertyGraph": "keywords", "Router": "names of retrievers"}  # by strategy: what its language model is asked for
+# By strategy: what its language model is asked for.
+_TASKS = {"PropertyGraph": "keywords", "Router": "names of retrievers", "SQL": "SQL"}
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -101,7 +102,10 @@ _OPEN_BASE = (
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
 _BASE_OF_TREES = "A retriever of this package over the same index can take its place."
-_K_OF_TREES = "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``."
+_K_OF = {
+    "Tree": "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``.",
+    "SQL": "Default: any number, up to ``row_limit``.",
+}
 
 
 def entries_of(docstring: str) -> dict[str, str]:
@@ -144,8 +148,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
         text = f"{before} {host.chooser} Default:{default}"
     elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
-    elif name == "k" and kind == "Tree":
-        text = f"{before} {_K_OF_TREES}"
+    elif name == "k" and kind in _K_OF:
+        text = f"{before} {_K_OF[kind]}"
     words = {"see above": f"see the core's ``{kind}``", "4 * k": f"4 * {host.k}", "``k``": f"``{host.k}``"}
     for word, here in {**words, "{host}": host.name}.items():
         text = text.replace(word, here)

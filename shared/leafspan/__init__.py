@@ -5,6 +5,7 @@ from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
+    DatabaseUnavailable,
     DocumentNotFound,
     EmptySource,
     IndexMismatch,
@@ -14,6 +15,8 @@ from leafspan.errors import (
     LeafspanError,
     MissingExtra,
     NotALeaf,
+    QueryFailed,
+    RefusedQuery,
     SourceFailed,
     SourceTimeout,
     WriterBusy,
@@ -28,6 +31,7 @@ from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
 from leafspan.splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
+from leafspan.sql import SQL
 from leafspan.strategies import (
     BM25,
     AutoMerging,
@@ -91,6 +95,7 @@ __all__ = [
     "LightRAG",
     "PropertyGraph",
     "HostRetriever",
+    "SQL",
     "LightRAGThread",
     "lightrag_inputs",
     "lightrag_options",
@@ -132,6 +137,9 @@ __all__ = [
     "DocumentNotFound",
     "IndexNotFound",
     "IndexMismatch",
+    "RefusedQuery",
+    "QueryFailed",
+    "DatabaseUnavailable",
     "WriterBusy",
     "ConcurrentUpdate",
     "SourceTimeout",

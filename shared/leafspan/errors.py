@@ -8,10 +8,13 @@ LeafspanError
 ├── DocumentNotFound    (also a KeyError)       no document has that id
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
 ├── IndexMismatch                               the index was made with another embedder or other options
+├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
 ├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
+│   └── QueryFailed                             a database gave an error or was late, or a model wrote no SQL
+│       └── DatabaseUnavailable                 a database cannot be reached
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
 
@@ -53,6 +56,10 @@ class IndexMismatch(LeafspanError):
     """The index was made with another embedder, splitter, weight or format; the message names both."""
 
 
+class RefusedQuery(LeafspanError, ValueError):
+    """SQL that was not run, since it may do more than read, or reads what is not allowed; the message names the part."""
+
+
 class WriterBusy(LeafspanError, TimeoutError):
     """Another writer held the index for longer than the timeout. Catch it to try again later."""
 
@@ -67,6 +74,14 @@ class SourceTimeout(LeafspanError, TimeoutError):
 
 class SourceFailed(LeafspanError, RuntimeError):
     """A source outside the index failed on a question; the message has its own error. Catch it to go on without it."""
+
+
+class QueryFailed(SourceFailed):
+    """A database gave an error or was too slow, or a language model wrote no SQL. The message can be shown to a user."""
+
+
+class DatabaseUnavailable(QueryFailed):
+    """A database took no connection, or dropped it. Catch it to try again later."""
 
 
 class MissingExtra(LeafspanError, ImportError):

@@ -54,6 +54,7 @@ WITHOUT_INDEX = {
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "SQLRetriever",
 }
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 

@@ -27,12 +27,14 @@ from leafspan.language_model import (
     GenerateOptions,
     check_choosing_prompt,
     check_prompt,
+    check_template,
     from_langchain,
     from_llamaindex,
 )
 from leafspan.retrieval import Limits
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
+from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
 
 __all__ = [
@@ -40,8 +42,13 @@ __all__ = [
     "CHOOSING_PROMPT",
     "DEFAULT",
     "DEFAULT_PROMPT",
+    "DEFAULT_REPAIR_PROMPT",
+    "DEFAULT_SQL_PROMPT",
     "KEYWORD_PROMPT",
+    "PROMPT_FIELDS",
+    "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
@@ -52,6 +59,7 @@ __all__ = [
     "Limits",
     "Mode",
     "PropertyGraphShape",
+    "Tables",
     "apply_policy",
     "as_base",
     "asearch",
@@ -63,6 +71,7 @@ __all__ = [
     "check_option_names",
     "check_prompt",
     "check_strategy",
+    "check_template",
     "citation",
     "cuts_at",
     "from_langchain",

@@ -68,7 +68,7 @@ class Limits:
         k = _DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
         candidates = self.candidates or self._first_candidates(k, words)
-        if returns_all and self.candidates is None and not strategy.needs_query:
+        if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
             candidates = sys.maxsize  # nothing is ranked, so the first look may be at everything
         return RetrievalContext(candidates, self.where, k, words, embedder, exactly=self.candidates is not None)
 

@@ -47,7 +47,7 @@ def retrieve(
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
         answers = IndexAnswers(sources, reader, stale, scope)
         try:
-            return (yield from _attempt(sources, answers, reader, strategy, queries, limits))
+            return (yield from _attempt(sources, answers, reader, strategy, queries, limits, scope))
         finally:
             answers.leave()
 
@@ -66,13 +66,19 @@ def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
 
 
 def _attempt(
-    sources: Sources, answers: IndexAnswers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
+    sources: Sources,
+    answers: IndexAnswers,
+    reader: Reader,
+    strategy: Strategy,
+    queries: Sequence[Query],
+    limits: Limits,
+    scope: Scope | None,
 ) -> Flow[list[list[Passage]]]:
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
-        found = yield from answers.run(strategy, asked, context)
+        found = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
         searched_out = answers.most_hits < context.candidates
         chosen = [shortlist(row, context.k, limits.budget) for row in found]
         texts = answers.texts
@@ -91,6 +97,13 @@ def _attempt(
         return results
 
     return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
+
+
+def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
+    """The candidates without those of other sources that the view does not show, going by their own metadata."""
+    if scope is None:
+        return row
+    return [each for each in row if each.outside is None or scope.where.matches(each.metadata, each.outside.id)]
 
 
 def _document_of(found: Candidate) -> str:

@@ -47,6 +47,11 @@ class AtLeast(Strategy):
         return True
 
     @property
+    def looks_once(self) -> bool:
+        """As the base."""
+        return self.base.looks_once
+
+    @property
     def query_instruction(self) -> str:
         """As the base."""
         return self.base.query_instruction

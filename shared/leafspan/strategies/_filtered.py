@@ -52,6 +52,11 @@ class Filtered(Strategy):
         return self.base.returns_all
 
     @property
+    def looks_once(self) -> bool:
+        """As the base."""
+        return self.base.looks_once
+
+    @property
     def query_instruction(self) -> str:
         """As the base."""
         return self.base.query_instruction

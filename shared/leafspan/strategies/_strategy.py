@@ -51,6 +51,11 @@ class Strategy(ABC):
         return False
 
     @property
+    def looks_once(self) -> bool:
+        """Whether it finds the same for any number of candidates, so that it is not run again with more of them."""
+        return False
+
+    @property
     def query_instruction(self) -> str:
         """Text that stands before each query when it is embedded."""
         return ""

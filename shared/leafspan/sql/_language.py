@@ -1,0 +1,241 @@
+"""SQL of a database's dialect as a tree, and a tree as SQL.
+
+sqlglot is made to translate between dialects, and so it rewrites functions, types and operators. Here nothing is
+translated: functions stay as they are written, and so do types of casts and paths into JSON. What is executed is the SQL of
+the tree that was checked, and never the text that somebody wrote, so that a database cannot read it in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument, MissingExtra, RefusedQuery
+
+_LONGEST = 100_000  # characters
+
+# Names of SQLAlchemy, where sqlglot has another one.
+_DIALECTS = {
+    "postgresql": "postgres",
+    "cockroachdb": "postgres",
+    "mariadb": "mysql",
+    "mssql": "tsql",
+    "clickhousedb": "clickhouse",
+    "awsathena": "athena",
+}
+_NAMES = """
+    athena bigquery clickhouse databricks duckdb mysql oracle postgres presto redshift snowflake spark sqlite trino tsql
+"""
+_KNOWN = frozenset(_NAMES.split())
+
+# Functions that have a syntax of their own only in some dialects, or that sqlglot would write in another way.
+_AS_WRITTEN = ("CEIL", "FLOOR", "CHAR", "CHR", "INITCAP", "DATE_PART", "JSON_AGG", "JSONB_EXISTS", "DECODE", "MATCH")
+_EXTREMES_AS_WRITTEN = ("MAX", "MIN", "MAX_BY", "MIN_BY", "ARG_MAX", "ARG_MIN", "ARGMAX", "ARGMIN")
+_AGGREGATES_AS_WRITTEN = ("GROUP_CONCAT", "STRING_AGG")
+
+
+def dialect_of(name: str) -> str:
+    """The name in sqlglot of a dialect of SQLAlchemy.
+
+    Args:
+        name: Name of the dialect, such as ``"postgresql"``.
+
+    Raises:
+        InvalidArgument: if queries of that dialect cannot be checked.
+    """
+    known = _DIALECTS.get(name, name)
+    if known not in _KNOWN:
+        raise InvalidArgument(
+            f"the dialect of the database must be one whose queries can be checked ({', '.join(sorted(_KNOWN))}), got "
+            f"{shown(name)}"
+        )
+    return known
+
+
+class Language:
+    """Parses and writes SQL of one dialect.
+
+    Args:
+        dialect: Name of the dialect in sqlglot.
+
+    Raises:
+        MissingExtra: if sqlglot is not installed.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        try:
+            from sqlglot.dialects.dialect import Dialect
+        except ImportError as error:
+            raise MissingExtra('SQL needs sqlglot: pip install "leafspan[sql]"') from error
+        self.dialect = dialect
+        self._dialect = Dialect.get_or_raise(dialect)
+        # The path stays the text that it is, instead of being read and written anew.
+        self._dialect.to_json_path = lambda path: path  # type: ignore[method-assign]
+        self._parser = _parser(type(self._dialect).parser_class, dialect)
+        self._generator = _generator(type(self._dialect).generator_class, dialect)
+        self._escapes_by_backslash = "\\" in type(self._dialect).tokenizer_class.STRING_ESCAPES
+
+    def parse(self, sql: str) -> Any:
+        """The tree of the only statement in a text.
+
+        Raises:
+            RefusedQuery: if it cannot be read, has several statements, or begins with anything but a query.
+        """
+        from sqlglot.errors import ErrorLevel, SqlglotError
+        from sqlglot.tokenizer_core import TokenType
+
+        queries = {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN}
+        _check_characters(sql)
+        try:
+            tokens = self._dialect.tokenize(sql)
+            if not tokens:
+                raise RefusedQuery("a query must not be empty, got only comments or blanks")
+            if tokens[0].token_type not in queries:
+                raise RefusedQuery(
+                    f"only reads pass, and a query begins with SELECT, WITH or VALUES, got {shown(tokens[0].text)} in "
+                    f"{shown(sql)}"
+                )
+            self._check_tokens(tokens, sql)
+            parser = self._parser(dialect=self._dialect, error_level=ErrorLevel.RAISE)
+            trees = [tree for tree in parser.parse(tokens, sql) if tree and type(tree).__name__ != "Semicolon"]
+        except RefusedQuery:
+            raise
+        except SqlglotError as error:
+            raise RefusedQuery(
+                f"the query cannot be read as {self.dialect}: {_first_line(error)} in {shown(sql)}"
+            ) from None
+        except (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            raise RefusedQuery(
+                f"the query cannot be read as {self.dialect}: {type(error).__name__} in {shown(sql)}"
+            ) from None
+        if len(trees) != 1:
+            raise RefusedQuery(f"a query must be one statement, got {len(trees)} in {shown(sql)}")
+        return trees[0]
+
+    def write(self, tree: Any) -> str:
+        """The SQL of a tree, without comments.
+
+        Raises:
+            RefusedQuery: if the dialect has no way to say it.
+        """
+        from sqlglot.errors import ErrorLevel, SqlglotError
+
+        generator = self._generator(
+            dialect=self._dialect, comments=False, normalize_functions=False, unsupported_level=ErrorLevel.RAISE
+        )
+        try:
+            return str(generator.generate(tree))
+        except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError) as error:
+            raise RefusedQuery(f"the query cannot be written as {self.dialect}: {_first_line(error)}") from None
+
+    def reads(self, sql: str) -> bool:
+        """Whether a text can be read as one query."""
+        try:
+            self.parse(sql)
+        except RefusedQuery:
+            return False
+        return True
+
+    def select(self, columns: Sequence[str], table: str) -> str:
+        """A query of columns of a table.
+
+        Args:
+            columns: Their names.
+            table: Name of the table, with its schema if it has one.
+        """
+        from sqlglot import exp
+
+        names = [exp.column(exp.to_identifier(name, quoted=True)) for name in columns]
+        parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
+        of = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+        return self.write(exp.Select(expressions=names, from_=exp.From(this=of)))
+
+    def _check_tokens(self, tokens: list[Any], sql: str) -> None:
+        """Refuse what means different things in different versions or settings of a database."""
+        from sqlglot.tokenizer_core import TokenType
+
+        for token in tokens:
+            if self.dialect == "mysql" and any(comment.startswith(("!", "M!")) for comment in token.comments):
+                raise RefusedQuery(f"a query must have no comments that MySQL executes, got /*! in {shown(sql)}")
+            written = sql[token.start : token.end + 1]
+            if self._escapes_by_backslash and token.token_type == TokenType.STRING and "\\" in written:
+                raise RefusedQuery(
+                    "a string must have no backslash, which settings of the database give different meanings, got "
+                    f"{shown(written)}"
+                )
+
+
+@cache
+def language(dialect: str) -> Language:
+    """The language of a dialect, made once.
+
+    Args:
+        dialect: Name of the dialect in sqlglot.
+    """
+    return Language(dialect)
+
+
+def _check_characters(sql: str) -> None:
+    """Refuse what a driver or a database might cut off or read in another way."""
+    if len(sql) > _LONGEST:
+        raise RefusedQuery(f"a query must have at most {_LONGEST} characters, got {len(sql)}")
+    if "\0" in sql:
+        raise RefusedQuery(f"a query must have no NUL characters, got {shown(sql)}")
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise RefusedQuery(f"a query must be valid Unicode: {error}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _trim(generator: Any, node: Any) -> str:
+    """TRIM with its words, which sqlglot would write as another function."""
+    kind, what, of = node.args.get("position") or "", generator.sql(node, "expression"), generator.sql(node, "this")
+    return f"TRIM({' '.join(part for part in (kind, what, 'FROM' if kind or what else '', of) if part)})"
+
+
+def _parser(base: Any, dialect: str) -> Any:
+    """A parser that leaves functions and paths into JSON as they are written."""
+    from sqlglot import exp
+    from sqlglot.tokenizer_core import TokenType
+
+    as_written = {*_AS_WRITTEN, *_EXTREMES_AS_WRITTEN}
+    if dialect in ("sqlite", "postgres", "duckdb"):
+        as_written.update(_AGGREGATES_AS_WRITTEN)
+    if dialect == "mysql":
+        as_written.discard("MATCH")  # MATCH (...) AGAINST (...)
+
+    def arrow(kind: Any) -> Any:
+        return lambda self, this, path: self.expression(kind(this=this, expression=path))
+
+    arrows = {TokenType.ARROW: arrow(exp.JSONExtract), TokenType.DARROW: arrow(exp.JSONExtractScalar)}
+    tables = {
+        name: {**table, **{token: build for token, build in arrows.items() if token in table}}
+        for name in ("COLUMN_OPERATORS", "JSON_OPERATORS", "CONCAT_OPERATORS")
+        if (table := getattr(base, name, None)) and dialect in ("sqlite", "postgres", "mysql", "duckdb")
+    }
+    functions = {name: parse for name, parse in base.FUNCTION_PARSERS.items() if name not in as_written}
+    return type("_Parser", (base,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": functions, **tables})
+
+
+def _generator(base: Any, dialect: str) -> Any:
+    """A generator that leaves the types of casts as they are written."""
+    from sqlglot import exp, generator
+
+    own: dict[str, Any] = {"MULTI_ARG_DISTINCT": True}
+    if dialect == "sqlite":  # the name of a type decides the affinity of a cast
+        own |= {"TYPE_MAPPING": {exp.DType.VARBINARY: "BLOB"}, "cast_sql": generator.Generator.cast_sql}
+    if dialect == "postgres":  # these come from operators and from syntax only, since functions stay as they are written
+        own["TRANSFORMS"] = {
+            **base.TRANSFORMS,
+            exp.Pow: lambda self, node: self.binary(node, "^"),
+            exp.Sqrt: lambda self, node: f"|/ {self.sql(node, 'this')}",
+            exp.Cbrt: lambda self, node: f"||/ {self.sql(node, 'this')}",
+            exp.Trim: _trim,
+        }
+    return type("_Generator", (base,), own)

@@ -1,0 +1,61 @@
+"""When two names of tables are the same to a database."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+# Dialects in which the case of a table's name counts, at least sometimes.
+_CASE_COUNTS = ("postgres", "redshift", "mysql", "tsql", "bigquery", "clickhouse")
+# Dialects in which a name that is not quoted is one in capitals; SQLAlchemy writes such names in lower case.
+_CAPITALS = ("oracle", "snowflake")
+
+
+def name_in_query(table: Any, dialect: str) -> str:
+    """The name of a table in a query, as the database looks it up."""
+    parts = [table.args.get(part) for part in ("catalog", "db", "this")]
+    if any(part is not None and type(part).__name__ != "Identifier" for part in parts):
+        return ""
+    names = [fold_identifier(part, dialect) for part in parts if part is not None]
+    if dialect == "sqlite" and names[0] == "main":
+        names = names[1:] or names
+    return ".".join(f'"{name}"' if "." in name else name for name in names)
+
+
+def name_in_option(name: str, dialect: str) -> str:
+    """The name of a table that a user allows, as ``name_in_query`` gives it."""
+    folded = fold(name, dialect)
+    return folded.removeprefix("main.") if dialect == "sqlite" else folded
+
+
+def fold_identifier(identifier: Any, dialect: str) -> str:
+    """A name in a query, the same for all names that the database takes for the same."""
+    name = str(identifier.name)
+    quoted = bool(identifier.args.get("quoted"))
+    if dialect in ("postgres", "redshift", *_CAPITALS) and not quoted:
+        return _ascii_lower(name)
+    if dialect in _CAPITALS:
+        return _ascii_lower(name) if name.isupper() else f'"{name}"'
+    return fold(name, dialect)
+
+
+def fold(name: str, dialect: str) -> str:
+    """A name as the database has it, the same for all names that it takes for the same."""
+    if dialect in _CAPITALS:
+        return f'"{name}"' if not name.isupper() and not name.islower() else _ascii_lower(name)
+    return name if dialect in _CASE_COUNTS else _ascii_lower(name)
+
+
+def _ascii_lower(name: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
+def plain_letters(name: str) -> str:
+    """A name as a database may read it that ignores case, accents, width, and blanks at the end."""
+    decomposed = unicodedata.normalize("NFKD", name).casefold().replace("ı", "i")
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).strip()
+
+
+def path(table: Any) -> str:
+    """A table as a query names it, with the schema."""
+    return ".".join(part for part in (table.catalog, table.db, table.name) if part)

@@ -1,0 +1,88 @@
+"""Asking a language model for SQL: the prompts, and the SQL in its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+DEFAULT_SQL_PROMPT = """\
+Write one SQL query for {dialect} that answers the question. It only reads: a SELECT, which may begin with WITH.
+Use only the tables and columns below, with their names as they are written there. Give columns readable names.
+Answer with the query alone, without an explanation.
+
+{schema}
+
+Question: {question}
+"""
+
+DEFAULT_REPAIR_PROMPT = """\
+This SQL query for {dialect} was to answer the question, and failed. Write one that works. It only reads: a SELECT, which
+may begin with WITH. Use only the tables and columns below, with their names as they are written there.
+Answer with the query alone, without an explanation.
+
+{schema}
+
+Question: {question}
+
+Query:
+{sql}
+
+Error: {error}
+"""
+
+PROMPT_FIELDS = {"question": "a question", "schema": "tables", "dialect": "sqlite"}
+REPAIR_FIELDS = {**PROMPT_FIELDS, "sql": "a query", "error": "an error"}
+
+_FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_INLINE = re.compile(r"`\s*((?:SELECT|WITH|VALUES)\b[^`]*)`", re.IGNORECASE)
+_START = re.compile(r"(?:^|[:\n])[ \t]*(\(?\s*(?:SELECT|WITH|VALUES)\b)", re.IGNORECASE)
+_COMMENTS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_QUERY = re.compile(r"\(*\s*(?:SELECT|WITH|VALUES)\b", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"\s*(?:SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|GRANT|REVOKE|SET|PRAGMA|ATTACH"
+    r"|DETACH|COPY|CALL|DO|EXEC|EXECUTE|BEGIN|COMMIT|ROLLBACK|VACUUM|LOAD)\b",
+    re.IGNORECASE,
+)
+
+
+def begins_as_query(text: str) -> bool:
+    """Whether a text begins with SELECT, WITH or VALUES, after comments and opening parentheses."""
+    start = _COMMENTS.match(text)
+    return bool(_QUERY.match(text, start.end() if start else 0))
+
+
+def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
+    """The SQL in the answer of a language model, None if there is none.
+
+    It may stand alone, in a fence (the last one with a query counts), or after prose. Prose that follows it is left out.
+    Further statements are not, so that they are refused.
+
+    Args:
+        answer: The answer.
+        reads: Whether a text can be read as one query.
+    """
+    fenced = [block.strip() for block in _FENCE.findall(answer) if begins_as_query(block)]
+    if fenced:
+        return str(fenced[-1])
+    if begins_as_query(answer):
+        return _without_prose(answer.strip(), reads)
+    if match := _INLINE.search(answer):
+        return match[1].strip()
+    if match := _START.search(answer):
+        return _without_prose(answer[match.start(1) :].strip(), reads)
+    return None
+
+
+def _without_prose(text: str, reads: Callable[[str], bool]) -> str:
+    if reads(text):
+        return text
+    for head, tail in _cuts(text):
+        if reads(head) and not _STATEMENT.match(tail):
+            return head
+    return text
+
+
+def _cuts(text: str) -> Iterator[tuple[str, str]]:
+    """The text before and after each semicolon and blank line, the longest beginning first."""
+    for match in reversed(list(re.finditer(r";|\n[ \t]*\n", text))):
+        yield text[: match.start()].strip(), text[match.end() :]
