@@ -74,11 +74,7 @@ def test_the_options_in_a_table_are_those_of_the_classes_that_it_names(text: str
         assert [each for each in options if each not in known] == []
 
 
-STILL_TO_COME = {
-    name
-    for name in ("SQL", "PIIAware", "Transform", "Rerank", "Decay")
-    if not hasattr(leafspan, name)
-}
+STILL_TO_COME = {name for name in ("PIIAware", "Transform", "Rerank", "Decay") if not hasattr(leafspan, name)}
 
 
 def test_calls_in_the_text_have_options_that_exist():
