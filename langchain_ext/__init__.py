@@ -16,6 +16,7 @@ from langchain_ext.hybrid import HybridRetriever
 from langchain_ext.light_rag import LightRAGRetriever
 from langchain_ext.multi_query import MultiQueryRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.pii_aware import PIIAwareRetriever
 from langchain_ext.property_graph import PropertyGraphRetriever
 from langchain_ext.recursive import RecursiveRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
@@ -45,6 +46,7 @@ __all__ = [
     "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
     "leaf_documents",
     "splitter_from",
 ]

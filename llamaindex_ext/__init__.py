@@ -17,6 +17,7 @@ from llamaindex_ext.light_rag import LightRAGRetriever
 from llamaindex_ext.multi_query import MultiQueryRetriever
 from llamaindex_ext.node_parser import SpanNodeParser
 from llamaindex_ext.parent_document import ParentDocumentRetriever
+from llamaindex_ext.pii_aware import PIIAwareRetriever
 from llamaindex_ext.property_graph import PropertyGraphRetriever
 from llamaindex_ext.recursive import RecursiveRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
@@ -47,6 +48,7 @@ __all__ = [
     "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
     "FilteredQueryBundle",
     "NodeWithTrace",
     "SpanNodeParser",

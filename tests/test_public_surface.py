@@ -37,6 +37,7 @@ NAMED = [
     "SQLRetriever",
     "LightRAGRetriever",
     "PropertyGraphRetriever",
+    "PIIAwareRetriever",
 ]
 OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
@@ -48,6 +49,12 @@ def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
         "View",
+        "PrivateView",
+        "Vault",
+        "Key",
+        "Patterns",
+        "Analyzed",
+        "Found",
         "Document",
         "Chunk",
         "chunks_of",
@@ -76,6 +83,7 @@ def test_the_core_offers_these_names():
         "Tree",
         "LightRAG",
         "PropertyGraph",
+        "PIIAware",
         "HostRetriever",
         "SQL",
         "LightRAGThread",
@@ -123,6 +131,9 @@ def test_the_core_offers_these_names():
         "QueryFailed",
         "DatabaseUnavailable",
         "WriterBusy",
+        "WrongKey",
+        "DamagedVault",
+        "VaultNotFound",
         "ConcurrentUpdate",
         "SourceTimeout",
         "SourceFailed",
@@ -145,6 +156,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Recursive",
         "Filter",
         "Tree",
+        "PIIAware",
         "Filtered",
         "AtLeast",
         "HostRetriever",

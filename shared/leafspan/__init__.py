@@ -5,6 +5,7 @@ from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
     ConcurrentUpdate,
+    DamagedVault,
     DatabaseUnavailable,
     DocumentNotFound,
     EmptySource,
@@ -19,7 +20,9 @@ from leafspan.errors import (
     RefusedQuery,
     SourceFailed,
     SourceTimeout,
+    VaultNotFound,
     WriterBusy,
+    WrongKey,
 )
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
@@ -27,6 +30,8 @@ from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_in
 from leafspan.index import Index
 from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
+from leafspan.private_view import PrivateView
 from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
@@ -41,6 +46,7 @@ from leafspan.strategies import (
     Hybrid,
     MultiQuery,
     ParentDocument,
+    PIIAware,
     Recursive,
     RelevantSegments,
     Router,
@@ -66,6 +72,12 @@ from leafspan.view import View
 __all__ = [
     "Index",
     "View",
+    "PrivateView",
+    "Vault",
+    "Key",
+    "Patterns",
+    "Analyzed",
+    "Found",
     "Document",
     "Chunk",
     "chunks_of",
@@ -94,6 +106,7 @@ __all__ = [
     "Tree",
     "LightRAG",
     "PropertyGraph",
+    "PIIAware",
     "HostRetriever",
     "SQL",
     "LightRAGThread",
@@ -141,6 +154,9 @@ __all__ = [
     "QueryFailed",
     "DatabaseUnavailable",
     "WriterBusy",
+    "WrongKey",
+    "DamagedVault",
+    "VaultNotFound",
     "ConcurrentUpdate",
     "SourceTimeout",
     "SourceFailed",

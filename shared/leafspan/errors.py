@@ -10,6 +10,9 @@ LeafspanError
 ├── IndexMismatch                               the index was made with another embedder or other options
 ├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
+├── WrongKey                                    a vault was locked with another key
+├── DamagedVault                                a vault's file is not whole, or is none
+├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
 ├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
@@ -62,6 +65,18 @@ class RefusedQuery(LeafspanError, ValueError):
 
 class WriterBusy(LeafspanError, TimeoutError):
     """Another writer held the index for longer than the timeout. Catch it to try again later."""
+
+
+class WrongKey(LeafspanError):
+    """A vault was locked with another key, or its key was rotated meanwhile. Nothing was changed. Catch it to ask again."""
+
+
+class DamagedVault(LeafspanError):
+    """The file of a vault was changed by something else, is cut off, or never was a vault. Restore it from a backup."""
+
+
+class VaultNotFound(LeafspanError, FileNotFoundError):
+    """There is no vault at that place, and ``create`` was off."""
 
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -16,6 +16,8 @@ from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
 from leafspan.indexing import Finding, examine
 from leafspan.lexical import Analysis, BM25Settings
+from leafspan.privacy import Vault
+from leafspan.private_view import PrivateView
 from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
@@ -279,6 +281,50 @@ class Index(View):
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
         return cls(sources, settings, timeout)
+
+    def private(
+        self,
+        vault: Vault,
+        *,
+        finder: Any = None,
+        known: Mapping[str, Iterable[str | Sequence[str]]] | None = None,
+        reveal: bool | Collection[str] = False,
+        clear: Collection[str] = (),
+        entities_field: str = "entities",
+    ) -> PrivateView:
+        """A view of the index in which names, addresses and numbers are pseudonyms: see docs/privacy.md.
+
+        What is added through it is masked before the embedder, the index or a language model gets it: texts, titles,
+        metadata, ids and names of files. So are questions and filters. What is masked goes into the vault, encrypted.
+
+        Args:
+            vault: What maps pseudonyms back, opened with ``Vault.open``. Each tenant has their own.
+            finder: What finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
+                or a list of these. Default: ``Patterns()``, Presidio's recognisers of addresses and numbers that follow
+                a pattern. They find no names.
+            known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list among them
+                stands for one thing in several spellings. Default: none.
+            reveal: Whether what comes out is restored; or the kinds that are, such as ``["PERSON"]``. Default: False.
+            clear: Metadata keys whose values stay as they are, such as numbers that look like those of phones.
+                Default: none.
+            entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
+
+        Raises:
+            InvalidArgument: if an option is of a wrong type.
+            MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
+        """
+        return PrivateView.of(
+            self._sources,
+            self._settings,
+            self._timeout,
+            self._scope,
+            vault,
+            finder=finder,
+            known=known,
+            reveal=reveal,
+            clear=clear,
+            entities_field=entities_field,
+        )
 
     def doctor(self, *, mend: bool = True) -> list[Finding]:
         """Find what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.

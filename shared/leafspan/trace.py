@@ -5,6 +5,7 @@ Every step has a ``query``: the phrasing of the question that it was done for, N
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -194,6 +195,30 @@ class Trace:
             calibrated=_done_for(query, self.calibrated),
             filled=_done_for(query, self.filled),
             merges=_done_for(query, self.merges),
+        )
+
+    def with_texts(self, change: Callable[[str], str]) -> Trace:
+        """The same trace with other phrasings, names of sources and notes.
+
+        Args:
+            change: Function from a text to what takes its place.
+        """
+
+        def changed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+            return tuple(replace(each, query=None if each.query is None else change(each.query)) for each in steps)
+
+        def contributed(fused: Fused) -> Fused:
+            parts = (replace(part, source=change(part.source)) for part in fused.contributions)
+            return replace(fused, contributions=tuple(parts))
+
+        return replace(
+            self,
+            hits=tuple(replace(hit, source=change(hit.source)) for hit in changed(self.hits)),
+            fused=tuple(map(contributed, changed(self.fused))),
+            calibrated=changed(self.calibrated),
+            filled=changed(self.filled),
+            merges=changed(self.merges),
+            notes=tuple(map(change, self.notes)),
         )
 
     def explain(self) -> list[str]:

@@ -7,13 +7,15 @@ from functools import partial
 from typing import Any, Never, overload
 
 from leafspan.checks import check_flag, shown
-from leafspan.documents import IndexSettings
+from leafspan.documents import IndexSettings, check_document
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
+from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
 from leafspan.indexing import (
     Added,
     DocumentInfo,
+    Intake,
     Reach,
     Stats,
     Synced,
@@ -68,7 +70,7 @@ class View:
         """Whether it is the same index, opened once, of which both show the same by the same filter."""
         if not isinstance(other, View):
             return NotImplemented
-        return self._sources is other._sources and self._scope == other._scope
+        return self._what_it_shows() == other._what_it_shows()
 
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
@@ -76,6 +78,10 @@ class View:
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
         return self._sources is other._sources
+
+    def _what_it_shows(self) -> tuple[object, ...]:
+        """What tells views apart that do not show the same."""
+        return id(self._sources), self._scope
 
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""
@@ -111,7 +117,7 @@ class View:
             scope = Scope(condition, share_statistics)
         else:
             scope = self._scope.narrowed(condition, share_statistics=share_statistics)
-        return View(self._sources, self._settings, self._timeout, scope)
+        return self._scoped(scope)
 
     def add(
         self,
@@ -249,11 +255,11 @@ class View:
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, without their texts, in the order of their ids."""
-        return run(list_documents(self._store, self._scope))
+        return run(self._list_documents())
 
     async def adocuments(self) -> list[DocumentInfo]:
         """Like ``documents``."""
-        return await arun(list_documents(self._store, self._scope))
+        return await arun(self._list_documents())
 
     def get(self, document_id: str) -> Document:
         """The document with its full text, as it was added.
@@ -261,11 +267,11 @@ class View:
         Raises:
             DocumentNotFound: if there is none of that id.
         """
-        return run(get_document(self._store, document_id, self._scope))
+        return run(self._get(document_id))
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(get_document(self._store, document_id, self._scope))
+        return await arun(self._get(document_id))
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
@@ -278,11 +284,11 @@ class View:
         Raises:
             DocumentNotFound: if there is no document of that id.
         """
-        return run(list_leaves(self._store, document_id, self._scope))
+        return run(self._list_leaves(document_id))
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(list_leaves(self._store, document_id, self._scope))
+        return await arun(self._list_leaves(document_id))
 
     def surroundings(
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
@@ -312,11 +318,11 @@ class View:
 
     def count(self) -> int:
         """The number of documents."""
-        return len(run(list_documents(self._store, self._scope)))
+        return len(run(self._list_documents()))
 
     async def acount(self) -> int:
         """Like ``count``."""
-        return len(await arun(list_documents(self._store, self._scope)))
+        return len(await arun(self._list_documents()))
 
     def stats(self) -> Stats:
         """The index in numbers."""
@@ -388,7 +394,7 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
         """
-        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
+        flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = run(flow)
         return passages
 
@@ -430,7 +436,7 @@ class View:
         min_score: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
-        flow = self._retrieve(query, strategy, Limits.of(k, candidates, budget, where, min_score))
+        flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = await arun(flow)
         return passages
 
@@ -553,6 +559,32 @@ class View:
         """Like ``warm``."""
         await arun(warm(self._sources))
 
+    def _scoped(self, scope: Scope) -> View:
+        return View(self._sources, self._settings, self._timeout, scope)
+
+    def _limits(
+        self,
+        k: int | None,
+        candidates: int | None,
+        budget: int | Budget | None,
+        where: object,
+        min_score: float | None,
+    ) -> Limits:
+        return Limits.of(k, candidates, budget, where, min_score)
+
+    def _intake(self, *, dry_run: bool = False) -> Intake:
+        """How the documents of one call get in."""
+        return Intake(FileReading(check_document, self._store.home))
+
+    def _list_documents(self) -> Flow[list[DocumentInfo]]:
+        return list_documents(self._store, self._scope)
+
+    def _get(self, document_id: str) -> Flow[Document]:
+        return get_document(self._store, document_id, self._scope)
+
+    def _list_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
+        return list_leaves(self._store, document_id, self._scope)
+
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
         return surrounding_text(self._store, passage, Reach.of(before, after, words), self._scope)
 
@@ -573,6 +605,7 @@ class View:
             source,
             self._settings,
             options,
+            self._intake(dry_run=options.dry_run),
             scope=self._scope,
             timeout=self._timeout,
             show=show,
@@ -613,6 +646,7 @@ class View:
             self._embed,
             documents,
             self._settings,
+            self._intake(),
             scope=self._scope,
             timeout=self._timeout,
             show=show,

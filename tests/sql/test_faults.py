@@ -150,6 +150,28 @@ def test_an_event_loop_goes_on_while_a_query_runs(sqlite_url):
     assert asyncio.run(both()) > 5
 
 
+def test_an_event_loop_goes_on_while_a_long_text_is_read(sqlite_url):
+    async def longest_pause():
+        pause = 0.0
+
+        async def tick():
+            nonlocal pause
+            last = time.monotonic()
+            while True:
+                await asyncio.sleep(0.01)
+                pause, last = max(pause, time.monotonic() - last), time.monotonic()
+
+        ticking = asyncio.create_task(tick())
+        start = time.monotonic()
+        await aretrieve(
+            f"SELECT 1 IN ({', '.join(['1'] * 5000)}) AS n", SQL(sqlite_url, generate=lambda prompt: "SELECT 1")
+        )
+        ticking.cancel()
+        return pause / (time.monotonic() - start)
+
+    assert asyncio.run(longest_pause()) < 0.7
+
+
 def test_passwords_are_in_no_message_and_no_repr(postgres):
     wrong = postgres.replace(PASSWORD, "open-sesame")
     strategy = SQL(wrong)

@@ -2,6 +2,7 @@
 
 from leafspan.documents._accepting import check_document, content_hash, distinct, read_documents, to_document
 from leafspan.documents._chunks import chunks_of
+from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
@@ -14,6 +15,7 @@ __all__ = [
     "CHUNK_ID",
     "FORMAT",
     "TREE_SETTINGS",
+    "GivenDocument",
     "IndexSettings",
     "OpenOptions",
     "Piece",

@@ -26,18 +26,19 @@ def read_documents(
     Args:
         things: A leafspan, LangChain, LlamaIndex or Haystack Document, a mapping with ``id`` and ``text``, ``Files`` or a
             Path, which stands for ``Files`` of it, or an iterable of these.
-        reading: What reads files, and notes those that cannot be read. Default: a new one, for absolute paths as ids.
+        reading: What reads files, notes those that cannot be read, and checks all documents. Default: a new one, for
+            absolute paths as ids.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
         InvalidDocument: if one of them is no document, or cannot be stored.
     """
-    files = reading or FileReading(check_document)
+    used = reading or FileReading(check_document)
     for thing in [things] if is_single(things) else things:
         if isinstance(thing, Path | Files):
-            yield from files.read(thing if isinstance(thing, Files) else Files(thing))
+            yield from used.read(thing if isinstance(thing, Files) else Files(thing))
         else:
-            yield to_document(thing, flatten_metadata=flatten_metadata)
+            yield used.check(recognise(thing), flatten_metadata=flatten_metadata)
 
 
 def distinct(documents: Iterable[Document]) -> Iterator[Document]:

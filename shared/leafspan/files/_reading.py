@@ -34,13 +34,18 @@ class FileReading:
     """Reads files for one call of an index. A file that is met twice is read once.
 
     Args:
-        check: Function that checks a document, and returns it as it will be stored.
+        check: Function that checks a document, and returns it as it will be stored. It is asked for all documents of the
+            call, also for those of no file.
         root: Folder that the names of files are relative to, where ``Files`` has none. None for absolute names.
+        stored_name: Function from the name of a file to that which is stored. Default: the same.
     """
 
-    def __init__(self, check: Callable[[Document], Document], root: Path | None = None) -> None:
-        self._check = check
+    def __init__(
+        self, check: Callable[..., Document], root: Path | None = None, stored_name: Callable[[str], str] = str
+    ) -> None:
+        self.check = check
         self._root = root
+        self._stored_name = stored_name
         self._read: set[Path] = set()
         self._unread: set[Path] = set()
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
@@ -98,11 +103,12 @@ class FileReading:
         id_ = record.id or (f"{name}#{record.part}" if record.part else name)
         metadata = {"source": name, **record.metadata}
         try:
-            checked = self._check(Document(id_, record.text, record.title or path.stem, metadata))
+            checked = self.check(Document(id_, record.text, record.title or path.stem, metadata))
         except InvalidDocument as error:
             self._skip(path, name, str(error), strict=strict)
             return None
-        return FileDocument(checked.id, checked.text, checked.title, checked.metadata, file=name, path=path)
+        stored = self._stored_name(name)
+        return FileDocument(checked.id, checked.text, checked.title, checked.metadata, file=stored, path=path)
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:
         if strict:

@@ -1,11 +1,34 @@
 """Filters on the metadata of documents: one language, which Chroma's, Haystack's and LlamaIndex's filters become."""
 
 from leafspan.filters._builder import F
+from leafspan.filters._changed import with_conditions
 from leafspan.filters._columns import Columns
+from leafspan.filters._conditions import DOCUMENT_ID, Condition, Contains, Equal, Exists, OneOf, Ordered, TextMatch
 from leafspan.filters._constants import constant
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
 from leafspan.filters._implications import implied
+from leafspan.filters._logic import any_of
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
-__all__ = ["And", "Columns", "F", "FilterPolicy", "Where", "apply_policy", "constant", "implied", "to_filter"]
+__all__ = [
+    "DOCUMENT_ID",
+    "And",
+    "Columns",
+    "Condition",
+    "Contains",
+    "Equal",
+    "Exists",
+    "F",
+    "FilterPolicy",
+    "OneOf",
+    "Ordered",
+    "TextMatch",
+    "Where",
+    "any_of",
+    "apply_policy",
+    "constant",
+    "implied",
+    "to_filter",
+    "with_conditions",
+]

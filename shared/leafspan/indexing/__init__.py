@@ -4,15 +4,19 @@ from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index
 from leafspan.indexing._deleting import delete_documents, delete_matching
 from leafspan.indexing._doctor import Finding, examine
 from leafspan.indexing._ingest import Added, ingest
+from leafspan.indexing._intake import Intake
+from leafspan.indexing._known_files import FILE_KEY
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
 from leafspan.indexing._write_group import finish, write_group
 
 __all__ = [
+    "FILE_KEY",
     "Added",
     "DocumentInfo",
     "Finding",
+    "Intake",
     "Reach",
     "SplitDocument",
     "Stats",

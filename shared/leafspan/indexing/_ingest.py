@@ -9,12 +9,13 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, check_document, content_hash, distinct, read_documents
+from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidDocument
-from leafspan.files import FileDocument, FileReading, Skipped
+from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
+from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, other_than_the_file
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._write_group import finish, write_group
@@ -46,6 +47,7 @@ def ingest(
     embed: Embed,
     documents: Iterable[object] | object,
     settings: IndexSettings,
+    intake: Intake,
     *,
     scope: Scope | None,
     timeout: float,
@@ -59,6 +61,7 @@ def ingest(
         embed: What embeds texts.
         documents: One document, or any iterable of them: see ``Index.add``.
         settings: How the index splits and indexes.
+        intake: How documents get in.
         scope: The view that they are added through, None for the whole index.
         timeout: Seconds to wait for another writer.
         show: Whether to show a bar, None for where a person is watching.
@@ -71,11 +74,11 @@ def ingest(
 
     An error or interruption after the first document has a note that says how many documents are stored.
     """
-    reading = FileReading(check_document, store.home)
+    reading = intake.reading
     done = yield from take_in(
         store,
         embed,
-        read_documents(documents, reading, flatten_metadata=flatten_metadata),
+        intake.keep(read_documents(documents, reading, flatten_metadata=flatten_metadata)),
         settings,
         scope=scope,
         timeout=timeout,

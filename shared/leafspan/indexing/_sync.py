@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import check_flag
-from leafspan.documents import IndexSettings, check_document
+from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow
 from leafspan.errors import EmptySource
@@ -14,6 +14,7 @@ from leafspan.files import FileNames, FileReading, Skipped
 from leafspan.indexing._coverage import Coverage, FileCoverage, to_coverage
 from leafspan.indexing._deleting import Forget, delete_documents
 from leafspan.indexing._ingest import take_in
+from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
@@ -63,6 +64,7 @@ def sync(
     source: object,
     settings: IndexSettings,
     options: SyncOptions,
+    intake: Intake,
     *,
     scope: Scope | None,
     timeout: float,
@@ -80,6 +82,7 @@ def sync(
         source: The source: see ``Index.sync``.
         settings: How the index splits and indexes.
         options: The options.
+        intake: How documents get in.
         scope: The view, None for the whole index.
         timeout: Seconds to wait for another writer.
         show: Whether to show a bar, None for where a person is watching.
@@ -91,7 +94,7 @@ def sync(
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    reading = FileReading(check_document, store.home)
+    reading = intake.reading
     coverage = to_coverage(
         source,
         reading,
@@ -106,7 +109,7 @@ def sync(
     taken = yield from take_in(
         store,
         embed,
-        coverage.read(),
+        intake.keep(coverage.read()),
         settings,
         scope=scope,
         timeout=timeout,
@@ -116,6 +119,7 @@ def sync(
     )
     kept = {*taken.added, *taken.replaced, *taken.unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
+    left = yield Call(intake.known, (left,))
     doomed = yield Call(_doomed, (left, coverage, reading, FileNames(store.home)))
     if not options.allow_empty and (empty := coverage.empty_parts(doomed)):
         raise EmptySource(

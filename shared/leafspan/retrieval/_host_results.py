@@ -107,7 +107,12 @@ def _check_not_replaced(
 
 
 def _matches(result: HostResult, where: Where) -> bool:
-    return where.matches(result.metadata, str(result.metadata.get("doc_id", result.id or "")))
+    return matches_outside(result.metadata, result.id, where)
+
+
+def matches_outside(metadata: Mapping[str, object], id_: str | None, where: Where) -> bool:
+    """Whether a filter matches a passage of another source, going by its own metadata and the ``doc_id`` in them."""
+    return where.matches(metadata, str(metadata.get("doc_id", id_ or "")))
 
 
 def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, leaves: LeafReader) -> Candidate:

@@ -28,6 +28,7 @@ class Limits:
         budget: Most words or tokens, None if it was not given.
         where: Filter on the documents, None for all.
         min_score: Lowest score of a passage, None for any.
+        private: Whether a private view is asked. Default: False.
     """
 
     k: int | None
@@ -35,6 +36,7 @@ class Limits:
     budget: Budget | None
     where: Where | None
     min_score: float | None = None
+    private: bool = False
 
     @classmethod
     def of(
@@ -70,7 +72,9 @@ class Limits:
         candidates = self.candidates or self._first_candidates(k, words)
         if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
             candidates = sys.maxsize  # nothing is ranked, so the first look may be at everything
-        return RetrievalContext(candidates, self.where, k, words, embedder, exactly=self.candidates is not None)
+        return RetrievalContext(
+            candidates, self.where, k, words, embedder, exactly=self.candidates is not None, private=self.private
+        )
 
     def _first_candidates(self, k: int | None, words: int | None) -> int:
         for_k = max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0))

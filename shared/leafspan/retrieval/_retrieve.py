@@ -8,6 +8,7 @@ from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
+from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._sources import Sources
@@ -103,7 +104,7 @@ def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
     """The candidates without those of other sources that the view does not show, going by their own metadata."""
     if scope is None:
         return row
-    return [each for each in row if each.outside is None or scope.where.matches(each.metadata, each.outside.id)]
+    return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
 
 
 def _document_of(found: Candidate) -> str:

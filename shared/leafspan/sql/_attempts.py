@@ -58,9 +58,9 @@ class Attempts:
             QueryFailed: if the last attempt gave an error of the database, was late, or had no SQL.
         """
         question = yield from self._preprocessed(asked)
-        speech = language(self.database.dialect)
         sql: str | LeafspanError = question
-        if self.generate is not None and not (begins_as_query(question) and speech.reads(question)):
+        # A long text takes a while to be read, so this is not done in the event loop either.
+        if self.generate is not None and not (yield CallFunction(self._is_sql, (question,))):
             sql = yield from self._written(question)
         notes: list[str] = []
         for attempt in range(1, self.max_retries + 2):
@@ -83,6 +83,9 @@ class Attempts:
         if not isinstance(question, str) or not question.strip():
             raise InvalidArgument(f"preprocess_query must return a text that is not blank, got {shown(question)}")
         return question
+
+    def _is_sql(self, text: str) -> bool:
+        return begins_as_query(text) and language(self.database.dialect).reads(text)
 
     def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
         """The rows of SQL, or the error that a language model may be able to mend."""
@@ -125,7 +128,7 @@ class Attempts:
             raise answer
         if not isinstance(answer, str):
             return QueryFailed(f"the language model must answer with a text, got {shown(answer)}")
-        sql = find_sql(answer, language(self.database.dialect).reads)
+        sql: str | None = yield CallFunction(find_sql, (answer, language(self.database.dialect).reads))
         if sql is None:
             return QueryFailed(f"the language model wrote no SQL; its answer begins: {answer.strip()[:_SHOWN]!r}")
         return sql

@@ -19,6 +19,7 @@ from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
 from leafspan.strategies._other_index import OtherIndex
 from leafspan.strategies._parent_document import ParentDocument
+from leafspan.strategies._pii_aware import PIIAware
 from leafspan.strategies._queries import query_texts, to_queries
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._recursive import Recursive
@@ -69,6 +70,7 @@ __all__ = [
     "Recursive",
     "Filter",
     "Tree",
+    "PIIAware",
     "Filtered",
     "AtLeast",
     "HostRetriever",

@@ -23,6 +23,8 @@ class RetrievalContext:
         embedder: Name of the embedder that the index was made with, None before its first document.
         exactly: Whether the call itself said how many candidates to look at, so that no strategy looks at more.
             Default: False.
+        private: Whether a private view is asked, so that queries and documents have pseudonyms in place of entities.
+            Default: False.
     """
 
     candidates: int
@@ -31,6 +33,7 @@ class RetrievalContext:
     words: int | None = None
     embedder: str | None = None
     exactly: bool = False
+    private: bool = False
 
     def __post_init__(self) -> None:
         check_whole("candidates", self.candidates, 1)

@@ -1,0 +1,104 @@
+"""What a finder returns: entities in a text, and which of those that overlap count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from leafspan.errors import LeafspanError
+
+
+class Found(NamedTuple):
+    """An entity in a text.
+
+    Attributes:
+        start: Its first character.
+        end: The character after its last one.
+        kind: What it is, such as ``"PERSON"`` or ``"EMAIL_ADDRESS"``.
+        value: What it stands for, where the same thing can be written in several ways. None for its text.
+    """
+
+    start: int
+    end: int
+    kind: str
+    value: str | None = None
+
+
+Finder: TypeAlias = Callable[[str], Iterable[Found | tuple[int, int, str]]]
+"""A function from a text to the entities in it, in any order; they may overlap."""
+
+
+def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int]] = ()) -> list[Found]:
+    """The entities that any of the finders finds, in the order of the text, none of which overlap.
+
+    Of entities that overlap the longest counts; of equally long ones the first in the text, then that of the first finder.
+    What it does not cover of another one counts as an entity of its own, so that no part of an entity is left.
+
+    Args:
+        finders: The finders.
+        text: The text.
+        kept: Pieces of the text, as (start, end), in which nothing is an entity. Default: none.
+
+    Raises:
+        FinderFailed: if a finder fails, or returns anything but entities in the text.
+    """
+    found = [each for finder in finders for each in _checked(finder, text)]
+    chosen: list[Found] = []
+    if not found:
+        return []
+    taken = bytearray(len(text))
+    for start, end in kept:
+        taken[start:end] = b"\1" * (end - start)
+    for each in sorted(found, key=lambda each: (each.start - each.end, each.start)):
+        for start, end in _free_runs(taken, each):
+            if (start, end) == (each.start, each.end):
+                chosen.append(each)
+            elif piece := text[start:end].strip():  # what is left of white space around it tells nothing
+                first = start + text[start:end].index(piece)
+                chosen.append(Found(first, first + len(piece), each.kind))
+            taken[each.start : each.end] = b"\1" * (each.end - each.start)
+    return sorted(chosen)
+
+
+def _free_runs(taken: bytearray, each: Found) -> list[tuple[int, int]]:
+    """The parts of an entity that no other one covers."""
+    runs, position = [], each.start
+    while (start := taken.find(0, position, each.end)) >= 0:
+        end = taken.find(1, start, each.end)
+        position = each.end if end < 0 else end
+        runs.append((start, position))
+    return runs
+
+
+def _checked(finder: Finder, text: str) -> list[Found]:
+    name = getattr(finder, "__qualname__", type(finder).__qualname__)
+    problem = ""
+    found: list[Found] = []
+    try:
+        found = [_to_found(each, len(text)) for each in finder(text)]
+    except Exception as error:  # its message may quote the text, and so may that of a cause
+        problem = f"the finder {name} failed with {type(error).__name__}"
+        if isinstance(error, _NoEntity):
+            problem = f"the finder {name} must return (start, end, kind) of entities in the text, got something else"
+    if problem:
+        raise FinderFailed(problem)
+    return found
+
+
+class FinderFailed(LeafspanError):
+    """A finder failed, or returned something else than entities. The message quotes nothing of a text."""
+
+
+class _NoEntity(Exception):
+    """A finder returned something else."""
+
+
+def _to_found(given: Any, length: int) -> Found:
+    parts = tuple(given) if isinstance(given, tuple | list) else ()
+    if not 3 <= len(parts) <= 4:
+        raise _NoEntity
+    found = Found(*parts)
+    is_place = type(found.start) is int and type(found.end) is int and 0 <= found.start < found.end <= length
+    if not is_place or not isinstance(found.kind, str) or not isinstance(found.value, str | None):
+        raise _NoEntity
+    return found

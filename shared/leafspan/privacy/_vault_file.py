@@ -1,0 +1,129 @@
+"""The file of a vault: SQLite, opened for each use, so that threads and processes can share it, also after a fork."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from leafspan.errors import DamagedVault, LeafspanError, VaultNotFound, WriterBusy
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_UNUSABLE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_READONLY,
+}
+
+# What is deleted is overwritten. The journal holds pages as they were, which are as encrypted as those of the file.
+_PRAGMAS = "PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY"
+_TABLES = """
+CREATE TABLE header (
+    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, vault BLOB NOT NULL, salt BLOB NOT NULL,
+    locked BLOB NOT NULL, checksum BLOB NOT NULL, generation INTEGER NOT NULL
+);
+CREATE TABLE entries (pseudonym TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE records (
+    record TEXT PRIMARY KEY, home TEXT NOT NULL, owner TEXT NOT NULL, stored_ids TEXT NOT NULL,
+    document TEXT NOT NULL, alias TEXT NOT NULL, settled INTEGER NOT NULL, content BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX by_alias ON records (home, alias);
+CREATE INDEX by_owner ON records (home, owner);
+CREATE INDEX unsettled ON records (home) WHERE NOT settled;
+CREATE TABLE uses (record TEXT NOT NULL, pseudonym TEXT NOT NULL, PRIMARY KEY (record, pseudonym)) WITHOUT ROWID;
+CREATE INDEX by_pseudonym ON uses (pseudonym);
+"""
+
+
+class VaultFile:
+    """The database of a vault.
+
+    Args:
+        path: Its path.
+        timeout: Seconds to wait for other processes, which write for milliseconds, or seconds where keys are rotated.
+    """
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path = path
+        self._timeout = timeout
+
+    def make(self, header: tuple[object, ...]) -> None:
+        """Make the file with its header, unless it is there. It is whole as soon as it has its name."""
+        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with self._errors(), closing(self._connection(draft)) as database:
+                database.executescript(_TABLES)
+                marks = ",".join("?" * len(header))
+                database.execute(f"INSERT INTO header VALUES (1,{marks})", header)
+            with suppress(FileExistsError):  # another process was faster
+                os.link(draft, self.path)
+        except OSError as error:
+            raise LeafspanError(f"the vault {str(self.path)!r} cannot be made: {error.strerror}") from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one state of the file.
+
+        Raises:
+            VaultNotFound: if the file is not there.
+            DamagedVault: if it is no database any more.
+            WriterBusy: if another process writes for longer than the timeout.
+        """
+        with self._transaction("BEGIN") as database:
+            yield database
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is written as a whole or not at all, whenever the process ends. It raises like ``reading``."""
+        with self._transaction("BEGIN IMMEDIATE") as database:
+            yield database
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        if not self.path.is_file():
+            raise VaultNotFound(f"there is no vault {str(self.path)!r}")
+        with self._errors(), closing(self._connection(self.path)) as database:
+            database.execute(begin)
+            yield database
+            database.execute("COMMIT")
+
+    def _connection(self, path: Path) -> sqlite3.Connection:
+        uri = f"{path.resolve().as_uri()}?mode=rw"  # never makes an empty file where there was none
+        database = sqlite3.connect(uri, uri=True, timeout=self._timeout, isolation_level=None)
+        try:
+            database.executescript(_PRAGMAS)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of SQLite as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _BUSY:
+                raise WriterBusy(
+                    f"another process uses the vault {str(self.path)!r} for longer than the timeout of {self._timeout:g} s"
+                ) from error
+            if code in _UNUSABLE:
+                raise LeafspanError(f"the vault {str(self.path)!r} cannot be used: {error}") from error
+            raise self.damaged(str(error)) from error
+        except (UnicodeDecodeError, OverflowError) as error:  # so Python's sqlite3 reads what is no text or number any more
+            raise self.damaged(str(error)) from error
+
+    def damaged(self, reason: str) -> DamagedVault:
+        """The error that says that the file is not whole."""
+        return DamagedVault(f"the vault {str(self.path)!r} is damaged, or no vault: {reason}; restore it from a backup")

@@ -1,0 +1,38 @@
+"""What the vault has for documents that are no longer in the index is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from leafspan.engine import Call, Flow
+from leafspan.privacy import RECORD_KEY, Vault
+from leafspan.store import Reader, Row, Store, read_consistently
+
+
+def settle_records(store: Store, vault: Vault) -> Flow[int]:
+    """Settle what writers have left unsettled, unless somebody is writing; the number of records that were forgotten.
+
+    A record is unsettled from before its document is written or deleted until the index is known to have it or not. So
+    nothing is lost if a writer is killed, and nothing stays for long.
+    """
+    lock = yield Call(vault.start_cleaning, finish=True)
+    if lock is None:
+        return 0
+    try:
+        unsettled: dict[str, list[str]] = yield Call(vault.unsettled, (store.id,))
+        if not unsettled:
+            return 0
+        ids = sorted({id_ for stored_ids in unsettled.values() for id_ in stored_ids})
+        needed = records_of((yield from read_consistently(store, partial(Reader.rows, ids=ids))))
+        gone = unsettled.keys() - needed
+        yield Call(vault.settle, (unsettled.keys() & needed, gone), finish=True)
+        return len(gone)
+    finally:
+        lock.release()
+
+
+def records_of(rows: Mapping[str, Row]) -> set[str]:
+    """The records of the documents that are there."""
+    found = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
+    return {str(each) for each in found if each is not None}
