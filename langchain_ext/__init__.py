@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 from langchain_ext.auto_merging import AutoMergingRetriever
 from langchain_ext.bm25 import BM25Retriever
+from langchain_ext.decay import DecayRetriever
 from langchain_ext.documents import leaf_documents
 from langchain_ext.ensemble import EnsembleRetriever
 from langchain_ext.filter import FilterRetriever
@@ -20,11 +21,13 @@ from langchain_ext.pii_aware import PIIAwareRetriever
 from langchain_ext.property_graph import PropertyGraphRetriever
 from langchain_ext.recursive import RecursiveRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
+from langchain_ext.rerank import RerankRetriever
 from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
 from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import StrategyRetriever
+from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
 
@@ -41,6 +44,9 @@ __all__ = [
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "SQLRetriever",

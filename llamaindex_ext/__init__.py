@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 from llamaindex_ext.auto_merging import AutoMergingRetriever
 from llamaindex_ext.bm25 import BM25Retriever
+from llamaindex_ext.decay import DecayRetriever
 from llamaindex_ext.documents import NodeWithTrace, leaf_nodes
 from llamaindex_ext.ensemble import EnsembleRetriever
 from llamaindex_ext.filter import FilterRetriever
@@ -21,12 +22,14 @@ from llamaindex_ext.pii_aware import PIIAwareRetriever
 from llamaindex_ext.property_graph import PropertyGraphRetriever
 from llamaindex_ext.recursive import RecursiveRetriever
 from llamaindex_ext.relevant_segments import RelevantSegmentsRetriever
+from llamaindex_ext.rerank import RerankRetriever
 from llamaindex_ext.retriever import FilteredQueryBundle
 from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import StrategyRetriever
+from llamaindex_ext.transform import TransformRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
 
@@ -43,6 +46,9 @@ __all__ = [
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "SQLRetriever",

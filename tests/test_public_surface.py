@@ -32,6 +32,9 @@ NAMED = [
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
     "SQLRetriever",
@@ -79,6 +82,9 @@ def test_the_core_offers_these_names():
         "MultiQuery",
         "Router",
         "Recursive",
+        "Transform",
+        "Rerank",
+        "Decay",
         "Filter",
         "Tree",
         "LightRAG",
@@ -154,6 +160,9 @@ def test_a_strategy_can_be_written_with_these_names():
         "MultiQuery",
         "Router",
         "Recursive",
+        "Transform",
+        "Rerank",
+        "Decay",
         "Filter",
         "Tree",
         "PIIAware",
@@ -161,6 +170,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "AtLeast",
         "HostRetriever",
         "OtherIndex",
+        "HostReranker",
+        "Reranked",
         "DEFAULT",
         "Strategy",
         "RetrievalContext",
@@ -182,6 +193,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "ListLeaves",
         "Load",
         "LoadTexts",
+        "LoadVectors",
+        "LoadPassages",
         "Similarities",
         "TreeRoots",
         "TreeRoot",
@@ -236,13 +249,18 @@ def test_an_adapter_is_built_on_these_names():
         "Fusion",
         "GenerateOptions",
         "GraphKind",
+        "Given",
+        "HostReranker",
         "HostResult",
         "LightRAGMode",
         "LightRAGShape",
         "Limits",
         "Mode",
         "PropertyGraphShape",
+        "Reranked",
+        "Shape",
         "Tables",
+        "Transformation",
         "apply_policy",
         "as_base",
         "asearch",
@@ -262,6 +280,7 @@ def test_an_adapter_is_built_on_these_names():
         "is_elsewhere",
         "is_plain",
         "make_strategy",
+        "place_among",
         "plain_options",
         "search",
         "searches_the_same",
@@ -374,7 +393,9 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["choose"] = Option(None, Any)  # or what the host has for that
     if name == "RecursiveRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
-    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "SQLRetriever"):
+    if name == "RerankRetriever":
+        expected["rerank"] = Option(None, Any)  # or what reorders results in the host
+    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever", "SQLRetriever"):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

@@ -36,6 +36,7 @@ class Host:
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
         llm: What a language model is there.
         chooser: What else can choose there.
+        reranker: What reorders results there.
         raises: The ``Raises:`` of every retriever.
     """
 
@@ -45,6 +46,7 @@ class Host:
     common: dict[str, str]
     llm: str
     chooser: str
+    reranker: str
     raises: str
 
 
@@ -64,6 +66,7 @@ LANGCHAIN = Host(
     "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
     "Default: none is asked.",
     "A Runnable from a question to these can take its place.",
+    "LangChain document compressor",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
 LLAMAINDEX = Host(
@@ -82,13 +85,18 @@ LLAMAINDEX = Host(
     },
     "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
     "A selector of LlamaIndex can take its place.",
+    "LlamaIndex node postprocessor",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
 HOSTS = (LANGCHAIN, LLAMAINDEX)
 
 _PHRASINGS = "more phrasings"
-# By strategy: what its language model is asked for.
-_TASKS = {"PropertyGraph": "keywords", "Router": "names of retrievers", "SQL": "SQL"}
+_TASKS = {  # by strategy: what its language model is asked for
+    "PropertyGraph": "keywords",
+    "Router": "names of retrievers",
+    "SQL": "SQL",
+    "Transform": "what to search, unless ``how`` is a function",
+}
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
 _BASE = (
@@ -99,6 +107,7 @@ _OPEN_BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy. What others "
     "return are passages of their own kind, unless they have the ids of leaves of the index."
 )
+_RERANKER = "Or a {host}: what it leaves out is left out, and its order is kept."
 _MANY = ("A {host} retriever can take its", "{host} retrievers can take their")
 _NO_INDEX = "Default: none, for what searches other sources only."
 _BASE_OF_TREES = "A retriever of this package over the same index can take its place."
@@ -144,6 +153,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
     before, _, default = text.partition(" Default:")
     if name == "base":
         text = f"{before} {_BASE_OF_TREES if kind == 'Tree' else bases} Default:{default}"
+    elif name == "rerank":
+        text = f"{before} {_RERANKER.replace('{host}', host.reranker)} Default:{default}"
     elif name == "choose":
         text = f"{before} {host.chooser} Default:{default}"
     elif name in ("retrievers", "targets"):

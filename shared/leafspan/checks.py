@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from inspect import iscoroutinefunction
 from math import isfinite
 from numbers import Real
 
@@ -17,7 +18,10 @@ _SHOWN = 100  # characters of a value in a message
 
 def is_number(value: object) -> bool:
     """Whether ``value`` is a finite real number, and no bool."""
-    return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
+    try:
+        return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 def check_whole(name: str, value: object, least: int) -> None:
@@ -73,6 +77,25 @@ def check_flag(name: str, value: object) -> None:
     """
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name} must be True or False, got {shown(value)}")
+
+
+def check_functions(name: str, function: object, coroutine_function: object) -> None:
+    """Check that ``function`` can be called and does not have to be awaited, and that its twin, if there is one, can be.
+
+    Args:
+        name: Name of the option. That of the twin is ``a{name}``.
+        function: The function.
+        coroutine_function: What is called in its place in an event loop. None for none.
+
+    Raises:
+        InvalidArgument: if they are not.
+    """
+    if not callable(function):
+        raise InvalidArgument(f"{name} must be a function, got {shown(function)}")
+    if iscoroutinefunction(function):
+        raise InvalidArgument(f"{name} must be a function that is not awaited, got {shown(function)}: that is for a{name}")
+    if coroutine_function is not None and not callable(coroutine_function):
+        raise InvalidArgument(f"a{name} must be a coroutine function like {name}, got {shown(coroutine_function)}")
 
 
 def check_text(name: str, value: object) -> None:

@@ -45,6 +45,9 @@ RETRIEVERS = [
     "MultiQueryRetriever",
     "RouterRetriever",
     "RecursiveRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
     "FilterRetriever",
     "TreeRetriever",
 ]
@@ -55,6 +58,9 @@ WITHOUT_INDEX = {
     "RouterRetriever",
     "RecursiveRetriever",
     "SQLRetriever",
+    "TransformRetriever",
+    "RerankRetriever",
+    "DecayRetriever",
 }
 """What builds on strategies and retrievers of any source, and so can do without an index."""
 
@@ -66,9 +72,24 @@ def by_first_letter(question: str) -> str:
 
 def needed(retriever: str) -> dict[str, Any]:
     """The options without which there is no such retriever."""
-    if retriever == "RouterRetriever":
-        return {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter}
-    return {"retrievers": [BM25(), Vector()]} if retriever == "EnsembleRetriever" else {}
+    options: dict[str, dict[str, Any]] = {
+        "EnsembleRetriever": {"retrievers": [BM25(), Vector()]},
+        "RouterRetriever": {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter},
+        "TransformRetriever": {"how": without_question_mark},
+        "RerankRetriever": {"rerank": words_in_common},
+    }
+    return options.get(retriever, {})
+
+
+def without_question_mark(question: str) -> str:
+    """In the place of a rewriting."""
+    return question.rstrip("?")
+
+
+def words_in_common(question: str, texts: list[str]) -> list[float]:
+    """In the place of a cross-encoder."""
+    wanted = set(question.lower().split())
+    return [len(wanted.intersection(text.lower().split())) / len(wanted) for text in texts]
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
-from leafspan import BM25, AutoMerging, BM25Settings, Ensemble, F, Hybrid, MultiQuery, SentenceWindow, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    BM25Settings,
+    Ensemble,
+    F,
+    Filter,
+    Hybrid,
+    MultiQuery,
+    Query,
+    RelevantSegments,
+    SentenceWindow,
+    Vector,
+)
 from leafspan.strategies import Filtered
-from tests.hosts.contract import by_first_letter
+from tests.hosts.contract import by_first_letter, without_question_mark, words_in_common
 from tests.hosts.scenario import Scenario
 
 OKAPI = BM25Settings(k1=1.5, b=0.75, variant="okapi")
@@ -325,6 +338,87 @@ SCENARIOS = [
     Scenario("references in a budget", "RecursiveRetriever", {"base": SentenceWindow(), **BY_TOPIC}, {"budget": 80}),
     Scenario("references filtered", "RecursiveRetriever", BY_TOPIC, {"where": F("topic") != "animals"}),
     Scenario("references in a view", "RecursiveRetriever", BY_TOPIC, scope=TALES),
+    Scenario(
+        "rewritten by a model",
+        "TransformRetriever",
+        {"base": Vector()},
+        {"k": 3},
+        answer="When did the old pier burn down?",
+        expected=(3, at(HARBOUR, {"3": 0.6749, "4": 0.4279, "1": 0.4199})),  # the scores of that question
+    ),
+    Scenario("rewritten by a model without an idea", "TransformRetriever", answer="..."),
+    Scenario("an imagined answer", "TransformRetriever", {"how": "hyde"}, answer="The old pier burned down in 1902."),
+    Scenario(
+        "an imagined answer without the question",
+        "TransformRetriever",
+        {"how": "hyde", "keep_question": False, "base": Vector()},
+        {"k": 1},
+        answer="The pier burned down in 1902.",
+        expected=(0, at(HARBOUR, {"3": 0.9013})),
+    ),
+    Scenario("a step back", "TransformRetriever", {"how": "step-back"}, answer="What happened to the pier?"),
+    Scenario("in parts", "TransformRetriever", {"how": "decompose", "base": AutoMerging()}, answer=ANSWER),
+    Scenario(
+        "in two parts by the maximum",
+        "TransformRetriever",
+        {"how": "decompose", "count": 2, "fusion": "maximum", "prompt": "Divide: {question}", "base": Vector()},
+        {"budget": 60},
+        answer=ANSWER,
+    ),
+    Scenario("by a function", "TransformRetriever", {"how": without_question_mark, "base": BM25()}),
+    Scenario(
+        "by a function to several",
+        "TransformRetriever",
+        {"how": lambda question: [question.lower(), Query("the iron pier")], "base": Vector()},
+        {"k": 8},
+    ),
+    Scenario("by a function without an idea", "TransformRetriever", {"how": lambda question: None}),
+    Scenario(
+        "reordered",
+        "RerankRetriever",
+        {"rerank": words_in_common},
+        expected=(
+            1,
+            {
+                **at(HARBOUR, {"3": 2 / 7, "5": 2 / 7}),
+                **at(BEES, {"4": 1 / 7, "8": 1 / 7}),
+                **at(HARBOUR, {"0": 1 / 7}),
+            },
+        ),
+    ),
+    Scenario("reordered spans", "RerankRetriever", {"rerank": words_in_common, "base": SentenceWindow()}),
+    Scenario("reordered segments", "RerankRetriever", {"rerank": words_in_common, "base": RelevantSegments()}),
+    Scenario("the best three reordered", "RerankRetriever", {"rerank": words_in_common, "depth": 3}),
+    Scenario("reordered and different", "RerankRetriever", {"rerank": words_in_common, "diversity": 0.4}),
+    Scenario("reordered in a budget", "RerankRetriever", {"rerank": words_in_common}, {"budget": 60}),
+    Scenario("reordered above a score", "RerankRetriever", {"rerank": words_in_common}, {"min_score": 0.2}),
+    Scenario(
+        "different",
+        "RerankRetriever",
+        {"base": Vector(), "diversity": 0.3},
+        expected=(
+            1,
+            {**at(HARBOUR, {"3": 0.7 * 0.6749, "1": 0.1620, "5": 0.1099, "4": 0.0972}), **at(TEA, {"1": 0.0550})},
+        ),
+    ),
+    Scenario("different spans", "RerankRetriever", {"base": AutoMerging(), "diversity": 0.3}, {"k": 3}),
+    Scenario("different in a budget", "RerankRetriever", {"diversity": 0.3}, {"budget": 80}),
+    Scenario("different, filtered", "RerankRetriever", {"diversity": 0.3}, {"where": F("topic") != "animals"}),
+    Scenario("older", "DecayRetriever", {"key": "year", "scale": 365 * 50, "now": "2026-01-01"}),
+    Scenario(
+        "older by a line",
+        "DecayRetriever",
+        {"key": "year", "scale": 36500, "now": "1973-01-01", "shape": "linear", "missing": 0, "base": Filter()},
+        {"k": 40},
+    ),
+    Scenario(
+        "older, in part",
+        "DecayRetriever",
+        {"key": "year", "scale": 3650, "offset": 365, "now": "2000-01-01", "shape": "gaussian", "weight": 0.5},
+        {"budget": 80},
+    ),
+    Scenario("older spans", "DecayRetriever", {"key": "year", "now": "2000-01-01", "base": SentenceWindow()}),
+    Scenario("older in a view", "DecayRetriever", {"key": "year", "now": "2000-01-01"}, scope=F("year").exists()),
     Scenario("all", "FilterRetriever"),
     Scenario("a few words of all", "FilterRetriever", {}, {"budget": 70}),
     Scenario(

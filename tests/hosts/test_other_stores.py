@@ -56,6 +56,36 @@ async def test_phrasings_ask_another_store(host: Host):
     assert [result.id for result in await host.both(multi, "one")] == ["1", "2"]
 
 
+async def test_another_store_is_asked_something_else(host: Host):
+    asked = []
+
+    def ask(question):
+        asked.append(question)
+        return [host.result("1", TEXTS[0], 0.9)]
+
+    retriever = host.package.TransformRetriever(
+        base=host.retriever("Store", ask), llm=host.model(lambda prompt: "bees\nflowers"), how="decompose"
+    )
+    [found] = await host.both(retriever, "one")
+    assert (found.id, found.score) == ("1", pytest.approx((1 / 61 + 1 / 61 + 1 / 61) / 3))
+    assert set(asked) == {"one", "bees", "flowers"}
+
+
+async def test_results_of_another_store_are_reordered(host: Host):
+    store = two_of(host)[0]
+    by_length = host.package.RerankRetriever(base=store, rerank=lambda question, texts: [-len(text) for text in texts])
+    assert [(result.id, result.score) for result in await host.both(by_length, "one")] == [("2", -20), ("1", -37)]
+    diverse = host.package.RerankRetriever(base=store, diversity=0.1)
+    assert [result.id for result in await host.both(diverse, TEXTS[1])] == ["2", "1"]
+
+
+async def test_results_of_another_store_grow_old_without_a_date(host: Host):
+    retriever = host.package.DecayRetriever(base=two_of(host)[0], missing=0.5, explain=True)
+    found = await host.both(retriever, "one")
+    assert [(result.id, result.score) for result in found] == [("1", 0.45), ("2", 0.2)]
+    assert found[0].trace[-1] == "Decay: no date gave the factor 0.500, and the score 0.900 became 0.450"
+
+
 def test_what_needs_leaves_refuses_other_results_by_name(host: Host, shared_index: Index):
     window = host.make("SentenceWindowRetriever", shared_index, base=two_of(host)[0])
     with pytest.raises(NotALeaf, match=r"the results of First must be leaves of this index, but number 1 is not: id '1'"):

@@ -13,6 +13,7 @@ from chromadb.config import Settings
 from leafspan import (
     BM25,
     AutoMerging,
+    Decay,
     Ensemble,
     Filter,
     HierarchicalSplitter,
@@ -22,8 +23,10 @@ from leafspan import (
     MultiQuery,
     ParentDocument,
     Recursive,
+    Rerank,
     Router,
     SentenceWindow,
+    Transform,
     Vector,
 )
 from leafspan.strategies import HostResult
@@ -59,6 +62,12 @@ COSTS = [
     (Filter(), 0, 1),
     (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1, 0),
     (MultiQuery(phrasings=QUESTIONS), 1, 1),
+    (Transform(base=Vector(), how=lambda question: ["pier", question]), 1, 0),
+    (Transform(how=lambda question: question.lower()), 1, 1),
+    (Rerank(base=Vector(), rerank=lambda question, texts: list(map(len, texts))), 1, 0),
+    (Rerank(base=Vector(), diversity=0.5), 1, 0),  # vectors are in the mirror
+    (Rerank(base=BM25(), diversity=0.5), 0, 1),
+    (Decay(base=Vector(), key="year"), 1, 0),
     (SentenceWindow(base=BM25()), 0, 2),
     (SentenceWindow(), 1, 2),
     (ParentDocument(level=None), 1, 2),

@@ -41,6 +41,7 @@ from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
     AtLeast,
+    Decay,
     Ensemble,
     Filter,
     Filtered,
@@ -50,8 +51,10 @@ from leafspan.strategies import (
     OtherIndex,
     Recursive,
     RelevantSegments,
+    Rerank,
     Router,
     Strategy,
+    Transform,
     Tree,
 )
 from tests.profiles import examples
@@ -813,6 +816,11 @@ EXACT = [
     Ensemble(retrievers=[Tree(base=BM25()), Filter()], fusion="maximum"),
     Router(retrievers={"words": BM25(), "all": Filter()}, choose=lambda query: "words" if "budget" in query else None),
     Recursive(base=BM25(), key="tags", targets={"budget": BM25(k=2), "tea": Filter()}, keep=True, depth=3),
+    Transform(base=BM25(), how=lambda question: ["merger", question], fusion="maximum"),
+    Rerank(base=SentenceWindow(base=BM25()), rerank=lambda question, texts: [len(text) for text in texts]),
+    Rerank(base=Tree(base=BM25()), rerank=lambda question, texts: [text.count("a") for text in texts], depth=4),
+    Decay(base=BM25(), key="year", now="2026-01-01", scale=3650),
+    Decay(base=Filter(), key="year", now="2026-01-01", shape="linear", missing=0),
 ]
 NEAR = [
     Vector(),
@@ -828,6 +836,8 @@ NEAR = [
     Router(retrievers={"a": Vector(), "b": BM25()}, descriptions={"a": "The merger lawsuit.", "b": "The honey."}, most=2),
     Recursive(base=REFERRING, per_reference=2, keep=True),
     Recursive(base=Vector(k=4), key="tags", targets={"honey": REFERRING, "dance": Vector(k=1)}),
+    Transform(how="hyde", generate=lambda prompt: "the merger lawsuit", base=Vector(k=4)),
+    Rerank(base=BM25(), diversity=0.3),
     Hybrid(fusion="rrf"),
     AutoMerging(base=Hybrid(fusion="rrf", depth=3)),
     RelevantSegments(base=BM25(scale=True), passage_words=10),

@@ -8,6 +8,7 @@ from leafspan.filters._constants import constant
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
 from leafspan.filters._implications import implied
+from leafspan.filters._instants import instant
 from leafspan.filters._logic import any_of
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
@@ -29,6 +30,7 @@ __all__ = [
     "apply_policy",
     "constant",
     "implied",
+    "instant",
     "to_filter",
     "with_conditions",
 ]

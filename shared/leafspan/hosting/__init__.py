@@ -8,6 +8,7 @@ from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
+from leafspan.hosting._given import Given, place_among
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
@@ -25,6 +26,7 @@ from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
     GenerateOptions,
+    Transformation,
     check_choosing_prompt,
     check_prompt,
     check_template,
@@ -32,10 +34,11 @@ from leafspan.language_model import (
     from_llamaindex,
 )
 from leafspan.retrieval import Limits
+from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
-from leafspan.strategies import DEFAULT, Fusion, HostResult, Mode, check_strategy
+from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode, Reranked, check_strategy
 
 __all__ = [
     "CALL_OPTIONS",
@@ -53,13 +56,18 @@ __all__ = [
     "Fusion",
     "GenerateOptions",
     "GraphKind",
+    "Given",
+    "HostReranker",
     "HostResult",
     "LightRAGMode",
     "LightRAGShape",
     "Limits",
     "Mode",
     "PropertyGraphShape",
+    "Reranked",
+    "Shape",
     "Tables",
+    "Transformation",
     "apply_policy",
     "as_base",
     "asearch",
@@ -79,6 +87,7 @@ __all__ = [
     "is_elsewhere",
     "is_plain",
     "make_strategy",
+    "place_among",
     "plain_options",
     "search",
     "searches_the_same",

@@ -20,7 +20,12 @@ LIMITS = ("k", "candidates", "budget", "where")
 CALL_OPTIONS = (*LIMITS, "min_score")
 """The options of a call of ``View.retrieve``."""
 
-_SAME = (("k", "similarity_top_k", "top_k"), ("where", "filter", "filters"), ("llm", "generate", "agenerate"))
+_SAME = (
+    ("k", "similarity_top_k", "top_k"),
+    ("where", "filter", "filters"),
+    ("llm", "generate", "agenerate"),
+    ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
+)
 """Names that hosts have for the same option."""
 
 

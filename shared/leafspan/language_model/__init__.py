@@ -12,13 +12,16 @@ from leafspan.language_model._models import (
 )
 from leafspan.language_model._phrasing import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.language_model._prompts import check_template
+from leafspan.language_model._transforming import PROMPTS, Transformation, read_texts
 
 __all__ = [
     "CHOOSING_PROMPT",
     "DEFAULT_PROMPT",
+    "PROMPTS",
     "GenerateOptions",
     "LanguageModel",
     "check_choosing_prompt",
+    "Transformation",
     "check_prompt",
     "check_template",
     "fill_choosing_prompt",
@@ -30,4 +33,5 @@ __all__ = [
     "model_name",
     "read_names",
     "read_phrasings",
+    "read_texts",
 ]

@@ -19,13 +19,17 @@ _MARK = re.compile(r"(?:\(?\d{1,2}[.)](?!\d)|[-–*•](?![\d*]))\s*")
 _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"), ("«", "»"), ("`", "`"), ("**", "**")]
 
 
-def check_prompt(prompt: object) -> None:
+def check_prompt(prompt: object, *, needs_count: bool = True) -> None:
     """Check that a prompt is a template with ``{question}`` and ``{count}``.
+
+    Args:
+        prompt: The prompt.
+        needs_count: Whether ``{count}`` may not be missing. Default: True.
 
     Raises:
         InvalidArgument: if it is not. Other braces in it must be doubled.
     """
-    check_template(prompt, {"question": "a question", "count": 1})
+    check_template(prompt, {"question": "a question", "count": 1}, optional=() if needs_count else ("count",))
 
 
 def fill_prompt(prompt: str, question: str, count: int) -> str:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from string import Formatter
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 
-def check_template(prompt: object, fields: Mapping[str, object]) -> None:
-    """Check that a prompt is a template with exactly these fields.
+def check_template(prompt: object, fields: Mapping[str, object], *, optional: Collection[str] = ()) -> None:
+    """Check that a prompt is a template with these fields, and no others.
 
     Args:
         prompt: The prompt.
         fields: Name of each field, with an example of its values.
+        optional: Names of those that it may lack. Default: none.
 
     Raises:
         InvalidArgument: if it is not a text, a field is missing, it has other fields, or an example does not fit. Other
             braces in it must be doubled.
     """
-    names = " and ".join(f"{{{field}}}" for field in fields)
+    names = " and ".join(f"{{{field}}}" for field in fields if field not in optional)
+    names += "".join(f", if wanted {{{field}}}" for field in fields if field in optional)
     rule = f"prompt must be a text with {names}, and no other fields (braces of its own doubled)"
     if not isinstance(prompt, str):
         raise InvalidArgument(f"{rule}, got {shown(prompt)}")
     try:
         found = {field for _, field, _, _ in Formatter().parse(prompt) if field is not None}
-        if found == set(fields):
+        if set(fields) - set(optional) <= found <= set(fields):
             prompt.format(**fields)
             return
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, get_args
 
@@ -17,6 +17,7 @@ from leafspan.strategies import (
     Embed,
     Generate,
     HostResult,
+    LoadPassages,
     LoadTexts,
     Request,
     RetrievalContext,
@@ -25,7 +26,7 @@ from leafspan.strategies import (
     StrategyResults,
     StrategyRun,
 )
-from leafspan.values import Candidate, Query
+from leafspan.values import Candidate, Passage, Query
 
 _REQUESTS = get_args(Request)
 
@@ -57,14 +58,17 @@ class Answers:
         self.summary_hits: list[int] = []
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
-        self._generated: dict[tuple[Callable[[str], str], str], str | Exception] = {}
+        self._generated: dict[tuple[Hashable, str], str | Exception] = {}
+        self._without_hash: dict[int, Callable[..., Any]] = {}
         self._host_replies: dict[AskHost, list[Candidate]] = {}
+        self._returned: dict[Hashable, Any] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
             Embed: self._embed,
             AskHost: self._ask_host,
             Generate: self._generate,
             CallFunction: self._call_function,
             LoadTexts: self._load_texts,
+            LoadPassages: self._load_passages,
             RunStrategies: self._run_strategies,
         }
 
@@ -113,6 +117,9 @@ class Answers:
         return answer
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        functions = [request for request in requests if isinstance(request, CallFunction)]
+        if len(functions) == len(requests):
+            return (yield from self._call_functions(functions))
         yield from self._ask_hosts(requests)
         answers = []
         for each in requests:
@@ -153,14 +160,43 @@ class Answers:
         return np.stack([self._vectors[text] for text in request.texts])
 
     def _generate(self, request: Generate) -> Flow[list[str | Exception]]:
-        new = tuple(prompt for prompt in request.prompts if (request.generate, prompt) not in self._generated)
+        model = self._known_as(request.generate)
+        new = tuple(prompt for prompt in request.prompts if (model, prompt) not in self._generated)
         if new:
             texts = yield from generate_texts(replace(request, prompts=new))
-            self._generated.update(((request.generate, prompt), text) for prompt, text in zip(new, texts, strict=True))
-        return [self._generated[request.generate, prompt] for prompt in request.prompts]
+            self._generated.update(((model, prompt), text) for prompt, text in zip(new, texts, strict=True))
+        return [self._generated[model, prompt] for prompt in request.prompts]
+
+    def _known_as(self, function: Callable[..., Any]) -> Hashable:
+        """What a function is known as during this retrieval: itself, or its identity if it has no hash."""
+        try:
+            hash(function)
+        except TypeError:
+            self._without_hash[id(function)] = function  # kept, so that no other one gets the same identity
+            return id(function)
+        return function
 
     def _call_function(self, request: CallFunction) -> Flow[Any]:
-        return (yield Call(request.function, request.arguments, native=request.native))
+        return (yield from self._call_functions([request]))[0]
+
+    def _call_functions(self, requests: Sequence[CallFunction]) -> Flow[list[Any]]:
+        """Call functions, in an event loop at the same time, unless what they return is known from an earlier look."""
+        new = [request for request in requests if request.key is None or request.key not in self._returned]
+        made = yield [Call(request.function, request.arguments, native=request.native) for request in new]
+        fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
+        self._returned.update((request.key, fresh[id(request)]) for request in new if request.key is not None)
+        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key] for each in requests]
+
+    def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
+        """Make passages of candidates: those of other sources are passages already."""
+        missing = [found.id for found in request.candidates if found.outside is None]
+        if missing:
+            yield from self._load_missing_texts(tuple(missing))
+        return [
+            replace(found.outside, score=found.score, trace=found.trace)
+            for found in request.candidates
+            if found.outside is not None
+        ]
 
     def _load_texts(self, request: LoadTexts) -> Flow[dict[str, str]]:
         missing = tuple(id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts)

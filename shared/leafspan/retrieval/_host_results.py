@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +11,7 @@ from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
 from leafspan.retrieval._leaf_reader import LeafReader
+from leafspan.scoring import scores_in_order
 from leafspan.store import MOST_RESULTS, Reader, Row, Scope, StoredLeaf
 from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
 from leafspan.trace import Trace, TracedHit
@@ -29,7 +28,7 @@ def outside_results(request: AskHost, results: Any, scope: Scope | None = None) 
     """
     filters = [where for where in (request.where, scope.where if scope else None) if where is not None]
     wanted = [each for each in _checked(request, results) if all(_matches(each, where) for where in filters)]
-    scores = _scores(wanted)
+    scores = scores_in_order([each.score for each in wanted])
     return _once(_outside(request, each, score) for each, score in zip(wanted, scores, strict=True))
 
 
@@ -65,7 +64,7 @@ def recognise(
             continue
         if request.where is None or _matches(result, request.where):
             wanted.append((result, None))
-    scores = _scores([result for result, _ in wanted])
+    scores = scores_in_order([result.score for result, _ in wanted])
     return _once(
         _outside(request, result, score) if run is None else _inside(request, [stored[id_] for id_ in run], score, leaves)
         for (result, run), score in zip(wanted, scores, strict=True)
@@ -144,11 +143,3 @@ def _once(found: Iterator[Candidate]) -> list[Candidate]:
     for each in found:
         first.setdefault(each.span.id, each)
     return list(first.values())
-
-
-def _scores(results: Sequence[HostResult]) -> Iterator[float]:
-    """The results' own scores, if each has one and none rises above the one before; else by rank."""
-    scores = [float(result.score) for result in results if result.score is not None and math.isfinite(result.score)]
-    if len(scores) == len(results) and all(a >= b for a, b in itertools.pairwise(scores)):
-        return iter(scores)
-    return iter([1 / rank for rank in range(1, len(results) + 1)])

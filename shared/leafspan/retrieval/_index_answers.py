@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow, run_together
+from leafspan.errors import InvalidArgument
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
+from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
 from leafspan.store import Reader, Scope, StaleRead
 from leafspan.strategies import (
     AskHost,
+    CallFunction,
     HostResult,
     LexicalSearch,
     ListLeaves,
     Load,
     LoadedVectorSearch,
+    LoadPassages,
+    LoadTexts,
+    LoadVectors,
     Request,
     RunStrategies,
     Similarities,
@@ -27,8 +33,8 @@ from leafspan.strategies import (
     TreeRoots,
     VectorSearch,
 )
-from leafspan.tree import SummaryReader
-from leafspan.values import Candidate, LeafId
+from leafspan.tree import SummaryReader, document_of
+from leafspan.values import Candidate, LeafId, Passage
 
 
 class IndexAnswers(Answers):
@@ -44,6 +50,7 @@ class IndexAnswers(Answers):
     def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]], scope: Scope | None = None) -> None:
         super().__init__(sources.embedder)
         self._scope = scope
+        self._embedder_of_index = sources.embedder
         self._summaries = SummaryReader(sources.trees, reader, stale)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
@@ -53,6 +60,7 @@ class IndexAnswers(Answers):
             LexicalSearch: lambda request: self._of(request).lexical_search(request),
             ListLeaves: self._leaves.page,
             Load: self._load,
+            LoadVectors: self._load_vectors,
             Similarities: self._compare,
             TreeRoots: self._summaries.roots,
         }
@@ -65,6 +73,8 @@ class IndexAnswers(Answers):
         return self._summaries if request.summaries else self._leaves
 
     def _answer(self, request: Request) -> Flow[Any]:
+        if isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
+            yield from self._check_vectors(request.vectors)
         answer = yield from super()._answer(request)
         match request:
             case VectorSearch(summaries=True):
@@ -80,7 +90,8 @@ class IndexAnswers(Answers):
         return answer
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
-        if any(isinstance(request, AskHost) for request in requests):
+        # What is the user's is called in one thread, and in an event loop at the same time.
+        if any(isinstance(request, AskHost | CallFunction) for request in requests):
             return (yield from super()._answer_all(requests))
         # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
@@ -90,6 +101,16 @@ class IndexAnswers(Answers):
             if isinstance(answer, Exception):
                 raise answer
         return answers
+
+    def _check_vectors(self, vectors: Any) -> Flow[None]:
+        """Check that vectors to search with, which a strategy may have made, are as long as those of the index.
+
+        Raises:
+            InvalidArgument: if they are not.
+        """
+        identity = yield from self._embedder_of_index.identity()
+        if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
+            raise InvalidArgument(f"a query's vector must have {identity.dimension} dimensions, got {len(vectors[0])}")
 
     def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
         if request.elsewhere:
@@ -124,6 +145,24 @@ class IndexAnswers(Answers):
                 ids = tuple(itertools.compress(request.ids, columns))
                 cosines[:, columns] = yield from reader.similarities(request.vectors, ids)
         return cosines
+
+    def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
+        """The vectors of leaves come from where these are, and those of summaries from where those are."""
+        import numpy as np
+
+        vectors: dict[str, Any] = {}
+        for reader, of_summaries in ((self._leaves, False), (self._summaries, True)):
+            ids = [id_ for id_ in dict.fromkeys(request.ids) if LeafId.parse(id_).is_summary is of_summaries]
+            if ids:
+                vectors.update(zip(ids, (yield from reader.vectors(ids)), strict=True))
+        return np.stack([vectors[id_] for id_ in request.ids]) if vectors else np.empty((0, 0), dtype=np.float32)
+
+    def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
+        """Make passages of candidates, with what the rows of their documents say of them."""
+        inside = [found for found in request.candidates if found.outside is None]
+        texts = yield from self._load_texts(LoadTexts(tuple(id_ for found in inside for id_ in found.span.leaf_ids)))
+        rows = yield from self._reader.rows_met(id_ for found in inside if (id_ := document_of(found)))
+        return [to_passage(found, texts, rows) for found in request.candidates]
 
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
         """Run strategies at the same time, each holding the reader for as long as it goes on."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow
-from leafspan.search import SearchIndexes, nearest_leaves, page_of_leaves, similarities
+from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities
 from leafspan.store import Reader, StaleRead, StoredLeaf
 from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
 from leafspan.trace import Trace
@@ -48,6 +48,10 @@ class LeafReader:
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
         """The cosines of these with each vector."""
         return similarities(self._reader, self._indexes.vectors, vectors, ids)
+
+    def vectors(self, ids: Sequence[str]) -> Flow[Any]:
+        """The vectors of these, of which there is at least one, a row each."""
+        return leaf_vectors(self._reader, self._indexes.vectors, ids)
 
     def load(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
         """What is stored of these, as far as they are there.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow
@@ -11,12 +10,13 @@ from leafspan.errors import InvalidArgument
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
-from leafspan.store import Reader, Row, Scope, StaleRead, leaf_passage, read_consistently
+from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
-from leafspan.tree import document_of, summary_passage
+from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
 
 
@@ -87,13 +87,13 @@ def _attempt(
         if missing:
             texts.update((yield from reader.fetch(missing)))
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
-        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := _document_of(each)))
+        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
             returned = few[: context.k]
             enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
-            passages = [_passage(each, texts, rows) for each in returned]
+            passages = [to_passage(each, texts, rows) for each in returned]
             results.append(Result(all_found, passages, more=not enough and not complete))
         return results
 
@@ -105,25 +105,3 @@ def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
     if scope is None:
         return row
     return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
-
-
-def _document_of(found: Candidate) -> str:
-    return "" if found.outside is not None else document_of(found)
-
-
-def _passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
-    """The candidate with its text, and what the row of its document says of it.
-
-    Raises:
-        StaleRead: if the document was replaced meanwhile.
-    """
-    if found.outside is not None:
-        return replace(found.outside, score=found.score, trace=found.trace)
-    row = rows.get(_document_of(found))
-    if found.summary is not None:
-        return summary_passage(found, texts[found.id], row)
-    if row is None or row.version != found.span.version:
-        raise StaleRead
-    # What belongs to a single chunk, such as its page, is not true of a wider passage.
-    metadata = found.metadata if found.span.size == 1 else row.metadata
-    return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace)

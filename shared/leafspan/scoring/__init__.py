@@ -1,6 +1,8 @@
-"""Fusion of ranked lists, scores from neighbouring leaves, and probabilities from scores."""
+"""Fusion of ranked lists, scores from neighbours, probabilities from scores, diversity, and decay with age."""
 
 from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, total_weight
+from leafspan.scoring._decay import SHAPES, Shape, decay_factor
+from leafspan.scoring._diversity import Chosen, maximal_marginal_relevance
 from leafspan.scoring._fusion import (
     distribution_based_fusion,
     maximum_fusion,
@@ -11,17 +13,24 @@ from leafspan.scoring._fusion import (
     three_sigma,
 )
 from leafspan.scoring._neighbours import neighbour_bonuses
+from leafspan.scoring._ranked_scores import scores_in_order
 
 __all__ = [
     "EMBEDDER",
+    "SHAPES",
+    "Chosen",
+    "Shape",
     "answer_probability",
+    "decay_factor",
     "distribution_based_fusion",
     "maximum_fusion",
+    "maximal_marginal_relevance",
     "min_max",
     "neighbour_bonuses",
     "probability",
     "reciprocal_rank_fusion",
     "relative_score_fusion",
+    "scores_in_order",
     "sum_fusion",
     "three_sigma",
     "total_weight",

@@ -99,15 +99,41 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
     return (yield Call(_cosines_in, (snapshot, visible, vectors, ids)))  # type: ignore[no-any-return]
 
 
+def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
+    """The vectors of leaves, a row for each.
+
+    Args:
+        reader: Reader of the index.
+        copy: Mirror of the index's vectors; None to fetch them.
+        ids: Shown ids of the leaves, at least one.
+
+    Raises:
+        StaleRead: if one of the leaves has been replaced.
+    """
+    import numpy as np
+
+    if copy is None:
+        stored = yield from reader.fetch_vectors(ids)
+        return np.asarray([stored[id_] for id_ in ids], dtype=np.float32)
+    visible = yield from reader.catalogue()
+    snapshot = yield from copy.current(reader)
+    return (yield Call(_vectors_in, (snapshot, visible, ids)))  # type: ignore[no-any-return]
+
+
 def _cosines_in(snapshot: MirrorSnapshot, visible: Catalogue, vectors: Any, ids: Sequence[str]) -> NDArray[np.float64]:
+    return _cosines_of(_vectors_in(snapshot, visible, ids) if ids else (), vectors)
+
+
+def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of leaves, of which there is at least one, in the mirror."""
     import numpy as np
 
     rows = _rows(snapshot, visible, tuple(ids))
     order = np.argsort(rows, kind="stable")
-    stored = np.empty((len(rows), np.shape(vectors)[-1]), dtype=np.float32)
-    if len(rows):
-        stored[order] = np.concatenate(list(_matrices(snapshot, rows[order])))
-    return _cosines_of(stored, vectors)
+    sorted_vectors = np.concatenate(list(_matrices(snapshot, rows[order])))
+    stored = np.empty_like(sorted_vectors)
+    stored[order] = sorted_vectors
+    return stored
 
 
 def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) -> NDArray[np.intp]:

@@ -10,10 +10,12 @@ from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from leafspan.strategies._bm25 import BM25
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._decay import Decay
 from leafspan.strategies._ensemble import Ensemble
 from leafspan.strategies._filter import Filter
 from leafspan.strategies._filtered import Filtered, filtered
 from leafspan.strategies._fuse import Fusion
+from leafspan.strategies._host_reranker import HostReranker, Reranked
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
@@ -35,7 +37,9 @@ from leafspan.strategies._requests import (
     ListLeaves,
     Load,
     LoadedVectorSearch,
+    LoadPassages,
     LoadTexts,
+    LoadVectors,
     Request,
     Retrieves,
     RunStrategies,
@@ -47,9 +51,11 @@ from leafspan.strategies._requests import (
     TreeRoots,
     VectorSearch,
 )
+from leafspan.strategies._rerank import Rerank
 from leafspan.strategies._router import Router
 from leafspan.strategies._sentence_window import SentenceWindow
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._transform import Transform
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
 from leafspan.trace import Contribution, Fused, Trace, TracedHit
@@ -68,6 +74,9 @@ __all__ = [
     "MultiQuery",
     "Router",
     "Recursive",
+    "Transform",
+    "Rerank",
+    "Decay",
     "Filter",
     "Tree",
     "PIIAware",
@@ -75,6 +84,8 @@ __all__ = [
     "AtLeast",
     "HostRetriever",
     "OtherIndex",
+    "HostReranker",
+    "Reranked",
     "DEFAULT",
     # what a strategy is, and is told
     "Strategy",
@@ -99,6 +110,8 @@ __all__ = [
     "ListLeaves",
     "Load",
     "LoadTexts",
+    "LoadVectors",
+    "LoadPassages",
     "Similarities",
     "TreeRoots",
     "TreeRoot",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from leafspan.checks import check_number
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast(Strategy):
+class AtLeast(OverBase):
     """What ``base`` finds with a score of at least ``min_score``: the call option ``min_score``, for every strategy.
 
     Args:
@@ -32,34 +33,9 @@ class AtLeast(Strategy):
         check_number("min_score", self.min_score)
 
     @property
-    def finds_spans(self) -> bool:
-        """As the base."""
-        return self.base.finds_spans
-
-    @property
-    def needs_query(self) -> bool:
-        """As the base."""
-        return self.base.needs_query
-
-    @property
     def returns_all(self) -> bool:
         """All that reach the score are returned."""
         return True
-
-    @property
-    def looks_once(self) -> bool:
-        """As the base."""
-        return self.base.looks_once
-
-    @property
-    def query_instruction(self) -> str:
-        """As the base."""
-        return self.base.query_instruction
-
-    def with_summaries(self) -> Strategy | None:
-        """The base with summaries, of at least the same score."""
-        base = self.base.with_summaries()
-        return None if base is None else replace(self, base=base)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -9,13 +9,14 @@ from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered(Strategy):
+class Filtered(OverBase):
     """What ``base`` finds among the documents that match ``where``, and the filter of the call if there is one.
 
     An adapter's retriever becomes one of these where it is the base of another retriever over the same index.
@@ -35,36 +36,6 @@ class Filtered(Strategy):
         check_strategy("base", self.base)
         if not isinstance(self.where, Where):
             raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
-
-    @property
-    def finds_spans(self) -> bool:
-        """As the base."""
-        return self.base.finds_spans
-
-    @property
-    def needs_query(self) -> bool:
-        """As the base."""
-        return self.base.needs_query
-
-    @property
-    def returns_all(self) -> bool:
-        """As the base."""
-        return self.base.returns_all
-
-    @property
-    def looks_once(self) -> bool:
-        """As the base."""
-        return self.base.looks_once
-
-    @property
-    def query_instruction(self) -> str:
-        """As the base."""
-        return self.base.query_instruction
-
-    def with_summaries(self) -> Strategy | None:
-        """The base with summaries, filtered alike."""
-        base = self.base.with_summaries()
-        return None if base is None else replace(self, base=base)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from leafspan.checks import check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._fuse import Ranked, fuse, to_fusion
+from leafspan.strategies._fuse import to_fusion
 from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._phrasings import (
+    THE_QUERY,
+    Phrased,
+    check_model,
+    phrasing_name,
+    search_phrasings,
+    write_phrasings,
+)
 from leafspan.strategies._queries import to_queries
-from leafspan.strategies._requests import Generate, StrategyFlow
+from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
@@ -58,12 +66,7 @@ class MultiQuery(Strategy):
                 f"phrasings must be a list of texts, vectors or Query values, got {shown(self.phrasings)}"
             )
         object.__setattr__(self, "phrasings", tuple(phrasings))
-        for name in ("generate", "agenerate"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-        if self.agenerate is not None and self.generate is None:
-            raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+        check_model(self.generate, self.agenerate)
         check_whole("count", self.count, 1)
         check_prompt(self.prompt)
         object.__setattr__(self, "fusion", to_fusion(self.fusion, ("rrf", "maximum")))
@@ -80,47 +83,25 @@ class MultiQuery(Strategy):
         generated, notes = yield from self._generated(variants)
         for own, more in zip(variants, generated, strict=True):
             own += [Query(text) for text in more]
-        rows = iter((yield from self.base.retrieve([query for own in variants for query in own], context.for_base)))
-        results = []
+        asked = []
         for own, note in zip(variants, notes, strict=True):
-            lists = [_ranked(_name(number, query), next(rows)) for number, query in enumerate(own)]
-            results.append(fuse(lists, fusion=self.fusion, notes=note)[: context.candidates])
-        return results
+            names = [THE_QUERY, *(phrasing_name(number, each) for number, each in enumerate(own) if number)]
+            asked.append(Phrased(list(zip(names, own, strict=True)), () if note is None else (note,)))
+        return (yield from search_phrasings(self.base, asked, context, self.fusion))
 
-    def _generated(self, variants: Sequence[Sequence[Query]]) -> StrategyFlow[tuple[list[list[str]], list[list[str]]]]:
-        """For each query the phrasings that the model wrote, and notes on why there are none."""
-        texts: list[list[str]] = [[] for _ in variants]
-        notes: list[list[str]] = [[] for _ in variants]
+    def _generated(self, variants: Sequence[Sequence[Query]]) -> StrategyFlow[tuple[list[list[str]], list[str | None]]]:
+        """For each query the phrasings that the model wrote, and a note on why there are none."""
         if self.generate is None:
-            return texts, notes
-        questions = {number: own[0].text for number, own in enumerate(variants) if own[0].text}
-        prompts = tuple(fill_prompt(self.prompt, question, self.count) for question in questions.values())
-        answers = iter((yield Generate(prompts, self.generate, self.agenerate)) if prompts else ())
-        for number, own in enumerate(variants):
-            reason = "the query is a vector"
-            if number in questions:
-                texts[number], reason = self._read(next(answers), own)
-            if not texts[number]:
-                notes[number] = [f"no phrasings were generated: {reason}"]
-        return texts, notes
+            return [[] for _ in variants], [None for _ in variants]
 
-    def _read(self, answer: object, own: Sequence[Query]) -> tuple[list[str], str]:
-        """The phrasings in an answer of the model, and why there are none, should there be none."""
-        if isinstance(answer, Exception):
-            return [], f"{type(answer).__name__}: {answer}"
-        if not isinstance(answer, str):
-            return [], f"TypeError: the answer must be a text, got {shown(answer)}"
-        known = [query.text for query in own if query.text is not None]
-        return read_phrasings(answer, known=known, count=self.count), f"there is none in the answer {answer[:80]!r}"
+        def prompt(question: str) -> str:
+            return fill_prompt(self.prompt, question, self.count)
 
+        def read(answer: str, number: int) -> list[str]:
+            known = [query.text for query in variants[number] if query.text is not None]
+            return read_phrasings(answer, known=known, count=self.count)
 
-def _ranked(name: str, found: Sequence[Candidate]) -> Ranked:
-    """What was found for a phrasing, whose name its traces carry."""
-    return Ranked(name, [replace(each, trace=each.trace.done_for(name)) for each in found])
-
-
-def _name(number: int, query: Query) -> str:
-    """What a phrasing is called in the trace."""
-    if number == 0:
-        return "the query"
-    return f"phrasing {number}" if query.text is None else f'"{query.text}"'
+        queries = [own[0] for own in variants]
+        written = yield from write_phrasings(queries, prompt, read, self.generate, self.agenerate)
+        notes = [None if texts else f"no phrasings were generated: {reason}" for texts, reason in written]
+        return [texts for texts, _ in written], notes

@@ -14,7 +14,7 @@ work in the same way one level below: the retrieval is a flow, and turns each re
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -141,6 +141,20 @@ class TreeRoot(NamedTuple):
     layer: int
 
 
+@dataclass(frozen=True, slots=True)
+class LoadVectors:
+    """Load the vectors of leaves and summaries. The answer is a matrix with a row for each id."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadPassages:
+    """Make passages of candidates, as the call would return them. The answer is a list with a Passage for each."""
+
+    candidates: Sequence[Candidate]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Similarities:
     """Compare leaves and summaries with vectors. The answer is a matrix of cosines: a row a vector, a column an id."""
@@ -211,11 +225,14 @@ class CallFunction:
         function: The function.
         arguments: Its arguments.
         native: Its coroutine function, which is called instead in an event loop.
+        key: What tells the call apart from others. If a strategy is run again with more candidates, a call with the same
+            key gets the answer of the first one. Default: None, it is always called.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     native: Callable[..., Awaitable[Any]] | None = None
+    key: Hashable = None
 
 
 class Retrieves(Protocol):
@@ -255,6 +272,8 @@ Request = (
     | ListLeaves
     | Load
     | LoadTexts
+    | LoadVectors
+    | LoadPassages
     | TreeRoots
     | Similarities
     | AskHost

@@ -7,7 +7,9 @@ from leafspan.values import Candidate, Passage
 
 
 def document_of(candidate: Candidate) -> str:
-    """The id of the only document that a candidate is of. Empty for a summary of several."""
+    """The id of the only document that a candidate is of. Empty for a summary of several, and from another source."""
+    if candidate.outside is not None:
+        return ""
     if candidate.summary is None:
         return candidate.span.document_id
     documents = {run.document_id for run in candidate.summary.covers}

@@ -10,7 +10,7 @@ from leafspan.documents import copy_metadata
 from leafspan.engine import Flow
 from leafspan.filters import Where
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.search import SearchIndexes, nearest_leaves, similarities
+from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
 from leafspan.store import Catalogue, Reader, Scope, StaleRead
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
 from leafspan.trace import Trace
@@ -89,6 +89,20 @@ class SummaryReader:
             raise StaleRead
         indexes, reader = opened
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
+
+    def vectors(self, ids: Sequence[str]) -> Flow[Any]:
+        """The vectors of summaries, of which there is at least one, a row each.
+
+        Args:
+            ids: Shown ids of the summaries.
+
+        Raises:
+            StaleRead: if one of the summaries is no longer there.
+        """
+        if (opened := (yield from self.enter())) is None:
+            raise StaleRead
+        indexes, reader = opened
+        return (yield from leaf_vectors(reader, indexes.vectors, ids))
 
     def documents(self) -> Flow[Catalogue]:
         """The visible documents."""

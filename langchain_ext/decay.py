@@ -1,0 +1,60 @@
+"""Scores that fall with the age of documents, in LangChain."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import ClassVar
+
+from langchain_ext.retriever import BasedRetriever
+from leafspan import Decay, Strategy
+from leafspan.hosting import Shape
+
+
+class DecayRetriever(BasedRetriever):
+    """Like the core's ``Decay``, but a LangChain retriever, and its ``base`` may be one too.
+
+    Args:
+        index: Index to search, or a view of one. Default: none, for what searches other sources only.
+        base: A strategy. A LangChain retriever can take its place: one of this package over the same index counts as its
+            strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
+            Default: ``Hybrid()``.
+        key: Metadata key of the date. Default: ``"date"``.
+        scale: Age at which the decay is ``decay``, > 0: a number of days, or a timedelta. It is counted from ``offset`` on.
+            Default: 30.
+        offset: Age up to which nothing decays, >= 0: a number of days, or a timedelta. Default: 0.
+        decay: The decay at that age, in (0, 1). Default: 0.5.
+        shape: How it falls with the age d, counted in scales. Default: ``"exponential"``. ``"exponential"``: decay ** d.
+            ``"gaussian"``: decay ** (d * d), slowly first. ``"linear"``: 1 - (1 - decay) * d, down to 0.
+        weight: How much the age counts, in (0, 1]: an old result keeps a share of 1 - weight of its score. Default: 1.
+        now: Moment to count ages from: a datetime, a date, or a text like a document's. Default: the moment of the call.
+        missing: The decay of a result that has no date, or none that can be read, in [0, 1]; its trace says so. Default: 1.
+        k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
+            as ``min_score``.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
+            find all above ``min_score``; with ``k``, 4 * k and at least 24.
+        budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage that
+            does not fit is cut to the leaves around its best hit that do, and ends the list. Only a single leaf is returned
+            even if it alone is over the budget. Default: any number.
+        where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
+            or LlamaIndex. Default: all documents.
+        min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all that
+            reach it are returned. Default: any.
+        filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
+            both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
+        explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.
+
+    Raises:
+        ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's
+            InvalidArgument.
+    """
+
+    kind: ClassVar[type[Strategy]] = Decay
+
+    key: str = "date"
+    scale: float | timedelta = 30.0
+    offset: float | timedelta = 0.0
+    decay: float = 0.5
+    shape: Shape = "exponential"
+    weight: float = 1
+    now: datetime | date | str | None = None
+    missing: float = 1

@@ -1,0 +1,63 @@
+"""Diversity: results that are relevant and not all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Chosen(NamedTuple):
+    """A result in its new place.
+
+    Attributes:
+        place: Its place in what was given, from 0.
+        score: Its marginal relevance. No score is higher than the one before it.
+        similarity: Its cosine similarity to the one among the results before it that is most like it. 0 for the first.
+    """
+
+    place: int
+    score: float
+    similarity: float
+
+
+def maximal_marginal_relevance(
+    relevance: Sequence[float], vectors: Any, *, diversity: float, count: int | None = None
+) -> list[Chosen]:
+    """The results reordered: each is the one with the most marginal relevance beside those before it.
+
+    The marginal relevance of a result is (1 - ``diversity``) * its relevance - ``diversity`` * its cosine similarity to the
+    one among the results before it that is most like it. For the first result this similarity is 0. Ties go to the result
+    that comes first in what was given. A vector of zeros is like nothing, with a cosine of 0.
+
+    Args:
+        relevance: A number for each result.
+        vectors: Matrix with a row for each result.
+        diversity: Weight of the similarity, in [0, 1].
+        count: Number of results to choose, >= 0. Default: all.
+
+    Source: Carbonell and Goldstein, SIGIR 1998, with 1 - lambda for ``diversity``. LangChain's
+    ``maximal_marginal_relevance(query, vectors, lambda_mult=m, k=n)`` does the same, with 1 - m for ``diversity``, n for
+    ``count`` and the cosines with the query as relevance. LlamaIndex compares with the last result before instead of all.
+    """
+    import numpy as np
+
+    if not len(relevance):
+        return []
+    matrix = np.asarray(vectors, dtype=np.float64).reshape(len(relevance), -1)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    relevant = np.asarray(relevance, dtype=np.float64) * (1 - diversity)
+    closest = np.zeros(len(matrix))
+    left = np.ones(len(matrix), dtype=bool)
+    chosen: list[Chosen] = []
+    for _ in range(len(matrix) if count is None else min(count, len(matrix))):
+        values = np.where(left, relevant - diversity * closest, -np.inf)
+        place = int(np.argmax(values))  # the first of equals
+        # Where cosines are negative, the second result can have more than the first one.
+        score = min(float(values[place]), chosen[-1].score) if chosen else float(values[place])
+        chosen.append(Chosen(place, score, float(closest[place])))
+        left[place] = False
+        # Not as a product of a matrix and a vector, whose rounding depends on the row: equal vectors must tie.
+        cosines = (matrix * matrix[place]).sum(axis=1)
+        closest = cosines if len(chosen) == 1 else np.maximum(closest, cosines)
+    return chosen

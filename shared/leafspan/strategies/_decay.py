@@ -1,0 +1,103 @@
+"""Decay: a score that falls with the age of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+from leafspan.checks import check_choice, check_number, shown
+from leafspan.errors import InvalidArgument
+from leafspan.scoring import SHAPES, Shape, decay_factor
+from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._dates import to_microseconds
+from leafspan.strategies._hybrid import Hybrid
+from leafspan.strategies._over_base import OverBase
+from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Query
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decay(OverBase):
+    """What ``base`` finds, with scores that fall with a date in the metadata: the older, the lower.
+
+    The score becomes score * factor. A score below 0 becomes score * (2 - factor), since a factor would raise it. The
+    factor is 1 - ``weight`` + ``weight`` * decay, where the decay is 1 for what is new. Only what the base finds is
+    reordered: with more ``candidates`` of the call it finds more.
+
+    A date is a text such as ``"2026-05-01"`` or ``"2026-05-01T10:00+02:00"``, as in filters: without an offset it is UTC,
+    without a time its first moment. A number from 1000 to 9999 is a year, its first moment; any other number is seconds
+    since 1970 (UTC). A date after ``now`` counts as ``now``.
+
+    Args:
+        base: A strategy. Default: ``Hybrid()``.
+        key: Metadata key of the date. Default: ``"date"``.
+        scale: Age at which the decay is ``decay``, > 0: a number of days, or a timedelta. It is counted from ``offset`` on.
+            Default: 30.
+        offset: Age up to which nothing decays, >= 0: a number of days, or a timedelta. Default: 0.
+        decay: The decay at that age, in (0, 1). Default: 0.5.
+        shape: How it falls with the age d, counted in scales. Default: ``"exponential"``. ``"exponential"``: decay ** d.
+            ``"gaussian"``: decay ** (d * d), slowly first. ``"linear"``: 1 - (1 - decay) * d, down to 0.
+        weight: How much the age counts, in (0, 1]: an old result keeps a share of 1 - weight of its score. Default: 1.
+        now: Moment to count ages from: a datetime, a date, or a text like a document's. Default: the moment of the call.
+        missing: The decay of a result that has no date, or none that can be read, in [0, 1]; its trace says so. Default: 1.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+
+    Ties go by document id, then position. Source of the shapes: Elasticsearch's decay functions.
+    """
+
+    base: Strategy = field(default_factory=Hybrid)
+    key: str = "date"
+    scale: float | timedelta = 30.0
+    offset: float | timedelta = 0.0
+    decay: float = 0.5
+    shape: Shape = "exponential"
+    weight: float = 1
+    now: datetime | date | str | None = None
+    missing: float = 1
+
+    def __post_init__(self) -> None:
+        check_strategy("base", self.base)
+        if not isinstance(self.key, str) or not self.key:
+            raise InvalidArgument(f"key must be a string that is not empty, got {shown(self.key)}")
+        check_number("scale", _days(self.scale), above=0, unit="days")
+        check_number("offset", _days(self.offset), at_least=0, unit="days")
+        check_number("decay", self.decay, above=0, below=1)
+        check_choice("shape", self.shape, SHAPES)
+        check_number("weight", self.weight, above=0, at_most=1)
+        check_number("missing", self.missing, at_least=0, at_most=1)
+        if self.now is not None and (not isinstance(self.now, date | str) or to_microseconds(self.now) is None):
+            raise InvalidArgument(f"now must be a datetime, a date, or an ISO text of one, got {shown(self.now)}")
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, context.for_base)
+        now = to_microseconds(datetime.now(UTC) if self.now is None else self.now)
+        assert now is not None
+        return [sorted((self._decayed(found, now) for found in row), key=lambda found: found.order) for row in results]
+
+    def _decayed(self, found: Candidate, now: int) -> Candidate:
+        value = found.metadata.get(self.key)
+        moment = to_microseconds(value)
+        if moment is None:
+            decay = float(self.missing)
+            why = f"no {self.key}" if value is None else f"{self.key} {shown(value)}, which is no date,"
+        else:
+            age = max(0, now - moment) * timedelta(microseconds=1) / _DAY
+            beyond = max(0.0, age - _days(self.offset))
+            decay = decay_factor(beyond, scale=_days(self.scale), decay=self.decay, shape=self.shape)
+            why = f"an age of {age:.1f} days"
+        factor = 1 - self.weight + self.weight * decay
+        score = found.score * (factor if found.score >= 0 else 2 - factor)
+        note = f"Decay: {why} gave the factor {factor:.3f}, and the score {found.score:.3f} became {score:.3f}"
+        return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
+
+
+def _days(duration: float | timedelta) -> float:
+    return duration / _DAY if isinstance(duration, timedelta) else duration

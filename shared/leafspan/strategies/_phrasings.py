@@ -1,0 +1,139 @@
+"""A question searched in several phrasings at once, and phrasings that a language model writes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._fuse import Fusion, Ranked, fuse
+from leafspan.strategies._requests import Generate, StrategyFlow
+from leafspan.strategies._strategy import Strategy
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Query
+
+THE_QUERY = "the query"
+"""What the query itself is called in the trace, beside other phrasings."""
+
+
+def check_model(generate: object, agenerate: object) -> None:
+    """Check that these are functions from a prompt to a text, or None, and the second not without the first.
+
+    Raises:
+        InvalidArgument: if they are not.
+    """
+    for name, function in (("generate", generate), ("agenerate", agenerate)):
+        if function is not None and not callable(function):
+            raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
+    if agenerate is not None and generate is None:
+        raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrased:
+    """A query in the phrasings in which it is searched.
+
+    Attributes:
+        phrasings: The phrasings, and what each is called in the trace.
+        notes: Remarks for the trace. Default: none.
+        is_fused: Whether the results of the phrasings are fused. If not, there is one phrasing. Default: True.
+    """
+
+    phrasings: Sequence[tuple[str, Query]]
+    notes: tuple[str, ...] = ()
+    is_fused: bool = True
+
+
+def search_phrasings(
+    base: Strategy, asked: Sequence[Phrased], context: RetrievalContext, fusion: Fusion
+) -> StrategyFlow[list[list[Candidate]]]:
+    """What ``base`` finds for the phrasings of each query, all in one search, in one list a query.
+
+    Args:
+        base: The strategy.
+        asked: The queries.
+        context: The context of the call.
+        fusion: How scores of several phrasings become one.
+    """
+    together = [query for each in asked for _, query in each.phrasings]
+    rows = iter((yield from base.retrieve(together, context.for_base)))
+    results = []
+    for each in asked:
+        lists = [Ranked(name, [_done_for(name, found) for found in next(rows)]) for name, _ in each.phrasings]
+        if each.is_fused:
+            results.append(fuse(lists, fusion=fusion, notes=each.notes)[: context.candidates])
+        else:
+            [only] = lists
+            noted = Trace(notes=each.notes)
+            results.append([replace(found, trace=found.trace + noted) for found in only.found])
+    return results
+
+
+def _done_for(name: str, found: Candidate) -> Candidate:
+    """The candidate, whose trace says that it was found for the phrasing of this name."""
+    return replace(found, trace=found.trace.done_for(name))
+
+
+def phrasing_name(number: int, query: Query) -> str:
+    """What a phrasing other than the query itself is called in the trace."""
+    return f"phrasing {number}" if query.text is None else f'"{query.text}"'
+
+
+def write_phrasings(
+    queries: Sequence[Query],
+    prompt: Callable[[str], str],
+    read: Callable[[str, int], list[str]],
+    generate: Callable[[str], str],
+    agenerate: Callable[[str], Awaitable[str]] | None,
+) -> StrategyFlow[list[tuple[list[str], str]]]:
+    """For each query the texts that a language model writes, and why there are none, should there be none.
+
+    Args:
+        queries: The queries. Those without a text have no phrasings.
+        prompt: Function from a question to what the model is asked.
+        read: Function from an answer, and the number of its query, to the texts in it.
+        generate: The language model.
+        agenerate: Its coroutine function.
+    """
+    answers = yield from ask_for_each(queries, prompt, generate, agenerate)
+    written: list[tuple[list[str], str]] = []
+    for number, (answer, reason) in enumerate(answers):
+        if reason:
+            written.append(([], reason))
+        elif not isinstance(answer, str):
+            written.append(([], f"TypeError: the answer must be a text, got {shown(answer)}"))
+        else:
+            written.append((read(answer, number), f"there is none in the answer {answer[:80]!r}"))
+    return written
+
+
+def ask_for_each(
+    queries: Sequence[Query],
+    prompt: Callable[[str], str],
+    function: Callable[[str], Any],
+    native: Callable[[str], Awaitable[Any]] | None,
+) -> StrategyFlow[list[tuple[Any, str]]]:
+    """For each query what a function returns, and why it returned nothing; "" if it returned something.
+
+    Args:
+        queries: The queries. The function is not called for those without a text.
+        prompt: Function from the text of a query to what the function is called with.
+        function: The function.
+        native: Its coroutine function.
+    """
+    questions = {number: query.text for number, query in enumerate(queries) if query.text and query.text.strip()}
+    prompts = tuple(prompt(question) for question in questions.values())
+    given = dict(zip(questions, (yield Generate(prompts, function, native)) if prompts else (), strict=True))
+    answers: list[tuple[Any, str]] = []
+    for number, query in enumerate(queries):
+        answer = given.get(number)
+        if number not in questions:
+            answers.append((None, "the query has no text" if query.vector is None else "the query is a vector"))
+        elif isinstance(answer, Exception):
+            answers.append((None, f"{type(answer).__name__}: {answer}"))
+        else:
+            answers.append((answer, ""))
+    return answers
