@@ -10,6 +10,8 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
+
 
 def enter_empty_folder(namespace: dict[str, Any]) -> None:
     """Before a page: what it writes goes into a folder that nobody keeps."""
