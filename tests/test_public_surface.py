@@ -135,6 +135,7 @@ def test_the_core_offers_these_names():
         "IndexMismatch",
         "RefusedQuery",
         "QueryFailed",
+        "QueryTimeout",
         "DatabaseUnavailable",
         "WriterBusy",
         "WrongKey",

@@ -17,6 +17,7 @@ LeafspanError
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
 ├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
 │   └── QueryFailed                             a database gave an error or was late, or a model wrote no SQL
+│       ├── QueryTimeout                        a database was late; also a SourceTimeout
 │       └── DatabaseUnavailable                 a database cannot be reached
 └── MissingExtra        (also an ImportError)   an optional part is not installed
 """
@@ -93,6 +94,10 @@ class SourceFailed(LeafspanError, RuntimeError):
 
 class QueryFailed(SourceFailed):
     """A database gave an error or was too slow, or a language model wrote no SQL. The message can be shown to a user."""
+
+
+class QueryTimeout(QueryFailed, SourceTimeout):
+    """A database did not answer in time. Catch it to ask for less, or to allow more time."""
 
 
 class DatabaseUnavailable(QueryFailed):

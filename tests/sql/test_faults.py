@@ -18,7 +18,17 @@ import pytest
 import sqlalchemy
 from sqlalchemy.pool import StaticPool
 
-from leafspan import SQL, DatabaseUnavailable, InvalidArgument, MissingExtra, QueryFailed, RefusedQuery, aretrieve, retrieve
+from leafspan import (
+    SQL,
+    DatabaseUnavailable,
+    InvalidArgument,
+    MissingExtra,
+    QueryFailed,
+    QueryTimeout,
+    RefusedQuery,
+    aretrieve,
+    retrieve,
+)
 from leafspan.sql import _language
 from leafspan.sql._prompts import find_sql
 from leafspan.sql._secrets import without_secrets
@@ -87,7 +97,7 @@ def test_a_server_that_never_answers_is_given_up():
 def test_a_slow_query_is_stopped(request, url):
     strategy = SQL(request.getfixturevalue(url), timeout=0.4)
     start = time.monotonic()
-    with pytest.raises(QueryFailed, match=r"must answer within timeout=0.4 seconds, and did not"):
+    with pytest.raises(QueryTimeout, match=r"must answer within timeout=0.4 seconds, and did not"):
         retrieve(ENDLESS, strategy)
     assert time.monotonic() - start < 0.4 + SLACK
     assert retrieve("SELECT 1 AS one", SQL(strategy.database))[0].text == "one: 1"

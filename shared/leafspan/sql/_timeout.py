@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from leafspan.engine import call_within
-from leafspan.errors import QueryFailed, SourceTimeout
+from leafspan.errors import QueryTimeout, SourceTimeout
 
 T = TypeVar("T")
 
@@ -43,9 +43,9 @@ class Deadline:
         return time.monotonic() >= self.end
 
     @property
-    def missed(self) -> QueryFailed:
+    def missed(self) -> QueryTimeout:
         """The error of a query that took longer."""
-        return QueryFailed(f"the database must answer within timeout={self.seconds:g} seconds, and did not")
+        return QueryTimeout(f"the database must answer within timeout={self.seconds:g} seconds, and did not")
 
 
 def within(deadline: Deadline, work: Callable[[], T]) -> T:
@@ -59,7 +59,7 @@ def within(deadline: Deadline, work: Callable[[], T]) -> T:
         work: What to do.
 
     Raises:
-        QueryFailed: if it is late.
+        QueryTimeout: if it is late.
     """
     try:
         return call_within(deadline.left + _GRACE, "the database", work)
