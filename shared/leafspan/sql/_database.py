@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from leafspan.errors import DatabaseUnavailable, LeafspanError, QueryFailed, RefusedQuery
 from leafspan.sql import _sqlite as sqlite
 from leafspan.sql._allowed import Allowed
+from leafspan.sql._attributes import DIALECTS as ATTRIBUTE_DIALECTS
+from leafspan.sql._attributes import check_attributes
 from leafspan.sql._engines import engine_over, to_engine
 from leafspan.sql._guard import Checked, Guard
 from leafspan.sql._language import dialect_of, language
@@ -99,6 +101,8 @@ class Database:
                 sqlite.restrict(driver, deadline, allowed, functions, _common_tables(sql))
             else:
                 restrict_server(connection, deadline)
+                if self.dialect in ATTRIBUTE_DIALECTS:
+                    check_attributes(connection, sql, self.dialect, functions)
                 table, key = _primary_key(connection, query.source)
             with connection.exec_driver_sql(sql, execution_options=_STREAMED) as result:
                 rows = result.fetchmany(limit + 1)

@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
 # Dialects in which a query must be read as exactly the same after it was written.
 _EXACT = ("sqlite", "postgres")
 _SEQUENCES = ("nextval", "currval")  # of Oracle, written as if they were columns
+_CATALOG_TYPES = re.compile(r"_?reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)")
 _DIGITS = re.compile(r"[0-9a-fA-F]*")
 
 
@@ -71,6 +72,8 @@ class Guard:
         if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
             raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
         self._check_nodes(speech, tree, sql)
+        if self.dialect == "oracle":
+            _check_packages(speech, tree)
         source = find_source(tree)
         tree = allow_tables(tree, self.allowed, speech)
         if self.row_limit is not None:
@@ -93,6 +96,8 @@ class Guard:
             if (reason := unknown_part(node)) is not None:
                 raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
             _check_texts(node, sql)
+            if type(node).__name__ == "Identifier" and _names_catalog_type(node):
+                raise RefusedQuery(f"a query must only read, got {node.name}, which looks names up in the catalog")
             if type(node).__name__ == "Column" and node.table and node.name.lower() in _SEQUENCES:
                 raise RefusedQuery(f"a query must only read, got {_piece(speech, node)}, which advances a sequence")
             if type(node).__name__ == "Anonymous":
@@ -104,6 +109,18 @@ class Guard:
                     )
             elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
                 raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")
+
+
+def _check_packages(speech: Language, tree: Any) -> None:
+    """Refuse columns of what is no table of the query: Oracle calls functions of packages without parentheses, too."""
+    from sqlglot import exp
+
+    sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Unnest)}
+    for column in tree.find_all(exp.Column):
+        if column.table and column.table.lower() not in sources:
+            raise RefusedQuery(
+                f"a column must be one of a table of the query, got {_piece(speech, column)}, which may be a function"
+            )
 
 
 def _bare(tree: Any) -> Any:
@@ -168,6 +185,13 @@ def _check_texts(node: Any, sql: str) -> None:
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not pattern.fullmatch(text):
                 raise RefusedQuery(f"a query must be of known words, got {shown(text)} in {shown(sql)}")
+
+
+def _names_catalog_type(identifier: Any) -> bool:
+    """Whether a name is the type of a cast, or stands behind a dot and may be one, and the type is one of the catalog."""
+    kind = type(identifier.parent).__name__
+    may_be_type = kind in ("DataType", "Dot") or (kind == "Column" and bool(identifier.parent.table))
+    return may_be_type and _CATALOG_TYPES.fullmatch(str(identifier.this).lower()) is not None
 
 
 def _function_name(node: Any) -> str:
