@@ -10,14 +10,14 @@ Whether a name is that of a function only the database knows, which has function
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from leafspan.errors import RefusedQuery
 from leafspan.sql._functions import harmless_functions
-from leafspan.sql._language import language
 
-DIALECTS = ("postgres", "redshift")
+_DIALECTS = ("postgres", "redshift")
 
 _LONGEST = 63  # bytes of a name
 
@@ -33,74 +33,103 @@ _FUNCTIONS = """
 """
 
 
-def check_attributes(connection: Any, sql: str, dialect: str, functions: Collection[str]) -> None:
-    """Check that no name behind a dot can be a call of a function that is not known to be harmless.
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A name behind a dot that may be a function.
+
+    Attributes:
+        name: The name.
+        tables: Tables, as (schema, name), of which it is a column if each of them has one of that name. Empty if it may be
+            a function in any case.
+    """
+
+    name: str
+    tables: tuple[tuple[str | None, str], ...]
+
+
+def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tuple[Attribute, ...]:
+    """The names behind dots in a query that may be functions which are not known to be harmless.
+
+    Args:
+        tree: The query.
+        dialect: Name of its dialect in sqlglot.
+        functions: Names of further functions that are harmless, in lower case.
+    """
+    from sqlglot import exp
+
+    if dialect not in _DIALECTS:
+        return ()
+    known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
+    found: dict[Attribute, None] = {}
+    for column in tree.find_all(exp.Column):
+        if column.table and isinstance(column.this, exp.Identifier) and (name := _name(column.this)) not in known:
+            found.update(dict.fromkeys(_of_sources(tree, column.table.lower(), name)))
+    for dot in tree.find_all(exp.Dot):
+        if isinstance(dot.expression, exp.Identifier) and (name := _name(dot.expression)) not in known:
+            found[Attribute(name, ())] = None
+    return tuple(found)
+
+
+def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
+    """Check that none of these names calls a function.
 
     Args:
         connection: Connection of SQLAlchemy.
-        sql: A query that was checked by itself.
-        dialect: Name of its dialect in sqlglot.
-        functions: Names of further functions that are harmless, in lower case.
+        attributes: What ``find_attributes`` has found in the query.
 
     Raises:
-        RefusedQuery: if one can be.
+        RefusedQuery: if one may.
     """
     from sqlalchemy import bindparam, text
 
-    tree = language(dialect).parse(sql)
-    known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
-    met = [(of, name) for of, name in _attributes(tree) if name not in known]
-    if not met:
+    if not attributes:
         return
     find = text(_FUNCTIONS).bindparams(bindparam("names", expanding=True))
-    found = {str(name) for (name,) in connection.execute(find, {"names": sorted({name for _, name in met})})}
-    for of, name in met:
-        if name in found and not (of and _is_column(connection, tree, of, name)):
+    names = sorted({each.name for each in attributes})
+    found = {str(name) for (name,) in connection.execute(find, {"names": names})}
+    for each in attributes:
+        if each.name in found and not _is_column(connection, each):
             raise RefusedQuery(
-                f"a query may only call functions that are known to be harmless, got {name} behind a dot, which calls "
-                f"{name}(); if {name}() only reads, name it in functions="
+                f"a query may only call functions that are known to be harmless, got {each.name} behind a dot, which calls "
+                f"{each.name}(); if {each.name}() only reads, name it in functions="
             )
 
 
-def _attributes(tree: Any) -> Iterator[tuple[str, str]]:
-    """Each name behind a dot that may be a function, and the table or alias before it, "" if that is something else."""
+def _of_sources(tree: Any, of: str, name: str) -> Iterator[Attribute]:
+    """A name behind that of a table or subquery, unless it is certainly a column."""
     from sqlglot import exp
 
-    for column in tree.find_all(exp.Column):
-        if column.table and isinstance(column.this, exp.Identifier):
-            yield column.table.lower(), _name(column.this)
-    for dot in tree.find_all(exp.Dot):
-        if isinstance(dot.expression, exp.Identifier):
-            yield "", _name(dot.expression)
+    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    sources = [each for each in tree.find_all(exp.Table, exp.Subquery) if each.alias_or_name.lower() == of]
+    tables = []
+    for source in sources:
+        renamed = source.args.get("alias") and source.args["alias"].columns
+        if isinstance(source, exp.Subquery):
+            if renamed or name not in source.named_selects:
+                yield Attribute(name, ())
+        elif renamed or source.name.lower() in common or not isinstance(source.this, exp.Identifier):
+            yield Attribute(name, ())
+        else:
+            tables.append((source.db or None, _name(source.this)))
+    if tables or not sources:
+        yield Attribute(name, tuple(tables))
+
+
+def _is_column(connection: Any, attribute: Attribute) -> bool:
+    from sqlalchemy import inspect
+    from sqlalchemy.exc import NoSuchTableError
+
+    for schema, table in attribute.tables:
+        try:
+            columns = inspect(connection).get_columns(table, schema=schema)
+        except NoSuchTableError:  # as the query will say
+            return False
+        if attribute.name not in {column["name"] for column in columns}:
+            return False
+    return bool(attribute.tables)
 
 
 def _name(identifier: Any) -> str:
     """The name as the server has it, which cuts off what is longer."""
     name = str(identifier.this if identifier.args.get("quoted") else identifier.this.lower())
     return name.encode()[:_LONGEST].decode(errors="ignore")
-
-
-def _is_column(connection: Any, tree: Any, of: str, name: str) -> bool:
-    """Whether each table and subquery of this name has such a column, as far as that is certain."""
-    from sqlalchemy import inspect
-    from sqlalchemy.exc import NoSuchTableError
-    from sqlglot import exp
-
-    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    sources = [each for each in tree.find_all(exp.Table, exp.Subquery) if each.alias_or_name.lower() == of]
-    for source in sources:
-        if source.args.get("alias") and source.args["alias"].columns:
-            return False
-        if isinstance(source, exp.Subquery):
-            if name not in source.named_selects:
-                return False
-            continue
-        if source.name.lower() in common or not isinstance(source.this, exp.Identifier):
-            return False
-        try:
-            columns = inspect(connection).get_columns(_name(source.this), schema=source.db or None)
-        except NoSuchTableError:
-            return False
-        if name not in {column["name"] for column in columns}:
-            return False
-    return bool(sources)

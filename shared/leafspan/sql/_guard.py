@@ -15,6 +15,7 @@ from typing import Any
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import RefusedQuery
 from leafspan.sql._allowed import Allowed, allow_tables
+from leafspan.sql._attributes import Attribute, find_attributes
 from leafspan.sql._functions import harmless_functions
 from leafspan.sql._language import Language, language
 from leafspan.sql._nodes import unknown_part
@@ -38,10 +39,12 @@ class Checked:
     Attributes:
         sql: The SQL to run in its place.
         source: The table whose rows it reads one by one, None if it does more than that.
+        attributes: Names behind dots that must not be functions of the database.
     """
 
     sql: str
     source: Source | None
+    attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +86,15 @@ class Guard:
         self._check_nodes(speech, again, sql)
         if _names_and_strings(again) != _names_and_strings(tree) or (self.dialect in _EXACT and again != tree):
             raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
-        return Checked(written, source)
+        return Checked(written, source, find_attributes(again, self.dialect, self.functions))
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
         known = harmless_functions(self.dialect)
         for node in list(tree.walk()):
             if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
                 _make_plain(node)
+            if type(node).__name__ == "WindowSpec" and node.args.get("start") and not node.args.get("end"):
+                node.set("end", "CURRENT ROW")  # ROWS 6 PRECEDING is short for this, which is what will be written
             if type(node).__name__ == "Hint" and node.parent is not None:
                 node.parent.set("hint", None)  # advice on how to run a query, which may set variables
         for node in tree.walk():
