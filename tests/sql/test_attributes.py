@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from leafspan import SQL, RefusedQuery, retrieve
@@ -131,3 +133,11 @@ def test_a_function_of_a_package_without_parentheses_is_refused_in_oracle(sql):
 )
 def test_columns_with_their_table_pass_in_oracle(sql):
     assert Guard(dialect="oracle").check(sql).sql
+
+
+def test_a_query_with_many_names_is_checked_in_a_moment():
+    tables = ", ".join(f"orders AS o{number}" for number in range(300))
+    columns = ", ".join(f"o{number}.c{number}" for number in range(300) for _ in range(10))
+    start = time.monotonic()
+    assert len(Guard(dialect="postgres").check(f"SELECT {columns} FROM {tables}").attributes) == 300
+    assert time.monotonic() - start < 5

@@ -61,9 +61,18 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
         return ()
     known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
     found: dict[Attribute, None] = {}
-    for column in tree.find_all(exp.Column):
-        if column.table and isinstance(column.this, exp.Identifier) and (name := _name(column.this)) not in known:
-            found.update(dict.fromkeys(_of_sources(tree, column.table.lower(), name)))
+    named = {
+        (column.table.lower(), _name(column.this)): None
+        for column in tree.find_all(exp.Column)
+        if column.table and isinstance(column.this, exp.Identifier)
+    }
+    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    sources: dict[str, list[Any]] = {}
+    for source in tree.find_all(exp.Table, exp.Subquery):
+        sources.setdefault(source.alias_or_name.lower(), []).append(source)
+    for of, name in named:
+        if name not in known:
+            found.update(dict.fromkeys(_of_sources(sources.get(of, ()), common, name)))
     for dot in tree.find_all(exp.Dot):
         if isinstance(dot.expression, exp.Identifier) and (name := _name(dot.expression)) not in known:
             found[Attribute(name, ())] = None
@@ -95,13 +104,11 @@ def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
             )
 
 
-def _of_sources(tree: Any, of: str, name: str) -> Iterator[Attribute]:
-    """A name behind that of a table or subquery, unless it is certainly a column."""
+def _of_sources(sources: Sequence[Any], common: Collection[str], name: str) -> Iterator[Attribute]:
+    """A name behind that of these tables and subqueries, unless it is certainly a column."""
     from sqlglot import exp
 
-    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    sources = [each for each in tree.find_all(exp.Table, exp.Subquery) if each.alias_or_name.lower() == of]
-    tables = []
+    tables: dict[tuple[str | None, str], None] = {}
     for source in sources:
         renamed = source.args.get("alias") and source.args["alias"].columns
         if isinstance(source, exp.Subquery):
@@ -110,7 +117,7 @@ def _of_sources(tree: Any, of: str, name: str) -> Iterator[Attribute]:
         elif renamed or source.name.lower() in common or not isinstance(source.this, exp.Identifier):
             yield Attribute(name, ())
         else:
-            tables.append((source.db or None, _name(source.this)))
+            tables[source.db or None, _name(source.this)] = None
     if tables or not sources:
         yield Attribute(name, tuple(tables))
 
