@@ -6,6 +6,8 @@ BOTH = [
     "SELECT 1",
     "select 1;",
     "SELECT 1 -- a comment",
+    "SELECT id, SUM(id) OVER (ORDER BY id ROWS 1 PRECEDING) FROM products",
+    "SELECT id, SUM(id) OVER (ORDER BY id RANGE UNBOUNDED PRECEDING) FROM products",
     "SELECT /* DROP TABLE items; */ 1",
     "-- a comment first\nSELECT 1",
     "SELECT 'DROP TABLE items; --' AS text",
@@ -90,6 +92,8 @@ BOTH = [
 ]
 
 SQLITE = [
+    "SELECT upper(tags ->> 'kind'), json_array_length(tags -> '$.tags') FROM products",
+    "SELECT j.value FROM products AS p, json_each(tags -> 'tags') AS j",
     "SELECT id, group_concat(title, ', ') FROM products GROUP BY id",
     "SELECT group_concat(DISTINCT city) FROM customers",
     "SELECT total(count), typeof(count) FROM items GROUP BY 2",
@@ -205,6 +209,9 @@ POSTGRES = [
     "SELECT stddev(price), variance(price), corr(id, price) FROM products",
     "SELECT random() < 2, gen_random_uuid() IS NOT NULL",
     'SELECT 1 AS "MixedCase"',
+    "SELECT jsonb_array_elements_text(tags->'tags') FROM products WHERE tags IS NOT NULL",
+    "SELECT jsonb_typeof(tags -> 'kind'), coalesce(tags->>'kind', 'none') FROM products",
+    "SELECT make_interval(days => 1), jsonb_pretty(tags -> 'tags') FROM products",
 ]
 
 BY_DIALECT = {"sqlite": [*BOTH, *SQLITE], "postgres": [*BOTH, *POSTGRES]}

@@ -141,6 +141,24 @@ def test_a_million_rows_never_reach_memory(request, url):
     assert most < 20_000_000
 
 
+@pytest.mark.parametrize(
+    ("url", "sql"),
+    [
+        ("sqlite_url", "SELECT hex(zeroblob(10000000)) FROM orders AS a, orders AS b"),
+        ("sqlite_url", "SELECT zeroblob(20000000) FROM orders AS a, orders AS b"),
+        ("postgres", "SELECT repeat('x', 20000000) FROM generate_series(1, 1000)"),
+        ("postgres", "SELECT array_fill(repeat('x', 20000), ARRAY[1000]) FROM generate_series(1, 1000)"),
+        ("postgres", "SELECT jsonb_build_array(repeat('x', 20000000)) FROM generate_series(1, 1000)"),
+    ],
+)
+def test_rows_that_are_large_together_are_an_error_before_they_fill_memory(request, url, sql):
+    strategy = SQL(request.getfixturevalue(url), timeout=20)
+    with pytest.raises(
+        QueryFailed, match=r"at most 100000000 characters and bytes together, got \d+ in the first \d+ rows"
+    ):
+        retrieve(sql, strategy)
+
+
 def test_an_event_loop_goes_on_while_a_query_runs(sqlite_url):
     async def both():
         ticks = 0

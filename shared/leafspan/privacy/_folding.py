@@ -8,6 +8,10 @@ from functools import lru_cache
 
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'"})
 _SEPARATORS = re.compile(r"[\s_\-\u2010-\u2015]+")
+_ZERO_WIDTH_SPACE = "\u200b"  # parts words, and is no white space to Python
+# They only say how others are shown: soft hyphens, joiners, directions. PDFs and web pages have them within names.
+_INVISIBLE = frozenset("\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff")
+_INVISIBLE |= frozenset(map(chr, range(0x2061, 0x2070)))
 _PUNCTUATION = re.compile(r"[^\w]|_")
 
 _NUMBERS = frozenset(
@@ -21,8 +25,10 @@ _NUMBERS = frozenset(
 
 
 def folded(text: str) -> str:
-    """The text in Unicode's compatibility form (NFKC), without case, with one kind of apostrophe."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_APOSTROPHES)
+    """The text in Unicode's compatibility form (NFKC), without case and what is not seen, with one kind of apostrophe."""
+    visible = text if text.isascii() else "".join(each for each in text if each not in _INVISIBLE)
+    visible = visible.replace(_ZERO_WIDTH_SPACE, " ")
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold()).translate(_APOSTROPHES)
 
 
 def normal_value(kind: str, text: str) -> str:
@@ -45,7 +51,8 @@ def folded_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
     start = 0
     while start < len(text):
         end = start + 1
-        while end < len(text) and unicodedata.combining(text[end]):  # an accent belongs to the letter before it
+        while end < len(text) and (unicodedata.combining(text[end]) or text[end] in _INVISIBLE):
+            # an accent, and what is not seen, belong to the letter before it
             end += 1
         part = _folded_part(text[start:end])
         parts.append(part)

@@ -26,6 +26,10 @@ _AT = re.compile(r"@")
 _SPACE = re.compile(r"\s")
 _MANY_DIGITS = re.compile(r"(?:\d\W{0,5}){5}\d")  # as every phone number has
 _NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows them there, nobody has them
+# Full-width letters, digits and signs, and spaces and dashes of typesetters, as the patterns have them.
+_PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_PLAIN |= dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x3000], ord(" "))
+_PLAIN |= dict.fromkeys(range(0x2010, 0x2016), ord("-"))
 _LOADING = Lock()
 
 
@@ -81,6 +85,7 @@ class Patterns:
 
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
+        text = text.translate(_PLAIN)  # each character stays where it is
         found = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
             if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):

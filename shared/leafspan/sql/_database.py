@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from leafspan.errors import DatabaseUnavailable, LeafspanError, QueryFailed, RefusedQuery
 from leafspan.sql import _sqlite as sqlite
 from leafspan.sql._allowed import Allowed
+from leafspan.sql._attributes import check_attributes
 from leafspan.sql._engines import engine_over, to_engine
+from leafspan.sql._fetching import fetch_rows
 from leafspan.sql._guard import Checked, Guard
 from leafspan.sql._language import dialect_of, language
 from leafspan.sql._rows import Rows, different_names
@@ -25,8 +27,8 @@ from leafspan.sql._timeout import Deadline, within
 T = TypeVar("T")
 
 _SCHEMA_SECONDS = 300.0
-# Rows are fetched as they are needed, and a % in the query is no placeholder.
-_STREAMED = {"stream_results": True, "no_parameters": True}
+# Rows are fetched as they are needed, few at a time since they may be large, and a % in the query is no placeholder.
+_STREAMED = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
 _DENIED = ("not authorized", "is prohibited", "prohibited")
 
 
@@ -86,7 +88,7 @@ class Database:
 
         Raises:
             DatabaseUnavailable: if it cannot be reached.
-            QueryFailed: if it is late, or gives an error.
+            QueryFailed: if it is late, gives an error, or its rows are too large.
             RefusedQuery: if it finds that the query reads what is not allowed.
         """
         deadline = Deadline.after(timeout)
@@ -99,9 +101,10 @@ class Database:
                 sqlite.restrict(driver, deadline, allowed, functions, _common_tables(sql))
             else:
                 restrict_server(connection, deadline)
+                check_attributes(connection, query.attributes)
                 table, key = _primary_key(connection, query.source)
             with connection.exec_driver_sql(sql, execution_options=_STREAMED) as result:
-                rows = result.fetchmany(limit + 1)
+                rows = fetch_rows(result, limit + 1)
                 columns = different_names(list(result.keys()))
             places = query.source.key_columns(key, columns) if query.source and key else None
             kept = tuple(tuple(row) for row in rows[:limit])

@@ -15,6 +15,7 @@ from typing import Any
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import RefusedQuery
 from leafspan.sql._allowed import Allowed, allow_tables
+from leafspan.sql._attributes import Attribute, find_attributes
 from leafspan.sql._functions import harmless_functions
 from leafspan.sql._language import Language, language
 from leafspan.sql._nodes import unknown_part
@@ -27,6 +28,7 @@ _NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
 # Dialects in which a query must be read as exactly the same after it was written.
 _EXACT = ("sqlite", "postgres")
 _SEQUENCES = ("nextval", "currval")  # of Oracle, written as if they were columns
+_CATALOG_TYPES = re.compile(r"_?reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)")
 _DIGITS = re.compile(r"[0-9a-fA-F]*")
 
 
@@ -37,10 +39,12 @@ class Checked:
     Attributes:
         sql: The SQL to run in its place.
         source: The table whose rows it reads one by one, None if it does more than that.
+        attributes: Names behind dots that must not be functions of the database.
     """
 
     sql: str
     source: Source | None
+    attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,8 @@ class Guard:
         if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
             raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
         self._check_nodes(speech, tree, sql)
+        if self.dialect == "oracle":
+            _check_packages(speech, tree)
         source = find_source(tree)
         tree = allow_tables(tree, self.allowed, speech)
         if self.row_limit is not None:
@@ -80,19 +86,23 @@ class Guard:
         self._check_nodes(speech, again, sql)
         if _names_and_strings(again) != _names_and_strings(tree) or (self.dialect in _EXACT and again != tree):
             raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
-        return Checked(written, source)
+        return Checked(written, source, find_attributes(again, self.dialect, self.functions))
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
         known = harmless_functions(self.dialect)
         for node in list(tree.walk()):
             if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
                 _make_plain(node)
+            if type(node).__name__ == "WindowSpec" and node.args.get("start") and not node.args.get("end"):
+                node.set("end", "CURRENT ROW")  # ROWS 6 PRECEDING is short for this, which is what will be written
             if type(node).__name__ == "Hint" and node.parent is not None:
                 node.parent.set("hint", None)  # advice on how to run a query, which may set variables
         for node in tree.walk():
             if (reason := unknown_part(node)) is not None:
                 raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
             _check_texts(node, sql)
+            if type(node).__name__ == "Identifier" and _names_catalog_type(node):
+                raise RefusedQuery(f"a query must only read, got {node.name}, which looks names up in the catalog")
             if type(node).__name__ == "Column" and node.table and node.name.lower() in _SEQUENCES:
                 raise RefusedQuery(f"a query must only read, got {_piece(speech, node)}, which advances a sequence")
             if type(node).__name__ == "Anonymous":
@@ -104,6 +114,18 @@ class Guard:
                     )
             elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
                 raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")
+
+
+def _check_packages(speech: Language, tree: Any) -> None:
+    """Refuse columns of what is no table of the query: Oracle calls functions of packages without parentheses, too."""
+    from sqlglot import exp
+
+    sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Unnest)}
+    for column in tree.find_all(exp.Column):
+        if column.table and column.table.lower() not in sources:
+            raise RefusedQuery(
+                f"a column must be one of a table of the query, got {_piece(speech, column)}, which may be a function"
+            )
 
 
 def _bare(tree: Any) -> Any:
@@ -168,6 +190,13 @@ def _check_texts(node: Any, sql: str) -> None:
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not pattern.fullmatch(text):
                 raise RefusedQuery(f"a query must be of known words, got {shown(text)} in {shown(sql)}")
+
+
+def _names_catalog_type(identifier: Any) -> bool:
+    """Whether a name is the type of a cast, or stands behind a dot and may be one, and the type is one of the catalog."""
+    kind = type(identifier.parent).__name__
+    may_be_type = kind in ("DataType", "Dot") or (kind == "Column" and bool(identifier.parent.table))
+    return may_be_type and _CATALOG_TYPES.fullmatch(str(identifier.this).lower()) is not None
 
 
 def _function_name(node: Any) -> str:

@@ -219,6 +219,8 @@ def _parser(base: Any, dialect: str) -> Any:
         for name in ("COLUMN_OPERATORS", "JSON_OPERATORS", "CONCAT_OPERATORS")
         if (table := getattr(base, name, None)) and dialect in ("sqlite", "postgres", "mysql", "duckdb")
     }
+    if dialect in ("sqlite", "postgres", "redshift", "mysql", "tsql", "oracle"):  # f(a -> 'b') reads JSON there
+        tables["LAMBDAS"] = {token: build for token, build in base.LAMBDAS.items() if token != TokenType.ARROW}
     functions = {name: parse for name, parse in base.FUNCTION_PARSERS.items() if name not in as_written}
     return type("_Parser", (base,), {"FUNCTIONS": {}, "FUNCTION_PARSERS": functions, **tables})
 
