@@ -17,7 +17,11 @@ from tests.hosts.contract import HOSTS, Host, LlamaIndex, needed, words_in_commo
 every_host = pytest.mark.parametrize("host", HOSTS, ids=repr)
 
 BAD_OPTIONS = [
-    ("TransformRetriever", {"how": "hyde"}, "how='hyde' must have a language model, got generate=None"),
+    (
+        "TransformRetriever",
+        {"how": "hyde"},
+        "how='hyde' must have a language model, got generate=None (llm in LangChain and LlamaIndex)",
+    ),
     ("TransformRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
     ("TransformRetriever", {"generate": len}, "TransformRetriever has no option 'generate'; here it is 'llm'"),
     ("TransformRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
