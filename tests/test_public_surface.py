@@ -140,6 +140,7 @@ def test_the_core_offers_these_names():
         "WrongKey",
         "DamagedVault",
         "VaultNotFound",
+        "FinderFailed",
         "ConcurrentUpdate",
         "SourceTimeout",
         "SourceFailed",
