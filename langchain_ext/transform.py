@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import BasedRetriever
+from langchain_ext.transforming import as_transformation
 from leafspan import Strategy, Transform
-from leafspan.hosting import Transformation
 
 
 class TransformRetriever(BasedRetriever):
@@ -24,7 +24,8 @@ class TransformRetriever(BasedRetriever):
         how: What is searched. ``"rewrite"``: the question in better words. ``"hyde"``: the question's words, and the mean
             vector of answers that the model imagines (HyDE). ``"step-back"``: the question, and a more general one.
             ``"decompose"``: the question, and simpler ones that it consists of. A function from a question to a text, a
-            Query, or a list of these, which are fused, needs no language model. Default: ``"rewrite"``.
+            Query, or a list of these, which are fused, needs no language model. A Runnable can be the function. Default:
+            ``"rewrite"``.
         ahow: Coroutine function of ``how``, if that is a function. Default: none.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for what
             to search, unless ``how`` is a function. Default: none is asked.
@@ -57,7 +58,7 @@ class TransformRetriever(BasedRetriever):
 
     kind: ClassVar[type[Strategy]] = Transform
 
-    how: Transformation | Callable[[str], Any] = "rewrite"
+    how: Any = "rewrite"
     ahow: Callable[[str], Awaitable[Any]] | None = None
     llm: Any = None
     count: int | None = None
@@ -66,4 +67,4 @@ class TransformRetriever(BasedRetriever):
     fusion: Literal["rrf", "maximum"] = "rrf"
 
     def _converted(self, child: Any) -> dict[str, Any]:
-        return {**super()._converted(child), **as_generate(self.llm, child)}
+        return {**super()._converted(child), **as_transformation(self.how, child), **as_generate(self.llm, child)}

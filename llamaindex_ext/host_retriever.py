@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -27,7 +28,8 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
         return check_base_retriever(name, thing, "LlamaIndex")
 
     def asked(question: str) -> QueryBundle:
-        return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
+        # A copy for each retriever: some write their vector of the question into what they are asked.
+        return copy(bundle) if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
     def ask(question: str) -> list[HostResult]:
         return [_result(node) for node in thing.retrieve(asked(question))]

@@ -136,7 +136,7 @@ class SpanRetriever(BaseRetriever):
             raise InvalidArgument(
                 "queries must have no filters of their own, got a bundle with filters: use with_options(where=...)"
             )
-        return bundles, ([_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle("")))
+        return bundles, ([to_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle("")))
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
@@ -160,11 +160,11 @@ class SpanRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         strategy = self._strategy(query_bundle)
-        return self._nodes(search(self.index, _query(query_bundle), strategy, self._limits(query_bundle)))
+        return self._nodes(search(self.index, to_query(query_bundle), strategy, self._limits(query_bundle)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         strategy = self._strategy(query_bundle)
-        return self._nodes(await asearch(self.index, _query(query_bundle), strategy, self._limits(query_bundle)))
+        return self._nodes(await asearch(self.index, to_query(query_bundle), strategy, self._limits(query_bundle)))
 
     def _limits(self, bundle: QueryBundle) -> dict[str, Any]:
         return {
@@ -231,7 +231,8 @@ def _say(events: Iterable[BaseEvent]) -> None:
         dispatcher.event(event)
 
 
-def _query(bundle: QueryBundle) -> str | Query:
+def to_query(bundle: QueryBundle) -> str | Query:
+    """A QueryBundle as the core's question, with its vector or the texts to embed."""
     if bundle.embedding is None and not bundle.custom_embedding_strs:
         return bundle.query_str
     vector = None if bundle.embedding is None else tuple(bundle.embedding)

@@ -11,9 +11,10 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
 from leafspan import Strategy, Transform
-from leafspan.hosting import Transformation, check_prompt
+from leafspan.hosting import check_prompt
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import BasedRetriever
+from llamaindex_ext.transforming import as_transformation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,7 +32,8 @@ class TransformRetriever(BasedRetriever):
         how: What is searched. ``"rewrite"``: the question in better words. ``"hyde"``: the question's words, and the mean
             vector of answers that the model imagines (HyDE). ``"step-back"``: the question, and a more general one.
             ``"decompose"``: the question, and simpler ones that it consists of. A function from a question to a text, a
-            Query, or a list of these, which are fused, needs no language model. Default: ``"rewrite"``.
+            Query, or a list of these, which are fused, needs no language model. A query transform of LlamaIndex can be the
+            function. Default: ``"rewrite"``.
         ahow: Coroutine function of ``how``, if that is a function. Default: none.
         llm: LlamaIndex LLM that is asked for what to search, unless ``how`` is a function; never the one of ``Settings``.
             Default: none is asked.
@@ -67,7 +69,7 @@ class TransformRetriever(BasedRetriever):
 
     kind: ClassVar[type[Strategy]] = Transform
 
-    how: Transformation | Callable[[str], Any] = "rewrite"
+    how: Any = "rewrite"
     ahow: Callable[[str], Awaitable[Any]] | None = None
     llm: Any = None
     count: int | None = None
@@ -76,7 +78,7 @@ class TransformRetriever(BasedRetriever):
     fusion: Literal["rrf", "maximum"] = "rrf"
 
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        return {**super()._converted(bundle), **as_generate(self.llm)}
+        return {**super()._converted(bundle), **as_transformation(self.how), **as_generate(self.llm)}
 
     def _get_prompts(self) -> PromptDictType:
         strategy = self._strategy()

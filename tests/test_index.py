@@ -33,6 +33,7 @@ from leafspan import (
     LeafspanError,
     MultiQuery,
     Query,
+    Recursive,
     SentenceWindow,
     Vector,
 )
@@ -523,6 +524,8 @@ def test_strategies_are_refused_as_bases_where_they_find_spans(shared_index: Ind
         AutoMerging(base=0.7)
     with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as Vector\(\), got <class"):
         shared_index.retrieve("question", AutoMerging)
+    with pytest.raises(InvalidArgument, match=r"target 'a' must be a strategy such as .*; its as_strategy\(\) makes one"):
+        Recursive(targets={"a": shared_index})
 
 
 def test_what_is_listed_can_be_changed_without_changing_the_index(shared_index: Index):

@@ -141,6 +141,7 @@ def test_the_core_offers_these_names():
         "WrongKey",
         "DamagedVault",
         "VaultNotFound",
+        "FinderFailed",
         "ConcurrentUpdate",
         "SourceTimeout",
         "SourceFailed",
@@ -261,7 +262,6 @@ def test_an_adapter_is_built_on_these_names():
         "Reranked",
         "Shape",
         "Tables",
-        "Transformation",
         "apply_policy",
         "as_base",
         "asearch",
@@ -394,6 +394,8 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
         expected["choose"] = Option(None, Any)  # or what the host has for that
     if name == "RecursiveRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
+    if name == "TransformRetriever":
+        expected["how"] = Option("rewrite", Any)  # or what says in the host what is searched
     if name == "RerankRetriever":
         expected["rerank"] = Option(None, Any)  # or what reorders results in the host
     if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever", "SQLRetriever"):

@@ -36,6 +36,7 @@ class Host:
         common: Entries of the options that every retriever has behind those of its strategy; an empty one is the core's.
         llm: What a language model is there.
         chooser: What else can choose there.
+        transformer: What else can say there what is searched.
         reranker: What reorders results there.
         raises: The ``Raises:`` of every retriever.
     """
@@ -46,6 +47,7 @@ class Host:
     common: dict[str, str]
     llm: str
     chooser: str
+    transformer: str
     reranker: str
     raises: str
 
@@ -66,6 +68,7 @@ LANGCHAIN = Host(
     "LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
     "Default: none is asked.",
     "A Runnable from a question to these can take its place.",
+    "A Runnable can be the function.",
     "LangChain document compressor",
     "ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's InvalidArgument.",
 )
@@ -85,6 +88,7 @@ LLAMAINDEX = Host(
     },
     "LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
     "A selector of LlamaIndex can take its place.",
+    "A query transform of LlamaIndex can be the function.",
     "LlamaIndex node postprocessor",
     "InvalidArgument: if an option is unknown or out of its range.",
 )
@@ -157,6 +161,8 @@ def _for_host(name: str, text: str, retriever: type, host: Host) -> str:
         text = f"{before} {_RERANKER.replace('{host}', host.reranker)} Default:{default}"
     elif name == "choose":
         text = f"{before} {host.chooser} Default:{default}"
+    elif name == "how":
+        text = f"{before} {host.transformer} Default:{default}"
     elif name in ("retrievers", "targets"):
         text = f"{text} {bases.replace(*_MANY)}"
     elif name == "k" and kind in _K_OF:

@@ -133,3 +133,14 @@ def shown(value: object) -> str:
         return text
     half = (_SHOWN - 3) // 2
     return f"{text[:half]}...{text[-half:]}"
+
+
+def what_makes_one(value: object, methods: Iterable[str]) -> str:
+    """The end of an error about a value of a wrong type, such as ``; its as_strategy() makes one``.
+
+    Args:
+        value: The value.
+        methods: Names of methods that make a right one. The first that the value has is named; nothing if it has none.
+    """
+    makers = [] if isinstance(value, type) else [name for name in methods if callable(getattr(value, name, None))]
+    return f"; its {makers[0]}() makes one" if makers else ""

@@ -13,6 +13,7 @@ LeafspanError
 ├── WrongKey                                    a vault was locked with another key
 ├── DamagedVault                                a vault's file is not whole, or is none
 ├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
+├── FinderFailed        (also a RuntimeError)   a finder of names failed, or returned something else than entities
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
 ├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
@@ -78,6 +79,13 @@ class DamagedVault(LeafspanError):
 
 class VaultNotFound(LeafspanError, FileNotFoundError):
     """There is no vault at that place, and ``create`` was off."""
+
+
+class FinderFailed(LeafspanError, RuntimeError):
+    """A finder of a private view failed, or returned something else than entities. The message quotes nothing of a text.
+
+    The document was not written, or the question not asked. Catch it to try again where the finder asks a service.
+    """
 
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):

@@ -305,6 +305,9 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("VectorRetriever", {"filters": {"topic": "food"}}, "VectorRetriever has no option 'filters'; here it is 'where'"),
     ("VectorRetriever", {"filter": {"topic": "food"}}, "VectorRetriever has no option 'filter'; here it is 'where'"),
+    ("MultiQueryRetriever", {"queries": ["a"]}, "MultiQueryRetriever has no option 'queries'; here it is 'phrasings'"),
+    ("LightRAGRetriever", {"rag": 1}, "LightRAGRetriever has no option 'rag'; here it is 'instance'"),
+    ("PropertyGraphRetriever", {"store": 1}, "PropertyGraphRetriever has no option 'store'; here it is 'graph'"),
     ("MultiQueryRetriever", {"generate": len}, "MultiQueryRetriever has no option 'generate'; here it is 'llm'"),
     ("StrategyRetriever", {"threshold": 0.9}, "StrategyRetriever has no option 'threshold'"),
 ]

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
+from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
 
 import langchain_ext
 import llamaindex_ext
@@ -161,3 +161,29 @@ def test_a_view_of_the_same_index_finds_leaves_of_it(host: Host, shared_index: I
     part = host.make("VectorRetriever", shared_index.scoped({"topic": "food"}), k=2)
     windows = host.make("SentenceWindowRetriever", shared_index, base=part)
     assert {result.document for result in host.ask(windows, QUESTIONS[0])} == {"tea"}
+
+
+def test_a_store_and_an_index_are_refused_with_what_makes_a_retriever_of_them(host: Host, shared_index: Index):
+    stores = {"LangChain": InMemoryVectorStore(DeterministicFakeEmbedding(size=4)), "LlamaIndex": vector_index()}
+    for thing, method in ((stores[repr(host)], "as_retriever"), (shared_index, "as_strategy")):
+        error = host.refusal(lambda thing=thing: host.package.TransformRetriever(base=thing, how=str.upper))
+        assert str(error).startswith(f"base must be a strategy or a {host!r} retriever, got <")
+        assert str(error).endswith(f"; its {method}() makes one")
+
+
+def vector_index() -> VectorStoreIndex:
+    nodes = [TextNode(text=text, id_=str(number)) for number, text in enumerate(TEXTS)]
+    return VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
+
+
+async def test_the_vector_of_another_store_is_no_vector_of_ours(shared_index: Index):
+    theirs = vector_index().as_retriever(similarity_top_k=3)  # writes its vector into the bundle that it is asked
+    ours = llamaindex_ext.VectorRetriever(shared_index, similarity_top_k=1)
+    both = llamaindex_ext.EnsembleRetriever(retrievers=[theirs, ours])
+    asked = QueryBundle(QUESTIONS[0])
+    expected = {"0", "1", "2", ours.retrieve(QUESTIONS[0])[0].node_id}
+    assert {found.node_id for found in both.retrieve(asked)} == expected
+    assert {found.node_id for found in await both.aretrieve(asked)} == expected
+    chosen = llamaindex_ext.RouterRetriever(retrievers={"a": theirs, "b": ours}, choose=lambda question: ["a", "b"])
+    assert {found.node_id for found in chosen.retrieve(asked)} == expected
+    assert asked.embedding is None

@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
+from llama_index.core.indices.query.query_transform.base import BaseQueryTransform
 from llama_index.core.prompts import PromptTemplate
+from llama_index.core.schema import QueryBundle
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import BM25, Index, InvalidArgument, Transform, Vector
+from leafspan import BM25, Index, InvalidArgument, Query, Transform, Vector
 from leafspan.language_model import PROMPTS
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS, Host, LlamaIndex, needed, words_in_common
@@ -17,7 +21,11 @@ from tests.hosts.contract import HOSTS, Host, LlamaIndex, needed, words_in_commo
 every_host = pytest.mark.parametrize("host", HOSTS, ids=repr)
 
 BAD_OPTIONS = [
-    ("TransformRetriever", {"how": "hyde"}, "how='hyde' must have a language model, got generate=None"),
+    (
+        "TransformRetriever",
+        {"how": "hyde"},
+        "how='hyde' must have a language model, got generate=None (llm in LangChain and LlamaIndex)",
+    ),
     ("TransformRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
     ("TransformRetriever", {"generate": len}, "TransformRetriever has no option 'generate'; here it is 'llm'"),
     ("TransformRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
@@ -130,3 +138,37 @@ def test_the_prompt_can_be_read_and_changed_as_elsewhere_in_llamaindex(shared_in
     with pytest.raises(InvalidArgument, match=r"prompt must be a text with \{question\}, if wanted \{count\}"):
         retriever.update_prompts({"prompt": PromptTemplate("Say it again.")})
     assert llamaindex_ext.TransformRetriever(shared_index, how=str.lower).get_prompts() == {}
+
+
+async def test_a_runnable_says_what_is_searched(shared_index: Index):
+    asked = []
+
+    class Seen(BaseCallbackHandler):
+        def on_chain_start(self, serialized, inputs, **kwargs):
+            asked.append(inputs)
+
+    chain = RunnableLambda(lambda question: "green tea") | RunnableLambda(str.upper)
+    retriever = langchain_ext.TransformRetriever(index=shared_index, how=chain, base=BM25(), k=2)
+    expected = [found.id for found in shared_index.retrieve("GREEN TEA", BM25(), k=2)]
+    assert [found.id for found in retriever.invoke("another", config={"callbacks": [Seen()]})] == expected
+    assert asked[:2] == ["another", "another"]  # the chain, and its first step
+    assert [found.id for found in await retriever.ainvoke("another")] == expected
+    assert [found.id for found in retriever.invoke("another", how=str.lower)] != expected
+
+
+async def test_a_query_transform_says_what_is_searched(shared_index: Index):
+    class Transforming(BaseQueryTransform):
+        def _get_prompts(self):
+            return {}
+
+        def _update_prompts(self, prompts):
+            pass
+
+        def _run(self, query_bundle, metadata):
+            return QueryBundle(query_bundle.query_str, custom_embedding_strs=["green tea", "black tea"])
+
+    retriever = llamaindex_ext.TransformRetriever(shared_index, how=Transforming(), base=Vector(), similarity_top_k=2)
+    imagined = Query(text="another", embedding_texts=("green tea", "black tea"))
+    expected = [found.id for found in shared_index.retrieve(imagined, Vector(), k=2)]
+    assert [found.node_id for found in retriever.retrieve("another")] == expected
+    assert [found.node_id for found in await retriever.aretrieve("another")] == expected

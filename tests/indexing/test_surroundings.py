@@ -153,7 +153,8 @@ def test_a_summary_has_no_surroundings_but_its_leaves_have(index: Index):
 )
 def test_what_is_no_passage_is_refused(shared_index: Index, passage):
     with pytest.raises(
-        InvalidArgument, match="passage must be a Passage, a Document or node that leafspan has made of one"
+        InvalidArgument,
+        match="passage must be a Passage of a document of the index, a Document or node that leafspan has made of one",
     ):
         shared_index.surroundings(passage)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from leafspan import Analyzed, Found, InvalidArgument, MissingExtra, Patterns
-from leafspan.privacy import DEFAULT_KINDS, FinderFailed, KnownTerms, find_all, to_finders
+from leafspan import Analyzed, FinderFailed, Found, InvalidArgument, MissingExtra, Patterns
+from leafspan.privacy import DEFAULT_KINDS, KnownTerms, find_all, to_finders
 from leafspan.privacy._patterns import _classes
 
 

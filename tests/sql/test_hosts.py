@@ -87,3 +87,10 @@ def test_rows_can_be_fused_with_leaves_of_an_index(shared_index, sqlite_url):
     found = ensemble.invoke("Who came first?", k=6)
     assert {each.metadata.get("name") for each in found} >= {"Ada", "Grace"}
     assert len(found) == 6
+
+
+@pytest.mark.parametrize("name", ["engine", "url", "db", "sql_database"])
+def test_what_others_call_the_database_is_named(sqlite_url, name):
+    for package in (langchain_ext, llamaindex_ext):
+        with pytest.raises(ValueError, match=f"SQLRetriever has no option '{name}'; here it is 'database'"):
+            package.SQLRetriever(**{name: sqlite_url})

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from inspect import getattr_static
 from typing import TypeVar
 
-from leafspan.checks import did_you_mean, shown
+from leafspan.checks import did_you_mean, shown, what_makes_one
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import Strategy
 from leafspan.view import View
@@ -24,6 +24,11 @@ _SAME = (
     ("k", "similarity_top_k", "top_k"),
     ("where", "filter", "filters"),
     ("llm", "generate", "agenerate"),
+    ("phrasings", "queries"),
+    ("instance", "rag", "lightrag"),
+    ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),
+    ("database", "engine"),
+    ("database", "db", "url", "uri", "database_uri", "sql_database"),
     ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
 )
 """Names that hosts have for the same option."""
@@ -132,7 +137,8 @@ def check_base_retriever(name: str, thing: object, host: str) -> Strategy:
         InvalidArgument: if it is no strategy.
     """
     if not isinstance(thing, Strategy):
-        raise InvalidArgument(f"{name} must be a strategy or a {host} retriever, got {shown(thing)}")
+        hint = what_makes_one(thing, ["as_strategy", "as_retriever"])
+        raise InvalidArgument(f"{name} must be a strategy or a {host} retriever, got {shown(thing)}{hint}")
     return thing
 
 

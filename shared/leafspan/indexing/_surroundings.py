@@ -133,7 +133,8 @@ def _target(passage: object) -> tuple[LeafId, int] | _Citation:
         return citation
     if run is None:
         raise InvalidArgument(
-            f"passage must be a Passage, a Document or node that leafspan has made of one, or its id, got {shown(passage)}"
+            "passage must be a Passage of a document of the index, a Document or node that leafspan has made of one, or "
+            f"its id, got {shown(passage)}"
         )
     if run[0].is_summary:
         raise InvalidArgument(

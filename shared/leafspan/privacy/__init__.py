@@ -2,7 +2,7 @@
 
 from leafspan.privacy._disguise import Disguise, Notes, places_of
 from leafspan.privacy._documents import RECORD_KEY, Unmasking, mask_document
-from leafspan.privacy._found import Finder, FinderFailed, Found, find_all
+from leafspan.privacy._found import Finder, Found, find_all
 from leafspan.privacy._keys import Key
 from leafspan.privacy._known_terms import KnownTerms
 from leafspan.privacy._patterns import DEFAULT_KINDS, Patterns
@@ -19,7 +19,6 @@ __all__ = [
     "Analyzed",
     "Disguise",
     "Finder",
-    "FinderFailed",
     "Found",
     "Key",
     "KnownTerms",

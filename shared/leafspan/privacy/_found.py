@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from leafspan.errors import LeafspanError
+from leafspan.errors import FinderFailed
 
 
 class Found(NamedTuple):
@@ -83,10 +83,6 @@ def _checked(finder: Finder, text: str) -> list[Found]:
     if problem:
         raise FinderFailed(problem)
     return found
-
-
-class FinderFailed(LeafspanError):
-    """A finder failed, or returned something else than entities. The message quotes nothing of a text."""
 
 
 class _NoEntity(Exception):

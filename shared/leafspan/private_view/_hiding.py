@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from leafspan.errors import DamagedVault, LeafspanError, MissingExtra, VaultNotFound, WriterBusy, WrongKey
-from leafspan.privacy import Disguise, FinderFailed
+from leafspan.errors import DamagedVault, FinderFailed, LeafspanError, MissingExtra, VaultNotFound, WriterBusy, WrongKey
+from leafspan.privacy import Disguise
 
 _SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # they quote paths and rules alone
 _QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")

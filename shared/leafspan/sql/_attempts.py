@@ -74,6 +74,10 @@ class Attempts:
             sql = yield from self._mended(question, sql if isinstance(sql, str) else "(none)", outcome)
         if attempt > 1:
             outcome = type(outcome)(f"{outcome}; this was attempt {attempt} of {attempt}")
+        if self.generate is None and isinstance(outcome, RefusedQuery) and not begins_as_query(question):
+            outcome = RefusedQuery(
+                f"{outcome}; to ask in words, give a language model: generate, or llm in LangChain and LlamaIndex"
+            )
         raise outcome
 
     def _preprocessed(self, asked: str) -> StrategyFlow[str]:

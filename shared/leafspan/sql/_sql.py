@@ -92,7 +92,8 @@ class SQL(Strategy):
         check_whole("max_retries", self.max_retries, 0)
         if self.max_retries and self.generate is None:
             raise InvalidArgument(
-                f"max_retries needs a language model to mend queries, got max_retries={self.max_retries} without generate"
+                f"max_retries needs a language model to mend queries, got max_retries={self.max_retries} without generate "
+                "(llm in LangChain and LlamaIndex)"
             )
         check_whole("row_limit", self.row_limit, 1)
         check_number("row_limit", self.row_limit, at_least=1, at_most=1_000_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from leafspan.checks import shown
+from leafspan.checks import shown, what_makes_one
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
@@ -72,5 +72,6 @@ def check_strategy(name: str, value: object) -> None:
         InvalidArgument: if it is not.
     """
     if not isinstance(value, Strategy):
-        hint = "; did you forget the parentheses?" if isinstance(value, type) and issubclass(value, Strategy) else ""
+        forgotten = isinstance(value, type) and issubclass(value, Strategy)
+        hint = "; did you forget the parentheses?" if forgotten else what_makes_one(value, ["as_strategy"])
         raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {shown(value)}{hint}")

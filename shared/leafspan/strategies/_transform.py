@@ -85,7 +85,9 @@ class Transform(OverBase):
                 raise InvalidArgument(f"how must be one of {names}, or a function, got {shown(self.how)}{hint}")
             self._check_alone("how is no function", ("ahow",))
             if self.generate is None:
-                raise InvalidArgument(f"how={self.how!r} must have a language model, got generate=None")
+                raise InvalidArgument(
+                    f"how={self.how!r} must have a language model, got generate=None (llm in LangChain and LlamaIndex)"
+                )
         if self.count is not None:
             check_whole("count", self.count, 1)
         if self.prompt is not None:
