@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import threading
 
 import pytest
 import sqlalchemy
@@ -196,6 +197,27 @@ async def test_everything_works_in_an_event_loop(sqlite_url):
     sql, frame = await strategy.aretrieve_frame("Who is number one?", return_query=True)
     assert sql.startswith("SELECT name")
     assert frame["name"].tolist() == ["Ada"]
+
+
+async def test_rows_become_passages_off_the_event_loop(sqlite_url):
+    made_in = []
+
+    def extract(row):
+        made_in.append(threading.get_ident())
+        return row["name"]
+
+    assert len(await aretrieve("SELECT name FROM customers", SQL(sqlite_url, extract=extract))) == 3
+    assert len(made_in) == 3
+    assert threading.get_ident() not in made_in
+
+
+async def test_frames_are_made_off_the_event_loop(sqlite_url, monkeypatch):
+    made_in = []
+    make = leafspan.sql._sql.to_frame
+    monkeypatch.setattr(leafspan.sql._sql, "to_frame", lambda rows: made_in.append(threading.get_ident()) or make(rows))
+    assert len(await SQL(sqlite_url).aretrieve_frame("SELECT 1 AS a")) == 1
+    assert len(made_in) == 1
+    assert threading.get_ident() not in made_in
 
 
 def test_values_become_plain_without_losing_digits():
