@@ -10,7 +10,21 @@ import pytest
 import sqlalchemy
 
 import leafspan
-from leafspan import SQL, Ensemble, F, InvalidArgument, QueryFailed, RefusedQuery, aretrieve, retrieve
+from leafspan import (
+    BM25,
+    SQL,
+    Document,
+    Ensemble,
+    F,
+    Index,
+    InvalidArgument,
+    Query,
+    QueryFailed,
+    RefusedQuery,
+    Strategy,
+    aretrieve,
+    retrieve,
+)
 from leafspan.sql._rows import different_names
 from leafspan.sql._values import plain
 
@@ -109,6 +123,22 @@ def test_the_database_is_asked_once(sqlite_url, monkeypatch):
         asked.clear()
         retrieve(numbers, strategy, **options)
         assert len(asked) == 1
+
+
+def test_the_database_is_asked_once_also_where_the_retrieval_looks_again(tmp_path, sqlite_url, monkeypatch):
+    class Numbers(Strategy):
+        def retrieve(self, queries, context):
+            return (yield from rows.retrieve([Query("SELECT id FROM customers") for _ in queries], context))
+
+    rows = SQL(sqlite_url)
+    asked = []
+    run = type(rows.database).run
+    monkeypatch.setattr(type(rows.database), "run", lambda self, *args: asked.append(args[0].sql) or run(self, *args))
+    with Index.open(tmp_path / "kb") as index:
+        index.add([Document(str(number), f"Bees dance, says note {number}.") for number in range(200)])
+        found = index.retrieve("bees", Ensemble(retrievers=[BM25(), Numbers()]), budget=800)
+    assert sum(passage.kind == "text" for passage in found) > 24 + 800 // 30  # more than the first look was at
+    assert len(asked) == 1
 
 
 def test_several_queries_have_a_list_each(sqlite_url):

@@ -61,7 +61,7 @@ class Answers:
         self._generated: dict[tuple[Hashable, str], str | Exception] = {}
         self._without_hash: dict[int, Callable[..., Any]] = {}
         self._host_replies: dict[AskHost, list[Candidate]] = {}
-        self._returned: dict[Hashable, Any] = {}
+        self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
             Embed: self._embed,
             AskHost: self._ask_host,
@@ -184,8 +184,9 @@ class Answers:
         new = [request for request in requests if request.key is None or request.key not in self._returned]
         made = yield [Call(request.function, request.arguments, native=request.native) for request in new]
         fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
-        self._returned.update((request.key, fresh[id(request)]) for request in new if request.key is not None)
-        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key] for each in requests]
+        # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.
+        self._returned.update((each.key, (each, fresh[id(each)])) for each in new if each.key is not None)
+        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
 
     def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
         """Make passages of candidates: those of other sources are passages already."""
