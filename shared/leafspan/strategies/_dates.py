@@ -25,6 +25,6 @@ def to_microseconds(value: object) -> int | None:
         return instant(value.isoformat())
     if not isinstance(value, float | int) or not is_number(value):
         return None
-    if value in _YEARS:
+    if int(value) == value and int(value) in _YEARS:  # for a float, a range is searched through
         return instant(f"{int(value)}-01-01")
     return round(value * 1_000_000) if _FIRST <= value <= _LAST else None
