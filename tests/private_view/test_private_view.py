@@ -34,6 +34,8 @@ from leafspan import (
     Vector,
     chunks_of,
 )
+from leafspan.privacy import pseudonyms_in
+from leafspan.private_view import _showing
 from leafspan.strategies import Embed, HostResult, HostRetriever, Passage, Strategy, Trace, outside_candidate
 from tests.corpus import SPLITTER
 from tests.private_view.people import (
@@ -567,6 +569,16 @@ async def test_texts_of_a_strategy_are_masked_off_the_event_loop(tmp_path: Path)
         assert await view.aretrieve("a question", Asks()) == []
     assert len(searched_in) == 2
     assert get_ident() not in searched_in
+
+
+def test_the_list_of_pseudonyms_is_not_restored_word_by_word_for_each_leaf(view: PrivateView, monkeypatch):
+    view.add(Document("list", " ".join(f"Mail {number} went to m{number}@example.com today." for number in range(100))))
+    read: list[str] = []
+    monkeypatch.setattr(_showing, "pseudonyms_in", lambda text: read.append(text) or pseudonyms_in(text))
+    leaves = view.revealing().leaves("list")
+    assert "".join(leaf.text for leaf in leaves) == view.revealing().get("list").text
+    assert len(leaves) > 10
+    assert len(read) < 3 * len(leaves)
 
 
 def test_a_chunk_and_its_document_may_have_the_same_key(tmp_path: Path):
