@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_flag, check_model, check_number, check_whole, shown
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
@@ -92,12 +92,7 @@ class SQL(Strategy):
     repair_prompt: str = DEFAULT_REPAIR_PROMPT
 
     def __post_init__(self) -> None:
-        for name in ("generate", "agenerate"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-        if self.agenerate is not None and self.generate is None:
-            raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+        check_model(self.generate, self.agenerate)
         check_whole("max_retries", self.max_retries, 0)
         if self.max_retries and self.generate is None:
             raise InvalidArgument(
