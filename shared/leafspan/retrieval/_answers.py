@@ -60,7 +60,7 @@ class Answers:
         self._vectors: dict[str, Any] = {}
         self._generated: dict[tuple[Hashable, str], str | Exception] = {}
         self._without_hash: dict[int, Callable[..., Any]] = {}
-        self._host_replies: dict[AskHost, list[Candidate]] = {}
+        self._host_replies: dict[Hashable, list[Candidate]] = {}
         self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
             Embed: self._embed,
@@ -128,18 +128,23 @@ class Answers:
 
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
         """The hosts' retrievers are asked together, which an event loop does at the same time."""
-        hosts = (request for request in requests if isinstance(request, AskHost))
-        asked = [request for request in dict.fromkeys(hosts) if request not in self._host_replies]
+        hosts = {self._host_key(request): request for request in requests if isinstance(request, AskHost)}
+        asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
             return
-        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked]
-        for request, results in zip(asked, (yield calls), strict=True):
-            self._host_replies[request] = found = yield from self._recognise(request, results)
+        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked.values()]
+        for (key, request), results in zip(asked.items(), (yield calls), strict=True):
+            self._host_replies[key] = found = yield from self._recognise(request, results)
             self.keep_texts(found)
 
     def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
         yield from self._ask_hosts((request,))
-        return self._host_replies[request]
+        return self._host_replies[self._host_key(request)]
+
+    def _host_key(self, request: AskHost) -> Hashable:
+        """What tells a question to a host's retriever apart from others."""
+        functions = self._known_as(request.ask), self._known_as(request.aask)
+        return request.name, request.question, *functions, request.where, request.elsewhere
 
     def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
         """What a host's retriever returned, as candidates."""
