@@ -99,7 +99,7 @@ def check_functions(name: str, function: object, coroutine_function: object) -> 
 
 
 def check_model(generate: object, agenerate: object) -> None:
-    """Check that these are functions from a prompt to a text, or None, and the second not without the first.
+    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function.
 
     Raises:
         InvalidArgument: if they are not.
@@ -107,6 +107,10 @@ def check_model(generate: object, agenerate: object) -> None:
     for name, function in (("generate", generate), ("agenerate", agenerate)):
         if function is not None and not callable(function):
             raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
+    if iscoroutinefunction(generate):
+        raise InvalidArgument(
+            f"generate must be a function that is not awaited, got {shown(generate)}: that is for agenerate"
+        )
     if agenerate is not None and generate is None:
         raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
 
