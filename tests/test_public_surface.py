@@ -176,6 +176,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Reranked",
         "DEFAULT",
         "Strategy",
+        "OverBase",
         "RetrievalContext",
         "StrategyFlow",
         "check_base",

@@ -98,6 +98,23 @@ def check_functions(name: str, function: object, coroutine_function: object) -> 
         raise InvalidArgument(f"a{name} must be a coroutine function like {name}, got {shown(coroutine_function)}")
 
 
+def check_model(generate: object, agenerate: object) -> None:
+    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function.
+
+    Raises:
+        InvalidArgument: if they are not.
+    """
+    for name, function in (("generate", generate), ("agenerate", agenerate)):
+        if function is not None and not callable(function):
+            raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
+    if iscoroutinefunction(generate):
+        raise InvalidArgument(
+            f"generate must be a function that is not awaited, got {shown(generate)}: that is for agenerate"
+        )
+    if agenerate is not None and generate is None:
+        raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+
+
 def check_text(name: str, value: object) -> None:
     """Check that ``value`` is a string.
 

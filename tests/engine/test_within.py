@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
 
@@ -68,3 +69,25 @@ async def test_a_cancelled_wait_ends_at_once():
     with pytest.raises(asyncio.CancelledError):
         await waiting
     release.set()
+
+
+async def test_an_error_after_the_wait_was_cancelled_is_not_reported():
+    reported = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["message"]))
+    release = threading.Event()
+
+    def fail():
+        release.wait(30)
+        raise ValueError("nobody waits for it")
+
+    waiting = asyncio.create_task(acall_within(30, "it", fail))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    del waiting
+    release.set()
+    await asyncio.sleep(0.2)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []

@@ -174,3 +174,15 @@ def test_what_only_looks_like_a_pseudonym_stays_where_it_is():
     assert masked.text == f"the part PERSON0ABCDEFGHIJKLMNOP0 of {name('PERSON', 'Ann')}"
     assert masked.places == (Place(37, name("PERSON", "Ann"), "Ann"),)
     assert Restoring(masked.places).text(masked.text) == text
+
+
+def test_a_count_up_to_many_positions_reads_each_original_once():
+    read: list[str] = []
+    restoring = Restoring(Place(20 * number, "EMAIL0AAAAAAAAAAAAAAAA0", "a\nb" * number) for number in range(50))
+
+    def count(original: str) -> int:
+        read.append(original)
+        return original.count("\n")
+
+    assert [restoring.count(count, end) for end in range(1000)] == [sum(range((end + 19) // 20)) for end in range(1000)]
+    assert len(read) == 50

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -33,9 +34,22 @@ from leafspan import (
     Vector,
     chunks_of,
 )
+from leafspan.privacy import pseudonyms_in
+from leafspan.private_view import _showing
 from leafspan.strategies import Embed, HostResult, HostRetriever, Passage, Strategy, Trace, outside_candidate
 from tests.corpus import SPLITTER
-from tests.private_view.people import ALICE, DOCUMENTS, KEY, KNOWN, LETTER, PHONE, is_in_the_clear, opened, write_files
+from tests.private_view.people import (
+    ALICE,
+    DOCUMENTS,
+    KEY,
+    KNOWN,
+    LETTER,
+    PHONE,
+    fixed_vault,
+    is_in_the_clear,
+    opened,
+    write_files,
+)
 
 
 @pytest.fixture(scope="module")
@@ -539,6 +553,32 @@ def test_a_strategy_that_brings_passages_of_its_own_is_masked(view: PrivateView,
     assert is_in_the_clear(repr(masked)) == []
     (restored,) = revealing.retrieve("Where is Alice Smith?", Web())
     assert restored.text == "Alice Smith was asked: Where is Alice Smith?"
+
+
+async def test_texts_of_a_strategy_are_masked_off_the_event_loop(tmp_path: Path):
+    class Asks(Strategy):
+        def retrieve(self, queries, context):
+            yield Embed(("a phrasing of its own",))
+            return [[] for _ in queries]
+
+    searched_in: list[int] = []
+    with Index.open(tmp_path / "kb") as index:
+        view = index.private(fixed_vault(tmp_path / "vault.db"), finder=lambda _: searched_in.append(get_ident()) or ())
+        view.add(Document("note", "The harbour is old."))
+        searched_in.clear()
+        assert await view.aretrieve("a question", Asks()) == []
+    assert len(searched_in) == 2
+    assert get_ident() not in searched_in
+
+
+def test_the_list_of_pseudonyms_is_not_restored_word_by_word_for_each_leaf(view: PrivateView, monkeypatch):
+    view.add(Document("list", " ".join(f"Mail {number} went to m{number}@example.com today." for number in range(100))))
+    read: list[str] = []
+    monkeypatch.setattr(_showing, "pseudonyms_in", lambda text: read.append(text) or pseudonyms_in(text))
+    leaves = view.revealing().leaves("list")
+    assert "".join(leaf.text for leaf in leaves) == view.revealing().get("list").text
+    assert len(leaves) > 10
+    assert len(read) < 3 * len(leaves)
 
 
 def test_a_chunk_and_its_document_may_have_the_same_key(tmp_path: Path):

@@ -250,3 +250,26 @@ def test_fused_results_of_any_sources_come_once_each_and_none_is_lost(rows):
         text for row in rows for id_, text in row if id_
     } | {passage.text for passage in found}
     assert [passage.score for passage in found] == sorted((passage.score for passage in found), reverse=True)
+
+
+async def test_a_retriever_that_cannot_be_hashed_is_asked_once(index):
+    class Unhashable:
+        __hash__ = None  # as of a dataclass that is not frozen
+
+        def __init__(self):
+            self.asked = []
+
+        def __call__(self, question):
+            self.asked.append(question)
+            return [result("w1", "Bees dance.")]
+
+    ask = Unhashable()
+
+    async def aask(question):
+        return ask(question)
+
+    strategy = Ensemble(retrievers=[HostRetriever("a", ask, aask), BM25()])
+    assert "w1" in [each.id for each in index.retrieve("bees", strategy, budget=1000)]
+    assert ask.asked == ["bees"]
+    assert "w1" in [each.id for each in await index.aretrieve("bees", strategy, budget=1000)]
+    assert ask.asked == ["bees", "bees"]

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import threading
 
 import pytest
 import sqlalchemy
 
 import leafspan
-from leafspan import SQL, Ensemble, F, InvalidArgument, QueryFailed, RefusedQuery, aretrieve, retrieve
+from leafspan import (
+    BM25,
+    SQL,
+    Document,
+    Ensemble,
+    F,
+    Index,
+    InvalidArgument,
+    Query,
+    QueryFailed,
+    RefusedQuery,
+    Strategy,
+    aretrieve,
+    retrieve,
+)
 from leafspan.sql._rows import different_names
 from leafspan.sql._values import plain
 
@@ -110,6 +125,22 @@ def test_the_database_is_asked_once(sqlite_url, monkeypatch):
         assert len(asked) == 1
 
 
+def test_the_database_is_asked_once_also_where_the_retrieval_looks_again(tmp_path, sqlite_url, monkeypatch):
+    class Numbers(Strategy):
+        def retrieve(self, queries, context):
+            return (yield from rows.retrieve([Query("SELECT id FROM customers") for _ in queries], context))
+
+    rows = SQL(sqlite_url)
+    asked = []
+    run = type(rows.database).run
+    monkeypatch.setattr(type(rows.database), "run", lambda self, *args: asked.append(args[0].sql) or run(self, *args))
+    with Index.open(tmp_path / "kb") as index:
+        index.add([Document(str(number), f"Bees dance, says note {number}.") for number in range(200)])
+        found = index.retrieve("bees", Ensemble(retrievers=[BM25(), Numbers()]), budget=800)
+    assert sum(passage.kind == "text" for passage in found) > 24 + 800 // 30  # more than the first look was at
+    assert len(asked) == 1
+
+
 def test_several_queries_have_a_list_each(sqlite_url):
     first, second = retrieve(["SELECT 1 AS a", "SELECT 2 AS b"], SQL(sqlite_url))
     assert (texts(first), texts(second)) == (["a: 1"], ["b: 2"])
@@ -196,6 +227,27 @@ async def test_everything_works_in_an_event_loop(sqlite_url):
     sql, frame = await strategy.aretrieve_frame("Who is number one?", return_query=True)
     assert sql.startswith("SELECT name")
     assert frame["name"].tolist() == ["Ada"]
+
+
+async def test_rows_become_passages_off_the_event_loop(sqlite_url):
+    made_in = []
+
+    def extract(row):
+        made_in.append(threading.get_ident())
+        return row["name"]
+
+    assert len(await aretrieve("SELECT name FROM customers", SQL(sqlite_url, extract=extract))) == 3
+    assert len(made_in) == 3
+    assert threading.get_ident() not in made_in
+
+
+async def test_frames_are_made_off_the_event_loop(sqlite_url, monkeypatch):
+    made_in = []
+    make = leafspan.sql._sql.to_frame
+    monkeypatch.setattr(leafspan.sql._sql, "to_frame", lambda rows: made_in.append(threading.get_ident()) or make(rows))
+    assert len(await SQL(sqlite_url).aretrieve_frame("SELECT 1 AS a")) == 1
+    assert len(made_in) == 1
+    assert threading.get_ident() not in made_in
 
 
 def test_values_become_plain_without_losing_digits():

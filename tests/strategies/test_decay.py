@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +92,7 @@ def test_how_it_falls_in_sixty_days(options, factor):
         datetime(2026, 4, 20, 19, tzinfo=timezone(timedelta(hours=-5))),
         1776729600,
         1776729600.0,
+        np.int64(1776729600),
     ],
 )
 def test_the_same_date_in_many_forms(value):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -209,6 +210,7 @@ def test_no_queries_have_no_results():
         ({"phrasings": [5]}, r"phrasings must be a list of texts, vectors or Query values, got \[5\]"),
         ({"phrasings": [[float("nan")]]}, "a query's vector must be of finite 32-bit numbers"),
         ({"generate": "gpt"}, "generate must be a function from a prompt to a text, got 'gpt'"),
+        ({"generate": asyncio.sleep}, "generate must be a function that is not awaited, got .*: that is for agenerate"),
         ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -102,7 +103,24 @@ def test_each_list_is_asked_for_the_fewest_candidates():
     next(flow)
     asked = flow.send([[1.0, 0.0]])
     where = F("entities").contains_any(["PERSON0AAAAAAAAAAAAAAAA0"])
-    assert asked == LexicalSearch(("PERSON0AAAAAAAAAAAAAAAA0",), 500, where)
+    assert asked == (LexicalSearch(("PERSON0AAAAAAAAAAAAAAAA0",), 500, where),)
+
+
+def test_several_questions_are_embedded_in_one_call(tmp_path: Path):
+    calls: list[int] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        calls.append(len(texts))
+        return [[float(len(text)), 1.0] for text in texts]
+
+    questions = ["Where does Alice Smith row?", "What did Bob Jones pay?", "Who swims?", "Did Carol White bake?"]
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, embedder=embed) as index:
+        view = index.private(fixed_vault(tmp_path / "vault.db"), known=KNOWN, finder=())
+        view.add(NOTES)
+        one_by_one = [view.retrieve(question, PIIAware(), k=4) for question in questions]
+        calls.clear()
+        assert view.retrieve(questions, PIIAware(), k=4) == one_by_one
+    assert calls == [3, 1]  # those with a name, then the base's other one
 
 
 def test_the_filter_of_the_call_holds_for_both_lists(view: PrivateView):
@@ -188,7 +206,7 @@ def test_options_are_checked(options: dict, message: str):
 def test_where_no_leaf_has_the_word_its_documents_are_searched():
     query = Query("PERSON0AAAAAAAAAAAAAAAA0", vector=(1.0, 0.0))
     flow = PIIAware().retrieve([query], RetrievalContext(3, private=True))
-    assert isinstance(next(flow), LexicalSearch)
-    request = flow.send([LexicalMatches([], 0.0)])
+    assert [type(request) for request in next(flow)] == [LexicalSearch]
+    [request] = flow.send([[LexicalMatches([], 0.0)]])
     assert isinstance(request, VectorSearch)
     assert request.where == F("entities").contains_any(["PERSON0AAAAAAAAAAAAAAAA0"])

@@ -450,3 +450,19 @@ def test_nothing_found_is_nothing_to_reorder(shared_index: Index):
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(InvalidArgument, match=message):
         Rerank(**options)
+
+
+def test_functions_of_strategies_that_are_gone_are_not_mistaken_for_others(shared_index: Index):
+    class InTurn(Strategy):
+        """Reranks with one function after the other, each of which is freed before the next one is made."""
+
+        def retrieve(self, queries, context):
+            for factor in range(1, 20):
+                strategy = Rerank(rerank=lambda _, texts, factor=factor: [factor] * len(texts), depth=3)
+                found = yield from strategy.retrieve(queries, context)
+                scores.append(found[0][0].score)
+            return found
+
+    scores: list[float] = []
+    shared_index.retrieve(QUESTIONS[0], InTurn())
+    assert scores == list(range(1, 20))

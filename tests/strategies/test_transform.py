@@ -256,6 +256,7 @@ def test_a_vector_is_searched_as_it_is_and_nothing_is_asked():
         ({"how": never, "ahow": 3}, "ahow must be a coroutine function like how, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it, got agenerate alone"),
         ({"generate": "gpt"}, "generate must be a function from a prompt to a text, got 'gpt'"),
+        ({"generate": asyncio.sleep}, "generate must be a function that is not awaited, got .*: that is for agenerate"),
         ({"generate": never, "count": 0}, "count must be a whole number >= 1, got 0"),
         (
             {"generate": never, "prompt": "Rewrite."},

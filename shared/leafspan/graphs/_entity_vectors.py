@@ -32,7 +32,7 @@ def similarities(store: Any, embedder: object, question: str, texts: Sequence[st
     vectors = run(embed_in_batches(lambda batch: _embed(model, batch), new))
     if vectors:
         kept = {**kept, **dict(zip(new, vectors, strict=True))}
-        _keep(store, embedder, {text: kept[text] for text in texts})
+        _keep(store, embedder, model, {text: kept[text] for text in texts})
     asked = normalize(check_vectors(model.queries([question]), 1, name=model.name))[0]
     matrix = np.stack([kept[text] for text in texts])
     return [float(cosine) for cosine in matrix @ asked]
@@ -51,8 +51,7 @@ def _vectors(store: Any, embedder: object) -> tuple[Embedder, _Texts]:
     return default_embedder() if embedder is None else to_embedder(embedder), {}
 
 
-def _keep(store: Any, embedder: object, vectors: _Texts) -> None:
-    model, _ = _vectors(store, embedder)
+def _keep(store: Any, embedder: object, model: Embedder, vectors: _Texts) -> None:
     with _lock:
         # The embedder itself is kept, so that no other one gets its id.
         _of(store)[id(embedder)] = (embedder, model, vectors)

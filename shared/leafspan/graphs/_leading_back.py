@@ -32,7 +32,7 @@ def ask_once(
         ask: Function that asks the graph.
         aask: Its coroutine function.
     """
-    # Answers to Generate are kept as long as a retrieval goes on; those to CallFunction are not.
+    # Answers to Generate are kept as long as a retrieval goes on, errors too, and in an event loop all are asked at once.
     answers = yield Generate(tuple(questions), Asked(key, ask), Asked(key, aask))
     for answer in answers:
         if isinstance(answer, Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_number, check_text, check_whole, shown
+from leafspan.checks import check_choice, check_model, check_number, check_text, check_whole, shown
 from leafspan.embedding import to_embedder
 from leafspan.engine import acall_within, call_within
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
@@ -89,12 +89,7 @@ class PropertyGraph(Strategy):
         object.__setattr__(self, "kinds", check_kinds(self.kinds))
         if self.embedder is not None:
             to_embedder(self.embedder)
-        for name in ("generate", "agenerate"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-        if self.agenerate is not None and self.generate is None:
-            raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+        check_model(self.generate, self.agenerate)
         check_prompt(self.prompt)
         check_whole("keywords", self.keywords, 1)
         check_whole("entities", self.entities, 0)

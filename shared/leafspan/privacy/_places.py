@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 from leafspan.privacy._pseudonyms import PSEUDONYM
@@ -57,6 +58,8 @@ class Restoring:
         self._shifts = [0]  # how much longer the restored text is, before each place and at the end
         for each in self._places:
             self._shifts.append(self._shifts[-1] + len(str(each.original)) - len(each.pseudonym))
+        self._ends = [each.end + shift for each, shift in zip(self._places, self._shifts[1:], strict=True)]  # restored
+        self._totals: dict[Callable[[str], int], list[int]] = {}  # of each count, before each place and at the end
 
     @property
     def growth(self) -> int:
@@ -76,8 +79,7 @@ class Restoring:
 
     def inward(self, position: int) -> int:
         """The position in the masked text, for one in the restored text. Within what was replaced, that of its start."""
-        ends = [each.end + shift for each, shift in zip(self._places, self._shifts[1:], strict=True)]
-        before = bisect_right(ends, position)
+        before = bisect_right(self._ends, position)
         if before < len(self._places):
             start = self._places[before].start
             if start + self._shifts[before] < position:
@@ -93,9 +95,7 @@ class Restoring:
         """
         end = start + len(piece)
         parts, position = [], start
-        for each in self._places[max(0, bisect_left(self._starts, start) - 1) :]:
-            if each.start >= end:
-                break
+        for each in self._places[max(0, bisect_left(self._starts, start) - 1) : bisect_left(self._starts, end)]:
             if each.start >= start:
                 parts += [piece[position - start : each.start - start], str(each.original)]
             position = max(position, each.end)
@@ -103,4 +103,6 @@ class Restoring:
 
     def count(self, count: Callable[[str], int], end: int) -> int:
         """The sum of a count, such as of line ends, over what the pseudonyms that start before a position replaced."""
-        return sum(count(str(each.original)) for each in self._places[: bisect_left(self._starts, end)])
+        if count not in self._totals:
+            self._totals[count] = list(accumulate((count(str(each.original)) for each in self._places), initial=0))
+        return self._totals[count][bisect_left(self._starts, end)]

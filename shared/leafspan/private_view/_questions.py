@@ -12,10 +12,12 @@ from leafspan.privacy import Disguise, Masked
 from leafspan.private_view._filters import masked_filter
 from leafspan.strategies import (
     AskHost,
+    CallFunction,
     Embed,
     Generate,
     HostResult,
     LexicalSearch,
+    OverBase,
     Request,
     RetrievalContext,
     RunStrategies,
@@ -158,36 +160,11 @@ class MaskedAsyncHost:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedStrategy(Strategy):
+class MaskedStrategy(OverBase):
     """What ``base`` finds, which asks for nothing in the clear: texts of its own, such as phrasings, are masked, too."""
 
     base: Strategy
     asking: Asking = field(repr=False)
-
-    @property
-    def finds_spans(self) -> bool:
-        """As the base."""
-        return self.base.finds_spans
-
-    @property
-    def needs_query(self) -> bool:
-        """As the base."""
-        return self.base.needs_query
-
-    @property
-    def returns_all(self) -> bool:
-        """As the base."""
-        return self.base.returns_all
-
-    @property
-    def query_instruction(self) -> str:
-        """As the base."""
-        return self.base.query_instruction
-
-    def with_summaries(self) -> Strategy | None:
-        """The base with summaries, masked alike."""
-        base = self.base.with_summaries()
-        return None if base is None else replace(self, base=base)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
@@ -198,4 +175,5 @@ class MaskedStrategy(Strategy):
                 request: Request | tuple[Request, ...] = flow.send(answer)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
-            answer = yield self.asking.request(request)
+            # Finders take their time, and filters on ids ask the vault: not in the event loop.
+            answer = yield (yield CallFunction(self.asking.request, (request,)))

@@ -62,7 +62,8 @@ class Showing:
             self._records.update((id_, str(record)) for id_, record in found if record is not None)
         given = list(metadatas)
         records = {str(each[RECORD_KEY]) for each in given if RECORD_KEY in each} | set(self._records.values())
-        free = (text for metadata in given for value in metadata.values() for text in texts_in(value))
+        values = (value for each in given for key, value in each.items() if not self._is_list(key, each))
+        free = (text for value in values for text in texts_in(value))
         words = {met.word for text in (*texts, *free) for met in pseudonyms_in(text)}
         vault = self._privacy.vault
         notes, known = {}, {}
@@ -94,14 +95,16 @@ class Showing:
         """Metadata, without what a private view has added."""
         unmasking = self._unmasking(metadata)
         shown = copy_metadata(metadata) if unmasking is None else unmasking.metadata(metadata, chunk)
-        listed = shown.get(self._privacy.entities_field)
-        shown = {key: self._value(value) for key, value in shown.items()}  # such as what the filter of a scope has added
-        if listed is not None and RECORD_KEY in metadata:
-            shown[self._privacy.entities_field] = listed
+        # Such as what the filter of a scope has added.
+        shown = {key: value if self._is_list(key, metadata) else self._value(value) for key, value in shown.items()}
         shown.pop(RECORD_KEY, None)
         if self._privacy.shows_all and RECORD_KEY in metadata:  # otherwise it was not added through a private view
             shown.pop(self._privacy.entities_field, None)
         return shown
+
+    def _is_list(self, key: str, metadata: Mapping[str, object]) -> bool:
+        """Whether under this key is the list of a document's pseudonyms, which stay as they are, and can be thousands."""
+        return key == self._privacy.entities_field and RECORD_KEY in metadata
 
     def _value(self, value: object) -> Any:
         if isinstance(value, list):

@@ -60,8 +60,8 @@ class Answers:
         self._vectors: dict[str, Any] = {}
         self._generated: dict[tuple[Hashable, str], str | Exception] = {}
         self._without_hash: dict[int, Callable[..., Any]] = {}
-        self._host_replies: dict[AskHost, list[Candidate]] = {}
-        self._returned: dict[Hashable, Any] = {}
+        self._host_replies: dict[Hashable, list[Candidate]] = {}
+        self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
         self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
             Embed: self._embed,
             AskHost: self._ask_host,
@@ -128,18 +128,23 @@ class Answers:
 
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
         """The hosts' retrievers are asked together, which an event loop does at the same time."""
-        hosts = (request for request in requests if isinstance(request, AskHost))
-        asked = [request for request in dict.fromkeys(hosts) if request not in self._host_replies]
+        hosts = {self._host_key(request): request for request in requests if isinstance(request, AskHost)}
+        asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
             return
-        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked]
-        for request, results in zip(asked, (yield calls), strict=True):
-            self._host_replies[request] = found = yield from self._recognise(request, results)
+        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked.values()]
+        for (key, request), results in zip(asked.items(), (yield calls), strict=True):
+            self._host_replies[key] = found = yield from self._recognise(request, results)
             self.keep_texts(found)
 
     def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
         yield from self._ask_hosts((request,))
-        return self._host_replies[request]
+        return self._host_replies[self._host_key(request)]
+
+    def _host_key(self, request: AskHost) -> Hashable:
+        """What tells a question to a host's retriever apart from others."""
+        functions = self._known_as(request.ask), self._known_as(request.aask)
+        return request.name, request.question, *functions, request.where, request.elsewhere
 
     def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
         """What a host's retriever returned, as candidates."""
@@ -184,8 +189,9 @@ class Answers:
         new = [request for request in requests if request.key is None or request.key not in self._returned]
         made = yield [Call(request.function, request.arguments, native=request.native) for request in new]
         fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
-        self._returned.update((request.key, fresh[id(request)]) for request in new if request.key is not None)
-        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key] for each in requests]
+        # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.
+        self._returned.update((each.key, (each, fresh[id(each)])) for each in new if each.key is not None)
+        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
 
     def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
         """Make passages of candidates: those of other sources are passages already."""

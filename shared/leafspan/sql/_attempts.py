@@ -64,7 +64,7 @@ class Attempts:
             sql = yield from self._written(question)
         notes: list[str] = []
         for attempt in range(1, self.max_retries + 2):
-            outcome = sql if isinstance(sql, LeafspanError) else (yield CallFunction(self._attempt, (sql,)))
+            outcome = sql if isinstance(sql, LeafspanError) else (yield self._call(sql, attempt))
             if isinstance(outcome, Rows):
                 return Answer(outcome, (*notes, *self._notes(outcome)))
             own = attempt == 1 and sql is question
@@ -90,6 +90,11 @@ class Attempts:
 
     def _is_sql(self, text: str) -> bool:
         return begins_as_query(text) and language(self.database.dialect).reads(text)
+
+    def _call(self, sql: str, attempt: int) -> CallFunction:
+        """The call that runs SQL: once in a retrieval, so that rows do not change when it looks for more elsewhere."""
+        what = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
+        return CallFunction(self._attempt, (sql,), key=(*what, sql, attempt))
 
     def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
         """The rows of SQL, or the error that a language model may be able to mend."""

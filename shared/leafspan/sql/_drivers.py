@@ -7,7 +7,7 @@ from typing import Any
 
 
 def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
-    """Options of a driver by which connecting, and reading where it has that, end in time. None for drivers not known here.
+    """Options of a driver by which connecting, and reading where it has that, end in time; none for drivers not known here.
 
     Args:
         driver: Name of the driver in SQLAlchemy, such as ``"psycopg"``.

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
-from leafspan.engine import Flow, arun, run
+from leafspan.checks import check_choice, check_flag, check_model, check_number, check_whole, shown
+from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
 from leafspan.language_model import check_template
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._attempts import Answer, Attempts
@@ -17,7 +18,15 @@ from leafspan.sql._driving import as_flow
 from leafspan.sql._frame import import_pandas, to_frame
 from leafspan.sql._passages import Extract, row_passages, table_passage
 from leafspan.sql._prompts import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS
-from leafspan.strategies import RetrievalContext, Strategy, StrategyFlow, outside_candidate, query_texts, to_queries
+from leafspan.strategies import (
+    CallFunction,
+    RetrievalContext,
+    Strategy,
+    StrategyFlow,
+    outside_candidate,
+    query_texts,
+    to_queries,
+)
 from leafspan.values import Candidate, Query
 
 if TYPE_CHECKING:
@@ -83,12 +92,7 @@ class SQL(Strategy):
     repair_prompt: str = DEFAULT_REPAIR_PROMPT
 
     def __post_init__(self) -> None:
-        for name in ("generate", "agenerate"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-        if self.agenerate is not None and self.generate is None:
-            raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+        check_model(self.generate, self.agenerate)
         check_whole("max_retries", self.max_retries, 0)
         if self.max_retries and self.generate is None:
             raise InvalidArgument(
@@ -138,11 +142,8 @@ class SQL(Strategy):
         results = []
         for text in query_texts("SQL", queries):
             answer = yield from self._attempts.answer(text)
-            make = row_passages if self.result == "rows" else table_passage
-            passages = make(answer.rows, self.extract, answer.notes, with_query=self.return_query)
-            if context.where is not None:
-                passages = [each for each in passages if context.where.matches(each.metadata, each.id)]
-            results.append([outside_candidate(each) for each in passages])
+            # A million rows, and a function of the user's for each, would hold up an event loop.
+            results.append((yield CallFunction(self._candidates, (answer, context.where))))
         return results
 
     @overload
@@ -163,9 +164,8 @@ class SQL(Strategy):
             QueryFailed: if the database cannot be reached, gives an error or is late, or the language model wrote no SQL.
             MissingExtra: if pandas is not installed.
         """
-        answer = run(self._answer(query))
-        frame = to_frame(answer.rows)
-        return (answer.rows.sql, frame) if return_query else frame
+        sql, frame = run(self._framed(query))
+        return (sql, frame) if return_query else frame
 
     @overload
     async def aretrieve_frame(self, query: str | Query, *, return_query: Literal[False] = False) -> DataFrame: ...
@@ -175,17 +175,23 @@ class SQL(Strategy):
 
     async def aretrieve_frame(self, query: str | Query, *, return_query: bool = False) -> DataFrame | tuple[str, DataFrame]:
         """Like ``retrieve_frame``."""
-        answer = await arun(self._answer(query))
-        frame = to_frame(answer.rows)
-        return (answer.rows.sql, frame) if return_query else frame
+        sql, frame = await arun(self._framed(query))
+        return (sql, frame) if return_query else frame
 
-    def _answer(self, query: str | Query) -> Flow[Answer]:
-        import_pandas()  # before the database is asked
+    def _candidates(self, answer: Answer, where: Where | None) -> list[Candidate]:
+        make = row_passages if self.result == "rows" else table_passage
+        passages = make(answer.rows, self.extract, answer.notes, with_query=self.return_query)
+        return [outside_candidate(each) for each in passages if where is None or where.matches(each.metadata, each.id)]
+
+    def _framed(self, query: str | Query) -> Flow[tuple[str, DataFrame]]:
+        """The SQL that was run, and its rows as a DataFrame."""
+        yield Call(import_pandas)  # before the database is asked
         queries, single = to_queries(query)
         if not single:
             raise InvalidArgument(f"a frame is made for one query, got a list of {len(queries)}")
         [text] = query_texts("SQL", queries)
-        return (yield from as_flow(self._attempts.answer(text)))
+        answer = yield from as_flow(self._attempts.answer(text))
+        return answer.rows.sql, (yield Call(to_frame, (answer.rows,)))
 
     @property
     def _attempts(self) -> Attempts:

@@ -20,6 +20,7 @@ from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
 from leafspan.strategies._other_index import OtherIndex
+from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._parent_document import ParentDocument
 from leafspan.strategies._pii_aware import PIIAware
 from leafspan.strategies._queries import query_texts, to_queries
@@ -89,6 +90,7 @@ __all__ = [
     "DEFAULT",
     # what a strategy is, and is told
     "Strategy",
+    "OverBase",
     "RetrievalContext",
     "StrategyFlow",
     "check_base",

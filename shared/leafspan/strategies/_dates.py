@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from numbers import Real
 
 from leafspan.checks import is_number
 from leafspan.filters import instant
@@ -23,8 +24,9 @@ def to_microseconds(value: object) -> int | None:
         return instant(value)
     if isinstance(value, date):  # a datetime is one, too
         return instant(value.isoformat())
-    if not isinstance(value, float | int) or not is_number(value):
+    if not isinstance(value, Real) or not is_number(value):
         return None
-    if value in _YEARS:
-        return instant(f"{int(value)}-01-01")
-    return round(value * 1_000_000) if _FIRST <= value <= _LAST else None
+    number = float(value)  # also of numpy's numbers, as other sources have them
+    if number.is_integer() and int(number) in _YEARS:  # a float would be searched for in the range, number by number
+        return instant(f"{int(number)}-01-01")
+    return round(number * 1_000_000) if _FIRST <= number <= _LAST else None

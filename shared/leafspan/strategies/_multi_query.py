@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import check_model, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.strategies._context import RetrievalContext
@@ -15,7 +15,6 @@ from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._phrasings import (
     THE_QUERY,
     Phrased,
-    check_model,
     phrasing_name,
     search_phrasings,
     write_phrasings,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, Ranked, fuse
 from leafspan.strategies._requests import Generate, StrategyFlow
@@ -17,19 +16,6 @@ from leafspan.values import Candidate, Query
 
 THE_QUERY = "the query"
 """What the query itself is called in the trace, beside other phrasings."""
-
-
-def check_model(generate: object, agenerate: object) -> None:
-    """Check that these are functions from a prompt to a text, or None, and the second not without the first.
-
-    Raises:
-        InvalidArgument: if they are not.
-    """
-    for name, function in (("generate", generate), ("agenerate", agenerate)):
-        if function is not None and not callable(function):
-            raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-    if agenerate is not None and generate is None:
-        raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from leafspan.privacy import pseudonyms_in
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Ranked, fuse
 from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._requests import LexicalSearch, Load, Similarities, StrategyFlow, VectorSearch
+from leafspan.strategies._requests import LexicalMatches, LexicalSearch, Load, Similarities, StrategyFlow, VectorSearch
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._vector import Vector
 from leafspan.values import Candidate, Hit, Query, scored
@@ -81,9 +81,7 @@ class PIIAware(Strategy):
                 "PIIAware must be asked through a private view, index.private(vault): otherwise the question is not masked"
             )
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))
-        mentions = []
-        for query in queries:
-            mentions.append((yield from self._mentions(query, deep)))
+        mentions = yield from self._mentions(queries, deep)
         found = yield from self.base.retrieve(queries, deep)
         results = []
         for mentioning, near in zip(mentions, found, strict=True):
@@ -91,21 +89,40 @@ class PIIAware(Strategy):
             results.append(fuse(lists, fusion="rrf", rank_constant=self.rank_constant)[: deep.candidates])
         return results
 
-    def _mentions(self, query: Query, context: RetrievalContext) -> StrategyFlow[list[Candidate]]:
-        """The leaves that mention a pseudonym of the question, nearest to the question first."""
-        words = tuple(dict.fromkeys(met.word for met in pseudonyms_in(query.text or "")))
-        if not words:
-            return []
-        has_one = F(self.entities_field).contains_any(words)
-        where: Where = has_one if context.where is None else context.where & has_one
-        vectors = yield from query_vectors([query], self.query_instruction)
+    def _mentions(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """For each question the leaves that mention a pseudonym of it, nearest to the question first."""
+        words = [tuple(dict.fromkeys(met.word for met in pseudonyms_in(query.text or ""))) for query in queries]
+        asked = [number for number, own in enumerate(words) if own]
+        rows: list[list[Candidate]] = [[] for _ in queries]
+        if not asked:
+            return rows
+        vectors = yield from query_vectors([queries[number] for number in asked], self.query_instruction)
+        wheres = [self._where(words[number], context) for number in asked]
         count = min(_MOST, _MENTIONS * context.candidates)
-        (matches,) = yield LexicalSearch((" ".join(words),), count, where)
-        if matches.hits:
-            (cosines,) = yield Similarities(vectors, tuple(hit.id for hit in matches.hits))
-            near = [Hit(hit.leaf, float(cosine)) for hit, cosine in zip(matches.hits, cosines, strict=True)]
-            hits = sorted(near, key=lambda hit: hit.order)[: context.candidates]
-        else:  # an analyzer of the user's own may cut pseudonyms; the documents that mention one are known all the same
-            (hits,) = yield VectorSearch(vectors, context.candidates, where)
-        loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
-        return [scored(loaded[hit.id], hit.score, "entities", rank) for rank, hit in enumerate(hits, start=1)]
+        matches: list[list[LexicalMatches]] = yield tuple(
+            LexicalSearch((" ".join(words[number]),), count, where) for number, where in zip(asked, wheres, strict=True)
+        )
+        # An analyzer of the user's own may cut pseudonyms; the documents that mention one are known all the same.
+        compared = yield tuple(
+            Similarities(vector[None], tuple(hit.id for hit in found.hits))
+            if found.hits
+            else VectorSearch(vector[None], context.candidates, where)
+            for vector, [found], where in zip(vectors, matches, wheres, strict=True)
+        )
+        nearest = [
+            _nearest(found.hits, answer, context.candidates) if found.hits else answer
+            for [found], [answer] in zip(matches, compared, strict=True)
+        ]
+        loaded: dict[str, Candidate] = yield Load(tuple(dict.fromkeys(hit.id for hits in nearest for hit in hits)))
+        for number, hits in zip(asked, nearest, strict=True):
+            rows[number] = [scored(loaded[hit.id], hit.score, "entities", rank) for rank, hit in enumerate(hits, start=1)]
+        return rows
+
+    def _where(self, words: Sequence[str], context: RetrievalContext) -> Where:
+        has_one = F(self.entities_field).contains_any(words)
+        return has_one if context.where is None else context.where & has_one
+
+
+def _nearest(hits: Sequence[Hit], cosines: Sequence[float], most: int) -> list[Hit]:
+    near = (Hit(hit.leaf, float(cosine)) for hit, cosine in zip(hits, cosines, strict=True))
+    return sorted(near, key=lambda hit: hit.order)[:most]

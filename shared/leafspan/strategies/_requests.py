@@ -226,7 +226,8 @@ class CallFunction:
         arguments: Its arguments.
         native: Its coroutine function, which is called instead in an event loop.
         key: What tells the call apart from others. If a strategy is run again with more candidates, a call with the same
-            key gets the answer of the first one. Default: None, it is always called.
+            key gets the answer of the first one. It may have the ``id`` of what the function refers to, which is kept as
+            long as the answer. Default: None, it is always called.
     """
 
     function: Callable[..., Any]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from leafspan.checks import check_flag, check_functions, check_whole, did_you_mean, shown
+from leafspan.checks import check_flag, check_functions, check_model, check_whole, did_you_mean, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import PROMPTS, Transformation, check_prompt, fill_prompt, read_texts
 from leafspan.strategies._context import RetrievalContext
@@ -17,7 +17,6 @@ from leafspan.strategies._phrasings import (
     THE_QUERY,
     Phrased,
     ask_for_each,
-    check_model,
     phrasing_name,
     search_phrasings,
     write_phrasings,
