@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +27,7 @@ from leafspan import (
     Index,
     InvalidArgument,
     InvalidDocument,
+    ParentDocument,
     PIIAware,
     PrivateView,
     SentenceWindow,
@@ -105,6 +107,23 @@ def test_without_reveal_it_is_masked(view: PrivateView):
     assert {alice, mail} < set(letter.metadata["entities"])
     assert "vault_record" not in letter.metadata
     assert is_in_the_clear(repr([view.documents(), view.leaves()])) == []
+
+
+def test_a_passage_lists_the_pseudonyms_in_it_and_no_leaf_stores_those_of_the_whole_document(tmp_path: Path):
+    mails = [f"person{number}@example.com" for number in range(60)]
+    text = " ".join(f"Number {number} writes to {mail} today." for number, mail in enumerate(mails))
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        view = index.private(Vault.open(tmp_path / "vault.db", KEY))
+        view.add(Document("mails", text))
+        assert len(view.get("mails").metadata["entities"]) == 60
+        for passage in [*view.leaves(), *view.retrieve("Who writes?", ParentDocument(), k=3)]:
+            listed = passage.metadata["entities"]
+            assert listed == sorted(word for word in re.findall(r"EMAILADDRESS\w+", passage.text))
+            assert 0 < len(listed) < 60
+        stored = index.client.get_collection("kb.leaves").get(include=["metadatas"])
+        assert all("entities" not in metadata for metadata in stored["metadatas"])
+        assert len(view.retrieve("Who writes?", where=F("entities").contains(mails[7]))) > 0
+        assert view.add(Document("mails", text)).unchanged == 1
 
 
 def test_kinds_can_be_revealed_alone(view: PrivateView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -84,6 +84,7 @@ def ingest(
         timeout=timeout,
         show=show,
         at_once=isinstance(documents, Sequence),
+        row_keys=intake.row_keys,
     )
     return Added(done.added, done.replaced, len(done.unchanged), reading.skipped)
 
@@ -115,6 +116,7 @@ def take_in(
     at_once: bool = False,
     dry_run: bool = False,
     may_replace: Callable[[Row], bool] | None = None,
+    row_keys: frozenset[str] = frozenset(),
 ) -> Flow[TakenIn]:
     """Add checked documents.
 
@@ -129,6 +131,7 @@ def take_in(
         at_once: Whether to read all of them before anything is written.
         dry_run: Whether to report only what would be done.
         may_replace: Function that says whether the document of a row may be replaced. Default: None, all may.
+        row_keys: Metadata keys that stand in a document's row alone. Default: none.
 
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
@@ -142,7 +145,8 @@ def take_in(
         checked = progress.reading(map(scope.checked, checked) if scope else checked)
         if at_once:
             checked = yield Call(list, (checked,))
-        done = yield from _Ingestion(store, embed, settings, scope, timeout, progress, dry_run, may_replace).run(checked)
+        ingestion = _Ingestion(store, embed, settings, scope, timeout, progress, dry_run, may_replace, row_keys)
+        done = yield from ingestion.run(checked)
         progress.finish()
         return done
     finally:
@@ -178,6 +182,7 @@ class _Ingestion:
     progress: AddProgress
     dry_run: bool = False
     may_replace: Callable[[Row], bool] | None = None
+    row_keys: frozenset[str] = frozenset()
     group: _Group = field(default_factory=_Group)
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
@@ -229,9 +234,11 @@ class _Ingestion:
             if self.dry_run:
                 self.were_there[document.id] = old is not None and old.version is not None
                 return None
-            split = yield Call(split_document, (document, hash_, self.settings, old, self.progress.splitting))
+            split: SplitDocument = yield Call(
+                split_document, (document, hash_, self.settings, old, self.progress.splitting)
+            )
             self.progress.split(len(split.leaves))
-            return split  # type: ignore[no-any-return]
+            return replace(split, row_keys=self.row_keys)
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)

@@ -19,8 +19,10 @@ class Intake:
         keep: Function from the documents, as they will be written, to the same, called before anything of them is written.
             Default: nothing happens to them.
         known: Function from rows of the index to the same, as the source knows the files in them. Default: as they are.
+        row_keys: Metadata keys of a document that stand in its row alone, and not with each of its leaves. Default: none.
     """
 
     reading: FileReading
     keep: Callable[[Iterable[Document]], Iterable[Document]] = iter
     known: Callable[[Sequence[Row]], Sequence[Row]] = list
+    row_keys: frozenset[str] = frozenset()

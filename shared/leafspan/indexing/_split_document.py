@@ -34,6 +34,7 @@ class SplitDocument:
         leaves: Its leaves.
         texts: Text that each leaf is embedded under.
         heads: Title and headings that each leaf is indexed under, empty if there are none.
+        row_keys: Metadata keys that stand in the row alone.
     """
 
     document: Document
@@ -41,6 +42,7 @@ class SplitDocument:
     leaves: Sequence[Leaf]
     texts: Sequence[str]
     heads: Sequence[str]
+    row_keys: frozenset[str] = frozenset()
 
     def noting(self, values: Mapping[str, Any]) -> SplitDocument:
         """The same, with further values in its row."""
@@ -51,10 +53,10 @@ class SplitDocument:
         document = self.document
         texts = [document.text[leaf.start : leaf.end] for leaf in self.leaves]
         own = [chunk.metadata for chunk in document.chunks] or [{}] * len(texts)
+        shared = {key: value for key, value in document.metadata.items() if key not in self.row_keys}
         # The document's values win, since filters and scopes are decided by them.
         metadatas = [
-            {**more, **document.metadata, STRUCTURE_KEY: pack_place(leaf)}
-            for more, leaf in zip(own, self.leaves, strict=True)
+            {**more, **shared, STRUCTURE_KEY: pack_place(leaf)} for more, leaf in zip(own, self.leaves, strict=True)
         ]
         return DocumentToWrite(self.row, texts, metadatas, vectors)
 

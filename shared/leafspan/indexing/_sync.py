@@ -116,6 +116,7 @@ def sync(
         show=show,
         dry_run=options.dry_run,
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
+        row_keys=intake.row_keys,
     )
     kept = {*taken.added, *taken.replaced, *taken.unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]

@@ -47,7 +47,9 @@ class PrivateIntake:
         self._save = save
         self._masked: dict[str, Notes] = {}  # of the document that is being read, by its masked id
         self._file_names: dict[str, str] = {}  # by what is stored of them
-        self.intake = Intake(FileReading(self._check, root, self._stored_name), self._keep, self._known)
+        reading = FileReading(self._check, root, self._stored_name)
+        # The list of all entities of a long document is long, and filters look at rows.
+        self.intake = Intake(reading, self._keep, self._known, frozenset({privacy.entities_field}))
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field

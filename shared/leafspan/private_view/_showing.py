@@ -129,6 +129,8 @@ class Showing:
             return replace(passage, text=self.words(passage.text), metadata=self.metadata(passage.metadata))
         leaf = LeafId.of_result(passage.id)
         metadata = self.metadata(passage.metadata, None if leaf is None else leaf.ordinal)
+        if RECORD_KEY in passage.metadata and not self._privacy.shows_all:
+            metadata[self._privacy.entities_field] = sorted({each.word for each in pseudonyms_in(passage.text)})
         unmasking = self._unmasking(passage.metadata)
         if unmasking is None:
             return replace(passage, metadata=metadata)
