@@ -30,6 +30,7 @@ from leafspan import (
     retrieve,
 )
 from leafspan.sql import _language
+from leafspan.sql._guard import Guard
 from leafspan.sql._prompts import find_sql
 from leafspan.sql._secrets import without_secrets
 from tests.postgres import PASSWORD
@@ -91,6 +92,14 @@ def test_a_server_that_never_answers_is_given_up():
         with pytest.raises(DatabaseUnavailable, match=r"did not take a connection: .* within timeout=0.5 seconds"):
             retrieve("SELECT 1", strategy)
         assert time.monotonic() - start < 0.5 + SLACK
+
+
+def test_the_time_that_a_query_takes_to_be_checked_counts(sqlite_url, monkeypatch):
+    monkeypatch.setattr(Guard, "check", lambda self, sql: time.sleep(3))
+    start = time.monotonic()
+    with pytest.raises(QueryTimeout, match=r"must answer within timeout=0.2 seconds, and did not"):
+        retrieve("SELECT 1", SQL(sqlite_url, timeout=0.2))
+    assert time.monotonic() - start < 0.2 + SLACK
 
 
 @pytest.mark.parametrize("url", ["sqlite_url", "postgres"])

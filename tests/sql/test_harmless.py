@@ -11,6 +11,7 @@ import sqlalchemy
 from leafspan import SQL, RefusedQuery
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._guard import Guard
+from leafspan.sql._timeout import Deadline
 from tests.sql.harmless import BOTH, BY_DIALECT
 
 
@@ -55,7 +56,7 @@ def test_there_are_enough_harmless_queries():
 def test_a_harmless_query_returns_what_the_database_returns(request, dialect, sql):
     url = request.getfixturevalue("sqlite_url" if dialect == "sqlite" else "postgres")
     checked = Guard(dialect=dialect, row_limit=1000).check(sql)
-    rows = strategy(url).database.run(checked, 1000, 10, None)
+    rows = strategy(url).database.run(checked, 1000, Deadline.after(10), None)
     assert sorted(map(repr, rows.rows)) == sorted(map(repr, by_itself(url, sql)))
 
 
@@ -80,7 +81,7 @@ def test_a_harmless_query_returns_the_same_where_each_column_is_listed(request, 
     url = request.getfixturevalue("sqlite_url" if dialect == "sqlite" else "postgres")
     allowed = Allowed.of(every_column(url), dialect)
     checked = Guard(dialect=dialect, row_limit=1000, allowed=allowed).check(sql)
-    rows = strategy(url).database.run(checked, 1000, 10, allowed)
+    rows = strategy(url).database.run(checked, 1000, Deadline.after(10), allowed)
     assert sorted(map(repr, rows.rows)) == sorted(map(repr, by_itself(url, sql)))
 
 

@@ -13,6 +13,7 @@ from leafspan import SQL, QueryFailed, RefusedQuery, retrieve
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._database import Database
 from leafspan.sql._guard import Guard
+from leafspan.sql._timeout import Deadline
 from tests.profiles import examples
 from tests.sql.attacks import ALLOWED, ATTACKS, HIDDEN
 from tests.sql.harmless import BY_DIALECT
@@ -127,7 +128,7 @@ def test_no_hidden_value_ever_comes_out_of_postgres(postgres_session, sql):
     allowed = Allowed.of(ALLOWED, "postgres")
     try:
         checked = Guard(dialect="postgres", row_limit=50, allowed=allowed).check(sql)
-        rows = database(postgres_session).run(checked, 50, 5, allowed)
+        rows = database(postgres_session).run(checked, 50, Deadline.after(5), allowed)
     except (RefusedQuery, QueryFailed):
         return
     assert CANARY not in repr(rows)
@@ -146,7 +147,7 @@ def test_a_string_comes_back_as_it_was_written(postgres_session, sqlite_session,
     sql = "SELECT '{}' AS t".format(text.replace("'", "''"))
     for url in (sqlite_session, postgres_session):
         checked = Guard(dialect=database(url).dialect, row_limit=5).check(sql)
-        assert database(url).run(checked, 5, 5, None).rows == ((text,),)
+        assert database(url).run(checked, 5, Deadline.after(5), None).rows == ((text,),)
 
 
 @examples(200, fast=40)
@@ -154,7 +155,7 @@ def test_a_string_comes_back_as_it_was_written(postgres_session, sqlite_session,
 def test_a_string_with_escapes_is_the_same_to_the_guard_and_to_postgres(postgres_session, text):
     sql = "SELECT e'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
     checked = Guard(dialect="postgres", row_limit=5).check(sql)
-    assert database(postgres_session).run(checked, 5, 5, None).rows == ((text,),)
+    assert database(postgres_session).run(checked, 5, Deadline.after(5), None).rows == ((text,),)
 
 
 @examples(200, fast=40)
@@ -163,7 +164,7 @@ def test_a_quoted_name_comes_back_as_it_was_written(postgres_session, sqlite_ses
     sql = 'SELECT 1 AS "{}"'.format(name.replace('"', '""'))
     for url in (sqlite_session, postgres_session):
         checked = Guard(dialect=database(url).dialect, row_limit=5).check(sql)
-        assert database(url).run(checked, 5, 5, None).columns == (name,)
+        assert database(url).run(checked, 5, Deadline.after(5), None).columns == (name,)
 
 
 @examples(100, fast=20)
@@ -196,5 +197,5 @@ def sqlite_session(shop_file):
 def test_postgres_reads_strings_as_the_guard_does_whatever_the_server_is_set_to(postgres_session):
     engine = sqlalchemy.create_engine(postgres_session, connect_args={"options": "-c standard_conforming_strings=off"})
     checked = Guard(dialect="postgres", row_limit=5).check("SELECT 'a\\' AS t, ' AS u' AS v")
-    assert Database.of(engine, 5).run(checked, 5, 5, None).rows == (("a\\", " AS u"),)
+    assert Database.of(engine, 5).run(checked, 5, Deadline.after(5), None).rows == (("a\\", " AS u"),)
     engine.dispose()

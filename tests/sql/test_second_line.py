@@ -88,7 +88,7 @@ def test_postgres_changes_nothing_without_the_guard(server, attack):
     database, engine = server
     before = state(engine)
     with suppress(LeafspanError):
-        database.run(Checked(attack.sql, None), 10, 0.3, None)
+        database.run(Checked(attack.sql, None), 10, Deadline.after(0.3), None)
     assert state(engine) == before
 
 
@@ -109,7 +109,7 @@ def test_postgres_refuses_to_leave_the_read_only_transaction(server, sql):
     with pytest.raises(
         LeafspanError, match=r"read-only|cannot insert multiple|syntax|must not contain|INTO|read-write mode"
     ):
-        database.run(Checked(sql, None), 10, 5, None)
+        database.run(Checked(sql, None), 10, Deadline.after(5), None)
     assert state(engine) == before
 
 
@@ -128,10 +128,10 @@ def test_postgres_refuses_to_leave_the_read_only_transaction(server, sql):
 def test_sqlite_names_what_it_does_not_allow(sqlite_url, sql, says):
     database = Database.of(sqlite_url, 5)
     with pytest.raises(RefusedQuery, match=says):
-        database.run(Checked(sql, None), 10, 5, Allowed.of(ALLOWED, "sqlite"))
+        database.run(Checked(sql, None), 10, Deadline.after(5), Allowed.of(ALLOWED, "sqlite"))
 
 
 def test_a_view_that_is_allowed_reads_what_it_reads(sqlite_url):
     database = Database.of(sqlite_url, 5)
     checked = Checked("SELECT words FROM word_count", None)
-    assert database.run(checked, 10, 5, Allowed.of(ALLOWED, "sqlite")).rows == ((1,),)
+    assert database.run(checked, 10, Deadline.after(5), Allowed.of(ALLOWED, "sqlite")).rows == ((1,),)

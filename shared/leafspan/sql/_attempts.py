@@ -14,6 +14,7 @@ from leafspan.sql._guard import Guard
 from leafspan.sql._language import language
 from leafspan.sql._prompts import begins_as_query, find_sql
 from leafspan.sql._rows import Rows
+from leafspan.sql._timeout import Deadline, within
 from leafspan.strategies import CallFunction, Generate, StrategyFlow
 
 _SHOWN = 200  # characters of an answer in an error
@@ -101,8 +102,10 @@ class Attempts:
         guard = Guard(
             dialect=self.database.dialect, functions=self.functions, allowed=self.allowed, row_limit=self.row_limit
         )
+        deadline = Deadline.after(self.timeout)
         try:
-            return self.database.run(guard.check(sql), self.row_limit, self.timeout, self.allowed, self.functions)
+            checked = within(deadline, lambda: guard.check(sql))  # a long query takes a while to be read
+            return self.database.run(checked, self.row_limit, deadline, self.allowed, self.functions)
         except DatabaseUnavailable:
             raise
         except (RefusedQuery, QueryFailed) as error:

@@ -75,14 +75,14 @@ class Database:
         return cls(engine, given=given)
 
     def run(
-        self, query: Checked, limit: int, timeout: float, allowed: Allowed | None, functions: Collection[str] = ()
+        self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
     ) -> Rows:
         """The rows of a query that was checked.
 
         Args:
             query: What a ``Guard`` has made of it.
             limit: Most rows, >= 1.
-            timeout: Seconds that connecting, running and fetching may take together.
+            deadline: When connecting, running and fetching must be done.
             allowed: What the query may read, None for everything.
             functions: Functions that are allowed beside the harmless ones.
 
@@ -91,7 +91,6 @@ class Database:
             QueryFailed: if it is late, gives an error, or its rows are too large.
             RefusedQuery: if it finds that the query reads what is not allowed.
         """
-        deadline = Deadline.after(timeout)
         sql = query.sql
 
         def work(connection: Any) -> Rows:
@@ -118,7 +117,7 @@ class Database:
         Args:
             allowed: What may be read, None for the tables of the default schema.
             sample_rows: Number of rows to show of each table, >= 0.
-            timeout: Seconds that the database has for each step.
+            timeout: Seconds that it may take. After that, sample rows are left out.
             anew: Whether to read it anew in any case.
 
         Raises:
@@ -131,21 +130,22 @@ class Database:
         if not anew and time.monotonic() - made < _SCHEMA_SECONDS:
             return text
 
+        deadline = Deadline.after(timeout)
+
         def work(connection: Any) -> list[Table]:
             if self.dialect != "sqlite":
                 restrict_server(connection, deadline)
             return read_tables(connection, allowed)
 
-        deadline = Deadline.after(timeout)
         tables = self.use(work, deadline)
 
         def samples(table: Table) -> Sequence[Sequence[Any]]:
-            if not sample_rows or not table.columns:
+            if not sample_rows or not table.columns or deadline.over:
                 return ()
             query = language(self.dialect).select([column.name for column in table.columns], table.name)
             try:
                 checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
-                return self.run(checked, sample_rows, timeout, allowed).rows
+                return self.run(checked, sample_rows, deadline, allowed).rows
             except (RefusedQuery, QueryFailed):
                 return ()  # a table that cannot be read is no reason not to answer from others
 
