@@ -8,12 +8,20 @@ LeafspanError
 ├── DocumentNotFound    (also a KeyError)       no document has that id
 ├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
 ├── IndexMismatch                               the index was made with another embedder or other options
+├── DamagedIndex                                what is stored is not as it was written
+├── StorageFailed       (also an OSError)       Chroma, its server or the disk failed
+│   ├── StorageFull                             no space is left
+│   ├── StorageReadOnly                         the folder cannot be written
+│   └── ServerTimeout   (also a TimeoutError)   a Chroma server did not answer in time
+├── ForkedProcess       (also a RuntimeError)   a forked process uses what its parent had opened
 ├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── WrongKey                                    a vault was locked with another key
 ├── DamagedVault                                a vault's file is not whole, or is none
 ├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
-├── FinderFailed        (also a RuntimeError)   a finder of names failed, or returned something else than entities
+├── FunctionFailed      (also a RuntimeError)   a function of the user's raised, or returned something unusable
+│   └── FinderFailed                            a finder of names did
+├── RetrievalTimeout    (also a TimeoutError)   a retrieval took longer than its own timeout
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
 ├── SourceFailed        (also a RuntimeError)   a source outside the index failed on a question
@@ -61,6 +69,38 @@ class IndexMismatch(LeafspanError):
     """The index was made with another embedder, splitter, weight or format; the message names both."""
 
 
+class DamagedIndex(LeafspanError):
+    """What is stored of a document, or of the whole index, is not as it was written. The message says what and how to mend.
+
+    Attributes:
+        document_id: Id of the document; None if it is not about one document.
+    """
+
+    def __init__(self, message: str, document_id: str | None = None) -> None:
+        super().__init__(message)
+        self.document_id = document_id
+
+
+class StorageFailed(LeafspanError, OSError):
+    """Chroma, its server or the disk failed; the message has their own words. Catch it to try again later."""
+
+
+class StorageFull(StorageFailed):
+    """There is no space left on the disk. What was written before is whole. Catch it to make space, then try again."""
+
+
+class StorageReadOnly(StorageFailed):
+    """The folder, or a file in it, cannot be written by this process. Reading it may work."""
+
+
+class ServerTimeout(StorageFailed, TimeoutError):
+    """A Chroma server did not answer in time. Catch it to try again later."""
+
+
+class ForkedProcess(LeafspanError, RuntimeError):
+    """A forked process uses, or opens beside it, an index that its parent had open. Open indexes after the fork, or spawn."""
+
+
 class RefusedQuery(LeafspanError, ValueError):
     """SQL that was not run, since it may do more than read, or reads what is not allowed; the message names the part."""
 
@@ -81,7 +121,14 @@ class VaultNotFound(LeafspanError, FileNotFoundError):
     """There is no vault at that place, and ``create`` was off."""
 
 
-class FinderFailed(LeafspanError, RuntimeError):
+class FunctionFailed(LeafspanError, RuntimeError):
+    """A function of yours (splitter, analyzer, embedder, counter, clusterer) raised, or returned something unusable.
+
+    The message names it and what it was given; its own error is the cause.
+    """
+
+
+class FinderFailed(FunctionFailed):
     """A finder of a private view failed, or returned something else than entities. The message quotes nothing of a text.
 
     The document was not written, or the question not asked. Catch it to try again where the finder asks a service.
@@ -90,6 +137,10 @@ class FinderFailed(LeafspanError, RuntimeError):
 
 class ConcurrentUpdate(LeafspanError, RuntimeError):
     """Another process replaced the same documents during every attempt to read or write them. Catch it to try again."""
+
+
+class RetrievalTimeout(LeafspanError, TimeoutError):
+    """A retrieval took longer than its ``timeout``. Catch it to ask for less, or to allow more time."""
 
 
 class SourceTimeout(LeafspanError, TimeoutError):
