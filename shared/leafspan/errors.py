@@ -98,7 +98,7 @@ class ServerTimeout(StorageFailed, TimeoutError):
 
 
 class ForkedProcess(LeafspanError, RuntimeError):
-    """A forked process uses, or opens beside it, an index that its parent had open. Open indexes after the fork, or spawn."""
+    """A forked process uses or opens an index while its parent had one open. Open indexes after the fork, or spawn."""
 
 
 class RefusedQuery(LeafspanError, ValueError):
