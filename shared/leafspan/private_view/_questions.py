@@ -160,7 +160,7 @@ class MaskedAsyncHost:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedStrategy(OverBase):
+class MaskedStrategy(OverBase, configurable=False):
     """What ``base`` finds, which asks for nothing in the clear: texts of its own, such as phrasings, are masked, too."""
 
     base: Strategy

@@ -13,7 +13,7 @@ from leafspan.values import Candidate, Query
 
 
 @dataclass(frozen=True, slots=True)
-class HostRetriever(Strategy):
+class HostRetriever(Strategy, configurable=False):
     """What a retriever of LangChain, LlamaIndex or another source returns, in its order. The adapters make these.
 
     A result with the id of a leaf of the index is that leaf. Any other is a passage of its own kind, which no strategy can

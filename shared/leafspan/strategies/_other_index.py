@@ -34,7 +34,7 @@ class Searchable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OtherIndex(Strategy):
+class OtherIndex(Strategy, configurable=False):
     """What a strategy finds in another index than the one that is searched. ``View.as_strategy`` makes these.
 
     Its results are passages of another source: no other strategy can merge or widen them.
