@@ -13,6 +13,8 @@ from leafspan.checks import shown
 from leafspan.config._reading import Path, Place
 
 _DEEPEST = 100
+_STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TAG = "tag:yaml.org,2002:"
 # YAML 1.2's core schema, in which "no" is a text and 1e3 a number. PyYAML itself follows YAML 1.1.
 _PATTERNS = {
@@ -36,6 +38,13 @@ def _yaml() -> tuple[Any, Any]:
 
         def ignore_aliases(self, data: Any) -> bool:
             return True  # equal parts are written in full
+
+        def represent_str(self, data: str) -> Any:
+            # Other styles lose line ends that are not those of files.
+            style = '"' if _STRANGE.search(data) else None
+            return self.represent_scalar(f"{_TAG}str", data, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_str)
 
     for kind in (Loader, Dumper):
         for name, (pattern, first) in _PATTERNS.items():
@@ -64,6 +73,7 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     """
     import yaml
 
+    text = _escaped(text)
     loader = _yaml()[0](text)
     try:
         node = loader.get_single_node()
@@ -78,6 +88,15 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     place = Place((), source, lines)
     plain = None if node is None else _Nodes(lines).value(node, place)
     return plain, place
+
+
+def _escaped(text: str) -> str:
+    """A text in JSON with its control characters escaped, which YAML does not take as they are; any other as it is."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class _Nodes:

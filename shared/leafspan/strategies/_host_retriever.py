@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
@@ -13,7 +14,7 @@ from leafspan.values import Candidate, Query
 
 
 @dataclass(frozen=True, slots=True)
-class HostRetriever(Strategy, configurable=False):
+class HostRetriever(Strategy):
     """What a retriever of LangChain, LlamaIndex or another source returns, in its order. The adapters make these.
 
     A result with the id of a leaf of the index is that leaf. Any other is a passage of its own kind, which no strategy can
@@ -28,6 +29,7 @@ class HostRetriever(Strategy, configurable=False):
             Default: False.
     """
 
+    configurable: ClassVar[bool] = False
     name: str
     ask: Callable[[str], Sequence[HostResult]]
     aask: Callable[[str], Awaitable[Sequence[HostResult]]]

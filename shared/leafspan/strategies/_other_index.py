@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
@@ -34,7 +34,7 @@ class Searchable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OtherIndex(Strategy, configurable=False):
+class OtherIndex(Strategy):
     """What a strategy finds in another index than the one that is searched. ``View.as_strategy`` makes these.
 
     Its results are passages of another source: no other strategy can merge or widen them.
@@ -51,6 +51,7 @@ class OtherIndex(Strategy, configurable=False):
         InvalidArgument: if ``view`` is none, or ``strategy`` is no strategy.
     """
 
+    configurable: ClassVar[bool] = False
     view: Searchable
     strategy: Strategy
     k: int | None = None

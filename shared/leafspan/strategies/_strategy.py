@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from leafspan.checks import shown, what_makes_one
 from leafspan.config import Place, parse_config, read_config, register, write_config
@@ -26,9 +26,12 @@ class Strategy(ABC):
     # No protocol, since the defaults below must be inherited: a flag that is looked up by name would be misspelt unnoticed.
     __slots__ = ()
 
-    def __init_subclass__(cls, *, configurable: bool = True, **options: Any) -> None:
+    configurable: ClassVar[bool] = True
+    """Whether configurations can name the class. False if it is made by the package alone."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if configurable:
+        if cls.configurable:
             register(cls)
 
     @abstractmethod
