@@ -341,6 +341,7 @@ class Option:
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
     "min_score": Option(None, float | None),
+    "retrieval_timeout": Option(None, float | None),
     "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),
     "candidates": Option(None, int | None),

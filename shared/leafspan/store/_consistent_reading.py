@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from leafspan.engine import Flow
 from leafspan.errors import ConcurrentUpdate
-from leafspan.store._reader import Reader, StaleRead
+from leafspan.store._reader import Reader
 from leafspan.store._scope import Scope
+from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 
 T = TypeVar("T")
@@ -27,15 +28,16 @@ def read_consistently(store: Store, read: Callable[[Reader], Flow[T]], scope: Sc
         ConcurrentUpdate: if documents were replaced during every one of ten attempts.
     """
     stale: set[tuple[str, str]] = set()
+    last: StaleRead | None = None
     for attempt in range(_ATTEMPTS):
         reader = yield from store.reader(stale, scope=scope, again=attempt > 0)
         try:
             return (yield from read(reader))
-        except StaleRead:
-            continue
+        except StaleRead as error:
+            last = error.with_traceback(None)  # which would keep the reader alive
         finally:
             reader.leave()
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
         "fewer writes; if there are none, leaves are missing, and doctor() says of which document"
-    )
+    ) from last
