@@ -60,7 +60,8 @@ class SpanRetriever(BaseRetriever):
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
     filter. As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score``
-    hold beside those of the other one; its ``similarity_top_k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not.
+    hold beside those of the other one; its ``similarity_top_k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do
+    not.
     """
 
     index: View | None = field(default=None, kw_only=False)
