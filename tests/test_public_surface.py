@@ -283,6 +283,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_prompt",
         "check_strategy",
         "check_template",
+        "check_timeout",
         "citation",
         "cuts_at",
         "from_langchain",
