@@ -183,7 +183,7 @@ async def test_what_must_be_finished_is_finished_behind_the_back_of_who_waited()
     with pytest.raises(RetrievalTimeout):
         await arun_within(flow(), LATE)
     assert not finished.is_set()
-    while not finished.is_set():
+    while not finished.is_set():  # noqa: ASYNC110 (it is set in a thread)
         await asyncio.sleep(0.01)
 
 

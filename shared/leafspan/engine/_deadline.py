@@ -52,8 +52,8 @@ class Deadline:
         """Note what a flow waits for."""
         self._waiting[id(flow)] = request
 
-    def goes_on(self, flow: object) -> None:
-        """Note that it waits no longer."""
+    def forget(self, flow: object) -> None:
+        """Note that a flow is done."""
         self._waiting.pop(id(flow), None)
 
     def error(self) -> RetrievalTimeout:

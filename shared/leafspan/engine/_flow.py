@@ -46,28 +46,29 @@ def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
     """
     answer: Any = None
     failure: BaseException | None = None
-    while True:
-        try:
-            request = flow.throw(failure) if failure else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer = failure = None
-        if deadline is not None:
-            deadline.waits(flow, request)
-        try:
-            if isinstance(request, Call):
-                answer = _perform(request, deadline)
-            else:
-                answer = [_perform(call, deadline) for call in request]
-        except BaseException as error:
-            failure = error
-        if deadline is not None:
-            if deadline.is_over:
+    try:
+        while True:
+            try:
+                request = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = _perform(request, deadline)
+                else:
+                    answer = [_perform(call, deadline) for call in request]
+            except BaseException as error:
+                failure = error
+            if deadline is not None and deadline.is_over:
                 late = deadline.error()
                 _stop(flow)
-                deadline.goes_on(flow)
                 raise late
-            deadline.goes_on(flow)
+    finally:
+        if deadline is not None:
+            deadline.forget(flow)
 
 
 async def arun(flow: Flow[T], deadline: Deadline | None = None) -> T:
@@ -79,23 +80,25 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None) -> T:
     """
     answer: Any = None
     failure: BaseException | None = None
-    while True:
-        try:
-            request = flow.throw(failure) if failure else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer = failure = None
+    try:
+        while True:
+            try:
+                request = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = await _aperform(request)
+                else:
+                    answer = await asyncio.gather(*map(_aperform, request))
+            except BaseException as error:
+                failure = error
+    finally:
         if deadline is not None:
-            deadline.waits(flow, request)
-        try:
-            if isinstance(request, Call):
-                answer = await _aperform(request)
-            else:
-                answer = await asyncio.gather(*map(_aperform, request))
-        except BaseException as error:
-            failure = error
-        if deadline is not None:
-            deadline.goes_on(flow)
+            deadline.forget(flow)
 
 
 def _perform(call: Call, deadline: Deadline | None) -> Any:
