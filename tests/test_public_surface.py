@@ -283,6 +283,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_prompt",
         "check_strategy",
         "check_template",
+        "check_timeout",
         "citation",
         "cuts_at",
         "from_langchain",
@@ -341,6 +342,7 @@ class Option:
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
     "min_score": Option(None, float | None),
+    "retrieval_timeout": Option(None, float | None),
     "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),
     "candidates": Option(None, int | None),

@@ -234,8 +234,8 @@ class Index(View):
     ) -> Flow[Adopted]:
         check_flag("dry_run", dry_run)
         # All that can be wrong is found before the index is made.
-        there = yield from has_index(place["path"], place["client"], place["name"])
-        source = yield from open_source(thing, found["collection"], found["docstore"])
+        there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
+        source = yield from open_source(thing, found["collection"], found["docstore"], place["timeout"])
         try:
             chosen = source.embedder if embedder is None else embedder
             used = default_embedder() if chosen is None else to_embedder(chosen)

@@ -8,7 +8,7 @@ from typing import Any, Never, overload
 
 from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, check_document
-from leafspan.engine import Flow, arun, run
+from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
@@ -30,7 +30,7 @@ from leafspan.indexing import (
     surrounding_text,
     sync,
 )
-from leafspan.retrieval import Limits, Sources, retrieve, warm
+from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import DEFAULT, OtherIndex, Strategy, at_least
@@ -343,6 +343,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -356,6 +357,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
     def retrieve(
@@ -368,6 +370,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
@@ -388,14 +391,19 @@ class View:
                 Haystack or LlamaIndex. Default: all documents.
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
+            timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout it
+                runs in a thread, and so do functions of yours that it calls. Default: none; each single wait for the index
+                still ends within the ``timeout`` that it was opened with.
 
         Raises:
             InvalidArgument: if an option is out of its range, or a query is blank.
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
+            RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
         """
+        check_timeout(timeout)
         flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = run(flow)
+        passages: list[Passage] | list[list[Passage]] = run_within(flow, timeout)
         return passages
 
     @overload
@@ -409,6 +417,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -422,6 +431,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
     async def aretrieve(
@@ -434,10 +444,12 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
+        check_timeout(timeout)
         flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = await arun(flow)
+        passages: list[Passage] | list[list[Passage]] = await arun_within(flow, timeout)
         return passages
 
     def as_strategy(

@@ -35,7 +35,7 @@ class Source:
             self.opened.close()
 
 
-def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
+def open_source(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     """The collection that a user means. It is recognised by its methods, so that no framework need be installed.
 
     Args:
@@ -43,6 +43,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Sourc
             Chroma collection, a Chroma client, or a folder of Chroma.
         collection: Name of the collection, for a client or folder. None for the only one there.
         docstore: LlamaIndex's docstore. None for that of the ``StorageContext`` or ``VectorStoreIndex``.
+        timeout: Seconds in which a server must answer each request, >= 0.
 
     Raises:
         InvalidArgument: if it is none of these, or the collection of an index.
@@ -50,7 +51,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Sourc
     """
     if docstore is not None and not hasattr(docstore, "get_document"):
         raise InvalidArgument(f"docstore must be a docstore of LlamaIndex, got {shown(docstore)}")
-    source = yield from _found(thing, collection, docstore)
+    source = yield from _found(thing, collection, docstore, timeout)
     try:
         if (yield from source.collection.maker()) == MADE_BY_LEAFSPAN:
             name = source.collection.name
@@ -61,7 +62,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Sourc
     return source
 
 
-def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
+def _found(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     if isinstance(thing, str | Path):
         client = yield Call(open_chroma, (thing,))
         try:
@@ -71,7 +72,7 @@ def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
             raise
         return Source(found, docstore=docstore, opened=client)
     if hasattr(thing, "get_collection") and hasattr(thing, "list_collections"):
-        return Source((yield from find_collection(thing, collection)), docstore=docstore)
+        return Source((yield from find_collection(thing, collection, timeout=timeout)), docstore=docstore)
     if collection is not None:
         raise InvalidArgument(f"collection must only be given with a folder or a client, got {collection!r}")
     embedder = None
@@ -85,7 +86,7 @@ def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
             "source must be a Chroma of LangChain, a ChromaVectorStore, StorageContext or VectorStoreIndex of LlamaIndex, "
             f"a collection or client of chromadb, or a folder, got {type(thing).__name__}"
         )
-    return Source(ForeignCollection(handle), getattr(thing, "embeddings", None) or embedder, docstore)
+    return Source(ForeignCollection(handle, timeout), getattr(thing, "embeddings", None) or embedder, docstore)
 
 
 def _has(thing: object, names: Iterable[str]) -> bool:

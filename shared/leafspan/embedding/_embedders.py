@@ -59,11 +59,11 @@ class Embedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Call:
         """The call that embeds texts to be stored."""
-        return Call(self.documents, (list(texts),), native=self.adocuments)
+        return Call(self.documents, (list(texts),), native=self.adocuments, what=f"the embedder {self.name}")
 
     def embed_queries(self, texts: Sequence[str]) -> Call:
         """The call that embeds questions."""
-        return Call(self.queries, (list(texts),), native=self.aqueries)
+        return Call(self.queries, (list(texts),), native=self.aqueries, what=f"the embedder {self.name}")
 
 
 def to_embedder(thing: object) -> Embedder:

@@ -24,6 +24,7 @@ _SAME = (
     ("k", "similarity_top_k", "top_k"),
     ("where", "filter", "filters"),
     ("llm", "generate", "agenerate"),
+    ("retrieval_timeout", "timeout"),
     ("phrasings", "queries"),
     ("instance", "rag", "lightrag"),
     ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import WriterBusy
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
@@ -28,6 +29,7 @@ _MOST_DEFERRALS = 4  # changes after which segments are merged and removed even 
 _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
 _POLL_SECONDS = 0.005
+_PATIENCE = 60.0  # seconds in which another thread must make a segment
 
 
 class Recipe(Protocol):
@@ -80,20 +82,34 @@ class Mirror:
         self._snapshot: MirrorSnapshot | None = None
         self._deferred = 0  # changes since segments were last merged and removed
         self._mutex = threading.Lock()
+        self._went_on = 0.0  # when a segment was last made, or begun
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
         """The whole index as the reader's catalogue has it, whatever the reader's scope.
 
         Raises:
             StaleRead: if a document is replaced meanwhile.
+            WriterBusy: if another thread makes segments, and none for a minute.
         """
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue:
             return known
         # Acquired here and not within a call, so that a cancelled task knows whether it has the lock.
+        start = time.monotonic()
         while not self._mutex.acquire(blocking=False):
-            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+            if time.monotonic() - max(start, self._went_on) > _PATIENCE:
+                raise WriterBusy(
+                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
+                    "again, or see what it waits for"
+                )
+            yield Call(
+                time.sleep,
+                (_POLL_SECONDS,),
+                native=asyncio.sleep,
+                what=f"another thread that is {self._recipe.task.lower()}",
+            )
         try:
+            self._went_on = time.monotonic()
             if (known := self._snapshot) is not None and known.catalogue is catalogue:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
@@ -178,6 +194,7 @@ class Mirror:
                     continue
                 segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
                 yield Call(self._add, (segment,), finish=True)
+                self._went_on = time.monotonic()
                 progress.advance(len(ids))
         finally:
             progress.close()

@@ -132,7 +132,9 @@ class Answers:
         asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
             return
-        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked.values()]
+        calls = [
+            Call(request.ask, (request.question,), native=request.aask, what=request.name) for request in asked.values()
+        ]
         for (key, request), results in zip(asked.items(), (yield calls), strict=True):
             self._host_replies[key] = found = yield from self._recognise(request, results)
             self.keep_texts(found)

@@ -18,6 +18,16 @@ _CANDIDATES_A_PASSAGE = 4
 _WORDS_A_LEAF = 30  # as the default splitter makes them; if leaves are shorter, more are looked at afterwards
 
 
+def check_timeout(timeout: float | None, name: str = "timeout") -> None:
+    """Check the timeout of a retrieval, an option that is called ``name``.
+
+    Raises:
+        InvalidArgument: if it is neither None nor a number of seconds > 0.
+    """
+    if timeout is not None:
+        check_number(name, timeout, above=0, unit="seconds")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of one call: see ``Index.retrieve``.

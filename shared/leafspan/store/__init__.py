@@ -9,8 +9,9 @@ from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
 from leafspan.store._manifest import Row, grouped
 from leafspan.store._passages import leaf_passage
-from leafspan.store._reader import Reader, StaleRead, StoredLeaf
+from leafspan.store._reader import Reader, StoredLeaf
 from leafspan.store._scope import Scope
+from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._writer import DocumentToWrite, Writer

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leafspan.engine import Call, Flow
+from leafspan.store._caller import Caller
 from leafspan.store._files import Files
 
 MOST_RESULTS = 10_000
@@ -25,13 +26,13 @@ class Collection:
     Args:
         handle: Chroma's own collection.
         batch: Most records of one write.
-        native: Whether the handle is asynchronous, so that its methods are coroutine functions.
+        caller: How its methods are called. Default: as the handle says.
         files: Lock on Chroma's files, held during each write. None where the client writes no files.
     """
 
-    def __init__(self, handle: Any, batch: int, *, native: bool, files: Files | None = None) -> None:
+    def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Files | None = None) -> None:
         self._handle = handle
-        self._native = native
+        self._caller = caller or Caller.of(handle)
         self._files = files
         self.batch = batch
 
@@ -120,11 +121,10 @@ class Collection:
 
     def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
         function = getattr(self._handle, method)
-        if self._native:
-            return Call(None, (), options, native=function, finish=finish)
+        doing = f"{method} records of {self.name!r}"
         if finish and self._files is not None:
-            return Call(self._files.call, (function,), options, finish=True)
-        return Call(function, (), options, finish=finish)
+            return self._caller.call(doing, self._files.call, (function,), options, finish=True)
+        return self._caller.call(doing, function, (), options, finish=finish)
 
 
 def _batches(items: list[str], size: int) -> Iterator[list[str]]:

@@ -15,7 +15,8 @@ from leafspan.checks import check_number
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
-from leafspan.store._client_store import ClientStore, Connection, client_call
+from leafspan.store._chroma import Chroma
+from leafspan.store._client_store import ClientStore, Connection
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._foreign import open_chroma
@@ -44,7 +45,7 @@ def open_store(
         name: Name of the index.
         settings: Settings that a new index is made with.
         create: Whether to make the index if there is none.
-        timeout: Seconds to wait for another writer, >= 0.
+        timeout: Seconds to wait for another writer, or for one answer of a server, >= 0.
         cache: Folder for what is derived from an index behind a client. Default: the user's cache folder, and memory for
             an index in memory.
         suggest: Whether to say that collections of others there can be adopted: in a warning if one of the same name is
@@ -55,6 +56,8 @@ def open_store(
         IndexNotFound: if there is no such index, and ``create`` is False.
         IndexMismatch: if what is there is no index, or is stored in another format.
         WriterBusy: if another writer takes longer than the timeout.
+        ServerTimeout: if a server does not answer in time.
+        StorageFailed: if it cannot be reached, or fails.
     """
     _check_options(path, client, name, timeout)
     if client is not None:
@@ -62,28 +65,28 @@ def open_store(
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
             place = partial(_behind_client, client, name, settings)
-            return (yield from place(create=create, native=native, cache=cache, suggest=suggest))
+            return (yield from place(create=create, native=native, timeout=timeout, cache=cache, suggest=suggest))
         path = config.persist_directory
     folder_path = _folder_path(path, create=create)
     place = partial(_in_folder, folder_path, client, name, settings)
     return (yield from place(create=create, timeout=timeout, suggest=suggest))
 
 
-def has_index(path: str | Path | None, client: Any, name: str) -> Flow[bool]:
-    """Whether there is an index of this name. Nothing is written to find out.
+def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
+    """Whether there is an index of this name. Nothing is written to find out. The arguments are those of ``open_store``.
 
     Raises:
         InvalidArgument: as ``open_store``.
         IndexMismatch: if a collection that an index of this name has is somebody else's.
     """
-    _check_options(path, client, name, 0)
+    _check_options(path, client, name, timeout)
     if client is not None:
-        return (yield from find_manifest(client, name, native=_is_async(client))) is not None
+        return (yield from find_manifest(Chroma(client, timeout), name)) is not None
     if not (_folder_path(path, create=True) / "chroma.sqlite3").exists():
         return False
     opened = yield Call(open_chroma, (path,))
     try:
-        return (yield from find_manifest(opened, name, native=False)) is not None
+        return (yield from find_manifest(Chroma(opened), name)) is not None
     finally:
         yield Call(opened.close)
 
@@ -127,10 +130,10 @@ def _in_folder(
     try:
         known = yield from _stored_settings(opened.client, name)
         if known is None and not create:
-            others = (yield from adoptable(opened.client, native=False)) if suggest else ""
+            others = (yield from adoptable(Chroma(opened.client))) if suggest else ""
             raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}{others}")
         if known is None and suggest:
-            yield from warn_of_namesake(opened.client, name, native=False)
+            yield from warn_of_namesake(Chroma(opened.client), name)
     finally:
         opened.leave()
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
@@ -177,7 +180,7 @@ def _open_folder(folder_path: Path, client: Any) -> Folder:
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
     """The settings of the index; None if there is no index. They are in the manifest, since that is made last."""
-    manifest = yield from find_manifest(client, name, native=False)
+    manifest = yield from find_manifest(Chroma(client), name)
     return None if manifest is None else read_settings(manifest.metadata)
 
 
@@ -188,24 +191,26 @@ def _behind_client(
     *,
     create: bool,
     native: bool,
+    timeout: float,
     cache: str | Path | None,
     suggest: bool,
 ) -> Flow[Store]:
-    plain = {"embedding_function": None}
-    manifest = yield from find_manifest(client, name, native=native)
+    plain: dict[str, Any] = {"embedding_function": None}
+    chroma = Chroma(client, timeout)
+    manifest = yield from find_manifest(chroma, name)
     if manifest is not None:
-        leaves = yield client_call(client, "get_collection", (leaves_name(name),), plain, native=native)
+        leaves = yield chroma.call("get_collection", leaves_name(name), **plain)
     else:
         if not create:
-            others = (yield from adoptable(client, native=native)) if suggest else ""
+            others = (yield from adoptable(chroma)) if suggest else ""
             raise IndexNotFound(f"there is no index {name!r} behind this client{others}")
         if suggest:
-            yield from warn_of_namesake(client, name, native=native)
-        leaves = yield client_call(client, "get_or_create_collection", (leaves_name(name),), _LEAVES, native=native)
+            yield from warn_of_namesake(chroma, name)
+        leaves = yield chroma.call("get_or_create_collection", leaves_name(name), **_LEAVES)
         options = {**plain, "metadata": settings_with(settings, None)}
-        manifest = yield client_call(client, "get_or_create_collection", (manifest_name(name),), options, native=native)
-    batch = yield client_call(client, "get_max_batch_size", (), {}, native=native)
-    connection = Connection(client, native=native, batch=int(batch), leaves=leaves, manifest=manifest)
+        manifest = yield chroma.call("get_or_create_collection", manifest_name(name), **options)
+    batch = yield chroma.call("get_max_batch_size")
+    connection = Connection(chroma, batch=int(batch), leaves=leaves, manifest=manifest)
     stored_settings = read_settings(manifest.metadata)
     _check_format(stored_settings)
     cache_path = _cache_path(client, cache, native=native)

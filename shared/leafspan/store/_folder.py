@@ -51,7 +51,7 @@ class Opened:
                 with self._files.locked():
                     handle = self.client.get_collection(name, embedding_function=None)
                     handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
-                self.collections[name] = Collection(handle, self.batch, native=False, files=self._files)
+                self.collections[name] = Collection(handle, self.batch, files=self._files)
             return self.collections[name]
 
     def enter(self) -> None:

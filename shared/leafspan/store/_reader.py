@@ -13,13 +13,10 @@ from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._collection import MOST_RESULTS, Collection
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._manifest import Row, unpack_rows
+from leafspan.store._stale_read import StaleRead
 from leafspan.values import Hit, Leaf, LeafId
 
 T = TypeVar("T")
-
-
-class StaleRead(Exception):
-    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""
 
 
 class StoredLeaf(NamedTuple):
