@@ -125,6 +125,26 @@ def check_text(name: str, value: object) -> None:
         raise InvalidArgument(f"{name} must be a string, got {shown(value)}")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: a lone surrogate is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def checked_id(name: str, value: object) -> str:
+    """The id of a document, as a plain str. It may be one that no document can have.
+
+    Raises:
+        InvalidArgument: if it is no string.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} must be the id of a document, a string, got {shown(value)}")
+    return str.__str__(value)
+
+
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Check that ``value`` is one of the choices; the message suggests the one that is spelt alike.
 
@@ -145,7 +165,10 @@ def did_you_mean(value: object, choices: Iterable[str]) -> str:
 
 def shown(value: object) -> str:
     """The value as an error message shows it: its repr, with the middle cut out if it is so long that it hides the rule."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception as error:  # a repr may be the user's own, or go down too deep
+        return f"a {type(value).__qualname__} whose repr fails with {type(error).__name__}"
     if len(text) <= _SHOWN:
         return text
     half = (_SHOWN - 3) // 2

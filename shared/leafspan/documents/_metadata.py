@@ -11,6 +11,8 @@ from leafspan.checks import shown
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
+_MOST_LEVELS = 100  # of nested mappings
+
 
 def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """A copy of metadata that the caller may change. The original is shared, and filters are decided by it."""
@@ -87,20 +89,22 @@ def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
     """Metadata without nested mappings: ``{"a": {"b": 1}}`` becomes ``{"a.b": 1}``.
 
     Raises:
-        InvalidDocument: if two values would have the same key.
+        InvalidDocument: if two values would have the same key, or mappings are nested more than 100 deep.
     """
     flat: dict[str, object] = {}
-    for key, value in _leaf_values(metadata):
+    for key, value in _leaf_values(metadata, 1):
         if key in flat:
             raise InvalidDocument(f"metadata have two values for {key!r} when they are flattened; rename one of them")
         flat[key] = value
     return flat
 
 
-def _leaf_values(metadata: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[str, object]]:
+    if level > _MOST_LEVELS:
+        raise InvalidDocument(f"metadata must have at most {_MOST_LEVELS} levels of mappings inside each other, got more")
     for key, value in metadata.items():
         if isinstance(value, Mapping):
-            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value))
+            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value, level + 1))
         else:
             yield key, value
 

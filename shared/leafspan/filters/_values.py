@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from typing import Any, TypeAlias, TypeGuard
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 Scalar: TypeAlias = str | int | float | bool
@@ -54,13 +55,13 @@ def checked_scalar(value: object) -> Scalar:
         return str.__str__(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidArgument(f"a number must be finite, got {value!r}")
+            raise InvalidArgument(f"a number must be finite, got {shown(value)}")
         return float(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, date):  # a datetime is one, too
         return value.isoformat()
-    raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {value!r}")
+    raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {shown(value)}")
 
 
 def checked_scalars(values: object) -> tuple[Scalar, ...]:
@@ -70,7 +71,7 @@ def checked_scalars(values: object) -> tuple[Scalar, ...]:
         InvalidArgument: if it is no collection, or its values have more than one type; ints and floats may be mixed.
     """
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InvalidArgument(f"a list of values is needed, got {values!r}")
+        raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     items = tuple(checked_scalar(value) for value in values)
     if len({kind(item) for item in items}) > 1:
         names = sorted({type(item).__name__ for item in items})

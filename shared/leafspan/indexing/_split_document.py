@@ -19,8 +19,9 @@ from leafspan.documents import (
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
+from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings, to_cuts
 from leafspan.store import DocumentToWrite, Row, Store
+from leafspan.user_functions import calling
 from leafspan.values import Document, Leaf
 
 
@@ -90,6 +91,7 @@ def split_document(
 
     Raises:
         InvalidDocument: if the splitter's cuts do not partition the text.
+        FunctionFailed: if the splitter fails, or returns anything but cuts.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     try:
@@ -124,6 +126,12 @@ def _cuts(document: Document, splitter: Splitter | None, done: Callable[[int], N
     if ends:
         cuts: Sequence[Cut] = default.above(text, ends) if default else [*map(Cut, ends)]
     else:
-        cuts = splitter(text) if splitter else ()
+        cuts = _cut_by(splitter, document) if splitter else ()
     done(len(text))  # other splitters do not say how far they are
     return cuts
+
+
+def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
+    """The cuts of a splitter of the user's own."""
+    with calling("the splitter", splitter, document.text, of=f"document {document.id!r}"):
+        return to_cuts(splitter, splitter(document.text))
