@@ -113,9 +113,9 @@ def test_failures_that_pass_are_waited_out(waits, error):
 @pytest.mark.parametrize("error", LASTING, ids=repr)
 def test_failures_that_last_are_raised_at_once(waits, error):
     service = Service(error)
-    with pytest.raises(FunctionFailed, match="text 0") as caught:
+    with pytest.raises((FunctionFailed, WriterBusy)) as caught:
         embed(service)
-    assert caught.value.__cause__ is error
+    assert error in (caught.value, caught.value.__cause__)  # an error of leafspan's stays as it is
     assert (service.calls, waits) == ([1], [])
 
 

@@ -16,7 +16,7 @@ from leafspan.sql._prompts import begins_as_query, find_sql
 from leafspan.sql._rows import Rows
 from leafspan.sql._timeout import Deadline, within
 from leafspan.strategies import CallFunction, Generate, StrategyFlow
-from leafspan.user_functions import function_failed, refuse_coroutine
+from leafspan.user_functions import calling, function_failed, refuse_coroutine
 
 _SHOWN = 200  # characters of an answer in an error
 
@@ -85,8 +85,15 @@ class Attempts:
     def _preprocessed(self, asked: str) -> StrategyFlow[str]:
         if self.preprocess_query is None:
             return asked
-        question = yield CallFunction(self.preprocess_query, (asked,))
+        preprocess = self.preprocess_query
+
+        def call(question: str) -> str:
+            with calling("preprocess_query of SQL,", preprocess, question):
+                return preprocess(question)
+
+        question: Any = yield CallFunction(call, (asked,))
         if not isinstance(question, str) or not question.strip():
+            refuse_coroutine("preprocess_query", question)
             raise InvalidArgument(f"preprocess_query must return a text that is not blank, got {shown(question)}")
         return question
 
