@@ -13,6 +13,7 @@ from numbers import Real
 
 from leafspan.errors import InvalidArgument
 
+_MOST = 2**63
 _SHOWN = 100  # characters of a value in a message
 
 
@@ -25,11 +26,13 @@ def is_number(value: object) -> bool:
 
 
 def check_whole(name: str, value: object, least: int) -> None:
-    """Check that ``value`` is a whole number >= ``least``.
+    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits.
 
     Raises:
         InvalidArgument: if it is not.
     """
+    if isinstance(value, int) and value >= _MOST:
+        raise InvalidArgument(f"{name} must be a whole number in [{least}, {_MOST}), got one of {value.bit_length()} bits")
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidArgument(f"{name} must be a whole number >= {least}, got {shown(value)}")
 

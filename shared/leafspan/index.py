@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
-from leafspan.checks import check_flag
+from leafspan.checks import check_flag, shown
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
@@ -24,6 +24,13 @@ from leafspan.splitting import Splitter
 from leafspan.store import EmbedderRecord, Store, has_index, open_store
 from leafspan.tree import Trees
 from leafspan.view import View
+
+
+TREES = ".tree"
+"""The end of the name under which the trees of an index are stored."""
+
+MOST_NAME = 495
+"""Most characters of an index's name: those of its trees and of their collections have more, and Chroma takes 512."""
 
 
 class Index(View):
@@ -270,17 +277,30 @@ class Index(View):
     ) -> Flow[Self]:
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
+        if create:
+            yield from cls._check_new_name(path, client, name)
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            return open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
+            return open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
         return cls(sources, settings, timeout)
+
+    @staticmethod
+    def _check_new_name(path: str | Path | None, client: Any, name: str) -> Flow[None]:
+        """Check that an index of this name can have trees, and does not stand where another one has its trees."""
+        if not isinstance(name, str) or (len(name) <= MOST_NAME and not name.endswith(TREES)):
+            return
+        if not (yield from has_index(path, client, name)):
+            raise InvalidArgument(
+                f"name must have at most {MOST_NAME} characters and not end with {TREES!r}, which is for trees, got "
+                f"{shown(name)}"
+            )
 
     def private(
         self,
