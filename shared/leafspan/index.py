@@ -25,7 +25,6 @@ from leafspan.store import EmbedderRecord, Store, has_index, open_store
 from leafspan.tree import Trees
 from leafspan.view import View
 
-
 TREES = ".tree"
 """The end of the name under which the trees of an index are stored."""
 
@@ -97,7 +96,9 @@ class Index(View):
                 first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
-            raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
+            raise InvalidArgument(
+                f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
+            )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
         return run(opened)
@@ -275,6 +276,7 @@ class Index(View):
         *,
         suggest: bool = False,
     ) -> Flow[Self]:
+        check_flag("create", create)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         if create:
@@ -368,6 +370,7 @@ class Index(View):
         return await arun(self._examine(mend))
 
     def _examine(self, mend: bool) -> Flow[list[Finding]]:
+        check_flag("mend", mend)
         findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"

@@ -16,7 +16,6 @@ from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from leafspan import (
-    SourceFailed,
     BM25,
     AutoMerging,
     BM25Settings,
@@ -35,6 +34,7 @@ from leafspan import (
     Query,
     RelevantSegments,
     SentenceWindow,
+    SourceFailed,
     Strategy,
     Tree,
     Vector,

@@ -54,7 +54,7 @@ def test_documents_that_were_there_count_as_stored(tmp_path: Path):
     error = ValueError("no")
     with Index.open(tmp_path, embedder=failing_after(3, error), embedding_cache=False) as index:
         index.add(one_leaf_each(3))
-        with pytest.raises(FunctionFailed, match="failing_after.* failed with ValueError: no; it was given 2") as caught:
+        with pytest.raises(FunctionFailed, match=r"failing_after.* failed with ValueError: no; it was given 2") as caught:
             index.add(one_leaf_each(5))
     assert notes(caught.value) == ["stored 3 of 5 documents; add the same again to go on"]
 

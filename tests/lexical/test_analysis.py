@@ -101,7 +101,12 @@ def test_an_analyzer_can_be_a_function():
 
 @pytest.mark.parametrize(
     ("given_back", "message"),
-    [("ab", "strings, got 'ab'"), (None, "strings, got None"), ((), r"strings, got \(\)"), (["a", 1], "strings alone, got 1")],
+    [
+        ("ab", "strings, got 'ab'"),
+        (None, "strings, got None"),
+        ((), r"strings, got \(\)"),
+        (["a", 1], "strings alone, got 1"),
+    ],
 )
 def test_a_function_that_gives_no_list_of_strings_is_an_error(given_back, message):
     with pytest.raises(InvalidArgument, match=f"must return a list of {message}; it was given 'text'"):

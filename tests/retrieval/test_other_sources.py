@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import leafspan
 from leafspan import (
-    SourceFailed,
     BM25,
     AutoMerging,
     Budget,
@@ -27,6 +26,7 @@ from leafspan import (
     ParentDocument,
     RelevantSegments,
     SentenceWindow,
+    SourceFailed,
     Vector,
 )
 from leafspan.strategies import CallFunction, HostResult, Passage, Strategy, Trace, outside_candidate

@@ -11,12 +11,12 @@ import sqlalchemy
 
 import leafspan
 from leafspan import (
-    FunctionFailed,
     BM25,
     SQL,
     Document,
     Ensemble,
     F,
+    FunctionFailed,
     Index,
     InvalidArgument,
     Query,

@@ -40,13 +40,17 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
             of one of these types. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
-        raise InvalidDocument(f"metadata of document {document_id!r} must be a mapping, got {type(metadata).__name__}")
+        raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
     cleaned = {}
     for key, value in metadata.items():
         if not isinstance(key, str) or not key:
-            raise InvalidDocument(f"metadata keys must be non-empty strings, got {key!r} in document {document_id!r}")
+            raise InvalidDocument(
+                f"metadata keys must be non-empty strings, got {shown(key)} in document {shown(document_id)}"
+            )
         if is_reserved(key):
-            raise InvalidDocument(f"metadata key {key!r} of document {document_id!r} is reserved; use another name")
+            raise InvalidDocument(
+                f"metadata key {shown(key)} of document {shown(document_id)} is reserved; use another name"
+            )
         _check_text(document_id, key, key)
         stored = _clean_value(document_id, key, value)
         if stored is not None:
@@ -79,7 +83,7 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise _refusal(document_id, key, f"{value}, which needs more than 64 bits")
+            raise _refusal(document_id, key, f"an int of {value.bit_length()} bits, which needs more than 64 bits")
         return int(value)
     remedy = "; flatten_metadata=True stores what is in it under keys of its own" if isinstance(value, Mapping) else ""
     raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}{remedy}")
@@ -94,7 +98,7 @@ def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in _leaf_values(metadata, 1):
         if key in flat:
-            raise InvalidDocument(f"metadata have two values for {key!r} when they are flattened; rename one of them")
+            raise InvalidDocument(f"metadata have two values for {shown(key)} when they are flattened; rename one of them")
         flat[key] = value
     return flat
 
@@ -111,7 +115,8 @@ def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[s
 
 def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:
     return InvalidDocument(
-        f"metadata {key!r} of document {document_id!r} must be a str, a finite int or float, a bool, a date, or a list of "
+        f"metadata {shown(key)} of document {shown(document_id)} must be a str, a finite int or float, a bool, a "
+        "date, or a list of "
         f"one of these types, got {what}"
     )
 
@@ -120,4 +125,6 @@ def _check_text(document_id: str, key: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidDocument(f"metadata {key!r} of document {document_id!r} must be valid Unicode: {error}") from None
+        raise InvalidDocument(
+            f"metadata {shown(key)} of document {shown(document_id)} must be valid Unicode: {error}"
+        ) from None

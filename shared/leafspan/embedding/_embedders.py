@@ -12,6 +12,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import shown
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 from leafspan.user_functions import unusable
@@ -99,7 +100,7 @@ def to_embedder(thing: object) -> Embedder:
         return Embedder(_name(model), model, queries, model=_model(model), settings=_settings(model))
     hint = ""
     if isinstance(model, str):
-        hint = f"; for the model of that name, SentenceTransformer({model!r}) (pip install sentence-transformers)"
+        hint = f"; for the model of that name, SentenceTransformer({shown(model)}) (pip install sentence-transformers)"
     raise InvalidArgument(
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
         f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}{hint}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.documents import (
     IndexSettings,
     find_sections,
@@ -97,7 +98,7 @@ def split_document(
     try:
         leaves = make_leaves(document, version, _cuts(document, settings.splitter, done))
     except InvalidDocument as error:
-        raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
+        raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
     row = Row(
         document.id,
@@ -133,5 +134,5 @@ def _cuts(document: Document, splitter: Splitter | None, done: Callable[[int], N
 
 def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
     """The cuts of a splitter of the user's own."""
-    with calling("the splitter", splitter, document.text, of=f"document {document.id!r}"):
+    with calling("the splitter", splitter, document.text, of=f"document {shown(document.id)}"):
         return to_cuts(splitter, splitter(document.text))

@@ -223,7 +223,8 @@ class Answers:
         return answers
 
     def _concurrently(self, flows: Sequence[Flow[Any]], runs: Sequence[StrategyRun]) -> Call:
-        return run_concurrently(flows, [each.timeout for each in runs])
+        # A number of numpy is no number of seconds for what waits.
+        return run_concurrently(flows, [None if each.timeout is None else float(each.timeout) for each in runs])
 
     def _checked_results(self, strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
         """The results of a strategy, which somebody else may have written.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leafspan.checks import did_you_mean
+from leafspan.checks import did_you_mean, shown
 from leafspan.errors import InvalidArgument
 from leafspan.sql._rows import Rows
 from leafspan.sql._values import as_text, plain
@@ -86,7 +86,8 @@ def _known(extract: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
     for name in extract:
         if name not in columns:
             raise InvalidArgument(
-                f"extract must name columns of the result ({', '.join(columns)}), got {name!r}{did_you_mean(name, columns)}"
+                f"extract must name columns of the result ({', '.join(columns)}), got "
+                f"{shown(name)}{did_you_mean(name, columns)}"
             )
     return extract
 

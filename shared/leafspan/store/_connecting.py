@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from leafspan.checks import check_number, shown
+from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
@@ -94,7 +93,8 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
         raise InvalidArgument(f"give either a path or a client, got path={shown(path)} and client={shown(client)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
-            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with '.', and have "
+            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with "
+            "'.', and have "
             f"at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
@@ -102,25 +102,14 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
         raise InvalidArgument(f"client must be a client that chromadb makes, got {shown(client)}")
 
 
-def _folder_path(path: object, *, create: bool) -> Path:
-    if not isinstance(path, str | Path):
-        raise InvalidArgument(f"path must be a string or a pathlib.Path, got {shown(path)}")
-    _check_path("path", path)
+def _folder_path(path: Any, *, create: bool) -> Path:
+    check_path("path", path)
     folder_path = Path(path).expanduser()
     if not create and not (folder_path / "chroma.sqlite3").exists():
         raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
     if folder_path.exists() and not folder_path.is_dir():
         raise InvalidArgument(f"path must be a folder, got the file {str(folder_path)!r}")
     return folder_path
-
-
-def _check_path(name: str, path: str | Path) -> None:
-    try:
-        impossible = b"\0" in os.fsencode(path)
-    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
-        impossible = True
-    if impossible:
-        raise InvalidArgument(f"{name} must be a path that a file system can have, got {shown(path)}")
 
 
 def _in_folder(
@@ -226,7 +215,7 @@ def _behind_client(
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:
     """The folder for what is derived from the indexes of a client; None to keep it in memory."""
     if cache is not None:
-        _check_path("cache", cache)
+        check_path("cache", cache)
         return Path(cache).expanduser()
     if not native and "fastapi" not in str(client.get_settings().chroma_api_impl):
         return None  # the index itself is in memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from leafspan.engine import Flow
 from leafspan.checks import shown
+from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
 from leafspan.store import Reader, Scope, Store, read_consistently
 from leafspan.tree._passages import document_of, summary_passage
