@@ -92,6 +92,7 @@ class SpanRetriever(BaseRetriever):
         draft = cls.model_construct(**values)
         check_index(draft.index)
         strategy = draft._strategy()
+        check_index(draft.index, strategy)
         Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
         check_timeout(draft.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))

@@ -89,6 +89,7 @@ class SpanRetriever(BaseRetriever):
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
         strategy = self._strategy()
+        check_index(self.index, strategy)
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))

@@ -148,6 +148,7 @@ def test_the_core_offers_these_names():
         "DamagedVault",
         "VaultNotFound",
         "FunctionFailed",
+        "UnusableResult",
         "FinderFailed",
         "RetrievalTimeout",
         "ConcurrentUpdate",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
-from leafspan.checks import check_flag
+from leafspan.checks import check_flag, shown
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
@@ -24,6 +24,12 @@ from leafspan.splitting import Splitter
 from leafspan.store import EmbedderRecord, Store, has_index, open_store
 from leafspan.tree import Trees
 from leafspan.view import View
+
+TREES = ".tree"
+"""The end of the name under which the trees of an index are stored."""
+
+MOST_NAME = 495
+"""Most characters of an index's name: those of its trees and of their collections have more, and Chroma takes 512."""
 
 
 class Index(View):
@@ -90,7 +96,9 @@ class Index(View):
                 first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
-            raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
+            raise InvalidArgument(
+                f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
+            )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
         return run(opened)
@@ -268,19 +276,33 @@ class Index(View):
         *,
         suggest: bool = False,
     ) -> Flow[Self]:
+        check_flag("create", create)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
+        if create:
+            yield from cls._check_new_name(path, client, name)
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            return open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
+            return open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
         return cls(sources, settings, timeout)
+
+    @staticmethod
+    def _check_new_name(path: str | Path | None, client: Any, name: str) -> Flow[None]:
+        """Check that an index of this name can have trees, and does not stand where another one has its trees."""
+        if not isinstance(name, str) or (len(name) <= MOST_NAME and not name.endswith(TREES)):
+            return
+        if not (yield from has_index(path, client, name)):
+            raise InvalidArgument(
+                f"name must have at most {MOST_NAME} characters and not end with {TREES!r}, which is for trees, got "
+                f"{shown(name)}"
+            )
 
     def private(
         self,
@@ -348,6 +370,7 @@ class Index(View):
         return await arun(self._examine(mend))
 
     def _examine(self, mend: bool) -> Flow[list[Finding]]:
+        check_flag("mend", mend)
         findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"

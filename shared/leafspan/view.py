@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Never, overload
 
-from leafspan.checks import check_flag, shown
+from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document
 from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
@@ -110,6 +110,7 @@ class View:
             InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
                 ``F("tenant").not_in([])``.
         """
+        check_flag("share_statistics", share_statistics)
         condition = to_filter(where)
         if condition is None or constant(condition):
             raise InvalidArgument(f"a scope must have a filter that says what it shows, got {shown(where)}")
@@ -266,12 +267,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is none of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._get(document_id))
+        return run(self._get(checked_id("document_id", document_id)))
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(self._get(document_id))
+        return await arun(self._get(checked_id("document_id", document_id)))
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
@@ -283,12 +285,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is no document of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._list_leaves(document_id))
+        return run(self._list_leaves(_checked_id(document_id)))
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(self._list_leaves(document_id))
+        return await arun(self._list_leaves(_checked_id(document_id)))
 
     def surroundings(
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
@@ -547,12 +550,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is no document of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._list_summaries(document_id))
+        return run(self._list_summaries(_checked_id(document_id)))
 
     async def asummaries(self, document_id: str | None = None) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._list_summaries(document_id))
+        return await arun(self._list_summaries(_checked_id(document_id)))
 
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
@@ -639,7 +643,7 @@ class View:
     ) -> Flow[TreesBuilt]:
         check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
         plan = Plan(
-            clusterer or Bisecting(),
+            Bisecting() if clusterer is None else clusterer,
             to_summarizer(summarizer),
             summarizer is not None,
             max_layers,
@@ -670,3 +674,7 @@ class View:
 
     def _stats(self) -> Flow[Stats]:
         return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
+
+
+def _checked_id(document_id: object) -> str | None:
+    return None if document_id is None else checked_id("document_id", document_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import check_path, shown
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 from leafspan.store import MADE_BY_LEAFSPAN, ForeignCollection, find_collection, open_chroma
@@ -49,6 +49,8 @@ def open_source(thing: Any, collection: str | None, docstore: Any, timeout: floa
         InvalidArgument: if it is none of these, or the collection of an index.
         IndexNotFound: if there is no such collection.
     """
+    if collection is not None and not isinstance(collection, str):
+        raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
     if docstore is not None and not hasattr(docstore, "get_document"):
         raise InvalidArgument(f"docstore must be a docstore of LlamaIndex, got {shown(docstore)}")
     source = yield from _found(thing, collection, docstore, timeout)
@@ -64,6 +66,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any, timeout: floa
 
 def _found(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     if isinstance(thing, str | Path):
+        check_path("source", thing)
         client = yield Call(open_chroma, (thing,))
         try:
             found = yield from find_collection(client, collection, place=f"in {str(thing)!r}")
@@ -74,7 +77,7 @@ def _found(thing: Any, collection: str | None, docstore: Any, timeout: float) ->
     if hasattr(thing, "get_collection") and hasattr(thing, "list_collections"):
         return Source((yield from find_collection(thing, collection, timeout=timeout)), docstore=docstore)
     if collection is not None:
-        raise InvalidArgument(f"collection must only be given with a folder or a client, got {collection!r}")
+        raise InvalidArgument(f"collection must only be given with a folder or a client, got {shown(collection)}")
     embedder = None
     if hasattr(thing, "vector_store"):  # LlamaIndex's StorageContext or VectorStoreIndex
         embedder = getattr(thing, "_embed_model", None)

@@ -45,6 +45,8 @@ class OpenOptions:
     bm25: BM25Settings | None = None
 
     def __post_init__(self) -> None:
+        if self.splitter is not None and (isinstance(self.splitter, type) or not callable(self.splitter)):
+            raise InvalidArgument(f"splitter must be a function from a text to its cuts, got {shown(self.splitter)}")
         if self.context_sentences is not None:
             check_whole("context_sentences", self.context_sentences, 0)
         if self.title_weight is not None:
@@ -81,10 +83,10 @@ class IndexSettings:
     def made(cls, wanted: OpenOptions) -> IndexSettings:
         """The settings of a new index: the given options, and defaults for the others."""
         return cls(
-            wanted.splitter or HierarchicalSplitter(),
+            HierarchicalSplitter() if wanted.splitter is None else wanted.splitter,
             wanted.context_sentences or 0,
             TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
-            wanted.analyzer or Analyzer(),
+            Analyzer() if wanted.analyzer is None else wanted.analyzer,
             wanted.bm25 or BM25Settings(),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from leafspan.checks import is_unicode, shown
 from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Flow
@@ -162,8 +163,8 @@ def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[s
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
-    rows = yield from reader.rows([document_id])
+    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # Chroma takes no other ids
     row = rows.get(document_id)
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+        raise DocumentNotFound(f"there is no document {shown(document_id)} in the index")
     return row

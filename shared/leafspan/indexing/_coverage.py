@@ -76,7 +76,7 @@ def to_coverage(
     if isinstance(within, str) and within == EVERYTHING:
         return FilterCoverage(documents, None, scope)
     if isinstance(within, str):
-        raise InvalidArgument(f"within must be a filter or 'everything', got {within!r}")
+        raise InvalidArgument(f"within must be a filter or 'everything', got {shown(within)}")
     condition = to_filter(within)
     if condition is None or constant(condition):
         raise InvalidArgument(f"within must be a filter with a condition, or 'everything', got {shown(within)}")
@@ -194,7 +194,7 @@ class SourceKeyCoverage:
             if not _is_key(value):
                 raise InvalidDocument(
                     f"document {document.id!r} must have a string or a whole number under the source_key {self.key!r}, "
-                    f"got {value!r}"
+                    f"got {shown(value)}"
                 )
             self.values.add(value)
             yield document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from leafspan.checks import shown
+from leafspan.checks import is_unicode, shown
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import constant, to_filter
@@ -41,11 +41,12 @@ def delete_documents(
         InvalidArgument: if ``ids`` is anything but an iterable of strings.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
+    if isinstance(ids, str) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}")
-    wanted = list(ids)
-    if not all(isinstance(id_, str) for id_ in wanted):
-        raise InvalidArgument(f"ids must be a list of strings, got {shown(wanted)}")
+    given = list(ids)
+    if not all(isinstance(id_, str) for id_ in given):
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(given)}")
+    wanted = [str.__str__(id_) for id_ in given if id_ and is_unicode(id_)]  # no document can have another one
     if dry_run:
         there = yield from read_consistently(store, partial(Reader.rows, ids=wanted), scope)
         return [id_ for id_ in dict.fromkeys(wanted) if id_ in there and there[id_].version is not None]

@@ -112,7 +112,9 @@ def _leaves_at(reader: Reader, citation: _Citation) -> Flow[tuple[LeafId, int]]:
     """The first leaf at a place, and the ordinal of the last one, in the document as it is now."""
     row = (yield from reader.rows([citation.document_id])).get(citation.document_id)
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {citation.document_id!r} in the index (any more): retrieve again")
+        raise DocumentNotFound(
+            f"there is no document {shown(citation.document_id)} in the index (any more): retrieve again"
+        )
     stored = yield from reader.fetch_leaves(row.leaf_ids)
     if len(stored) < row.leaves:
         raise StaleRead
@@ -138,7 +140,8 @@ def _target(passage: object) -> tuple[LeafId, int] | _Citation:
         )
     if run[0].is_summary:
         raise InvalidArgument(
-            f"a summary has no surroundings, got {id_!r}: ask for those of a leaf that it covers, passage.summary.leaf_ids"
+            f"a summary has no surroundings, got {shown(id_)}: ask for those of a leaf that it covers, "
+            "passage.summary.leaf_ids"
         )
     return run
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import check_text
+from leafspan.checks import check_text, shown
 from leafspan.errors import InvalidArgument
 from leafspan.privacy import RECORD_KEY, Disguise, Finder, Place, Vault, shown_kind, to_finders
 from leafspan.reserved import is_reserved
@@ -50,9 +50,11 @@ class Privacy:
             raise InvalidArgument(f"vault must be a Vault, opened with Vault.open, got {type(vault).__name__}")
         check_text("entities_field", entities_field)
         if not entities_field or is_reserved(entities_field) or entities_field == RECORD_KEY:
-            raise InvalidArgument(f"entities_field must be a metadata key that is not reserved, got {entities_field!r}")
+            raise InvalidArgument(
+                f"entities_field must be a metadata key that is not reserved, got {shown(entities_field)}"
+            )
         if isinstance(clear, str) or not isinstance(clear, Collection) or not all(isinstance(key, str) for key in clear):
-            raise InvalidArgument(f"clear must be a list of metadata keys, got {clear!r}")
+            raise InvalidArgument(f"clear must be a list of metadata keys, got {shown(clear)}")
         return cls(vault, to_finders(finder, known), frozenset(clear), entities_field, _kinds(reveal))
 
     @property
@@ -83,5 +85,5 @@ def _kinds(reveal: Any) -> frozenset[str] | None:
     if isinstance(reveal, bool):
         return None if reveal else frozenset()
     if isinstance(reveal, str) or not isinstance(reveal, Collection) or not all(isinstance(each, str) for each in reveal):
-        raise InvalidArgument(f"reveal must be True, False or a list of kinds such as ['PERSON'], got {reveal!r}")
+        raise InvalidArgument(f"reveal must be True, False or a list of kinds such as ['PERSON'], got {shown(reveal)}")
     return frozenset(map(shown_kind, reveal))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
@@ -67,7 +67,7 @@ class Limits:
         if candidates is not None:
             check_whole("candidates", candidates, 1)
             if candidates > MOST_RESULTS:
-                raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
+                raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {shown(candidates)}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
         if min_score is not None:

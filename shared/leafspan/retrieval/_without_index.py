@@ -11,6 +11,7 @@ from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
 from leafspan.strategies import Strategy
+from leafspan.user_functions import calling
 from leafspan.values import Passage, Query
 
 Numbers = Sequence[float]
@@ -26,7 +27,8 @@ class _QuestionEmbedder:
         """A vector, as a row, for each question."""
         if self._embedder is None:
             self._embedder = default_embedder()
-        vectors = yield self._embedder.embed_queries(texts)
+        with calling("the embedder", self._embedder.name, texts):
+            vectors = yield self._embedder.embed_queries(texts)
         return check_vectors(vectors, len(texts), name=self._embedder.name)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from operator import index
+from typing import Any, NamedTuple, Protocol
 
 from leafspan.errors import InvalidDocument
+from leafspan.user_functions import unusable
 
 
 class Cut(NamedTuple):
@@ -47,6 +49,27 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
         before = cut.end
     if before != len(text):
         raise InvalidDocument(f"the last cut must be at the end of the text, {len(text)}, got {before}")
+
+
+def to_cuts(splitter: object, returned: Any) -> list[Cut]:
+    """The cuts that a splitter of the user's own returned, of plain ints; it may return numpy's.
+
+    Raises:
+        UnusableResult: if it returned anything but Cuts.
+    """
+    rule = "return a list of Cuts of whole numbers"
+    if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
+        raise unusable("the splitter", splitter, rule, returned)
+    cuts = []
+    for each in returned:
+        try:
+            cut = None if any(isinstance(number, bool) for number in each) else Cut(*map(index, each))
+        except (TypeError, ValueError):
+            cut = None
+        if cut is None or isinstance(each, str | bytes):
+            raise unusable("the splitter", splitter, rule, each)
+        cuts.append(cut)
+    return cuts
 
 
 def describe_splitter(splitter: Splitter) -> str:

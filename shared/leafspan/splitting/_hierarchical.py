@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
@@ -49,14 +50,14 @@ class HierarchicalSplitter:
 
     def __post_init__(self) -> None:
         if not isinstance(self.parent_words, list | tuple):
-            raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {self.parent_words!r}")
+            raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {shown(self.parent_words)}")
         object.__setattr__(self, "parent_words", tuple(self.parent_words))
         sizes = (self.leaf_words, *self.parent_words)
         whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
         if not whole or list(sizes) != sorted(set(sizes)):
             raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {sizes}")
         if not callable(self.unit) and self.unit not in ("words", "characters"):
-            raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {self.unit!r}")
+            raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 
     def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
         """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1.

@@ -11,7 +11,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from leafspan.checks import check_number
+from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
@@ -93,20 +93,20 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
 
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
     if (path is None) == (client is None):
-        raise InvalidArgument(f"give either a path or a client, got path={path!r} and client={client!r}")
+        raise InvalidArgument(f"give either a path or a client, got path={shown(path)} and client={shown(client)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
-            "name must be letters, digits, '.', '_' or '-', start with a letter or digit, and have at most 500 characters, "
-            f"got {name!r}"
+            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with "
+            "'.', and have "
+            f"at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
     if client is not None and not hasattr(client, "get_or_create_collection"):
-        raise InvalidArgument(f"client must be a client that chromadb makes, got {client!r}")
+        raise InvalidArgument(f"client must be a client that chromadb makes, got {shown(client)}")
 
 
-def _folder_path(path: object, *, create: bool) -> Path:
-    if not isinstance(path, str | Path):
-        raise InvalidArgument(f"path must be a string or a pathlib.Path, got {path!r}")
+def _folder_path(path: Any, *, create: bool) -> Path:
+    check_path("path", path)
     folder_path = Path(path).expanduser()
     if not create and not (folder_path / "chroma.sqlite3").exists():
         raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
@@ -160,7 +160,7 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
         folder.stop_writing(lock)
 
 
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}")
+_NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
 # Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %, and one of 200 finds 98 % in 15 %
 # more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so once a batch makes adding
@@ -220,6 +220,7 @@ def _behind_client(
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:
     """The folder for what is derived from the indexes of a client; None to keep it in memory."""
     if cache is not None:
+        check_path("cache", cache)
         return Path(cache).expanduser()
     if not native and "fastapi" not in str(client.get_settings().chroma_api_impl):
         return None  # the index itself is in memory

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import InvalidArgument
+from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.tree._clusters import Clusterer, check_clusters
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_cache import SummaryCache
 from leafspan.tree._summary_record import SummaryRecord, united
+from leafspan.user_functions import calling, name_of, unusable
 from leafspan.values import Covered
 from leafspan.words import count_words
 
@@ -247,11 +248,16 @@ def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_
         nodes = [draft.nodes[place] for place in draft.top]
         vectors = normalize(np.asarray([node.vector for node in nodes], dtype=np.float32))
         sizes = [node.words for node in nodes]
-        clusters = clusterer(vectors, list(sizes), max_cluster_words)
+        texts = [node.text for node in nodes]
+        with calling("the clusterer", clusterer, texts):
+            clusters = clusterer(vectors, list(sizes), max_cluster_words)
         try:
             groupings.append(check_clusters(clusters, sizes, max_cluster_words))
         except TypeError:
-            raise InvalidArgument(f"a clusterer must give clusters as lists of places, got {clusters!r}") from None
+            raise unusable("the clusterer", clusterer, "return clusters as lists of places", clusters, texts) from None
+        except InvalidArgument as error:
+            message = f"the clusterer {name_of(clusterer)} must return clusters of all texts: {error}"
+            raise UnusableResult(message, message) from None
     return groupings
 
 
