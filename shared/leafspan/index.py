@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import iscoroutinefunction
@@ -13,8 +14,8 @@ from leafspan.checks import check_flag, shown
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
-from leafspan.errors import InvalidArgument
-from leafspan.indexing import Finding, examine
+from leafspan.errors import InvalidArgument, StorageReadOnly, WriterBusy
+from leafspan.indexing import Finding, examine, examine_vectors, make_vectors_anew
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
@@ -30,6 +31,7 @@ TREES = ".tree"
 
 MOST_NAME = 495
 """Most characters of an index's name: those of its trees and of their collections have more, and Chroma takes 512."""
+_FEW_TO_EMBED = 5_000  # texts that are embedded again when an index is opened, where that may cost money
 
 
 class Index(View):
@@ -280,7 +282,7 @@ class Index(View):
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         if create:
-            yield from cls._check_new_name(path, client, name)
+            yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
@@ -291,14 +293,16 @@ class Index(View):
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
-        return cls(sources, settings, timeout)
+        index = cls(sources, settings, timeout)
+        yield from index._restore_vectors(embed=used.local)
+        return index
 
     @staticmethod
-    def _check_new_name(path: str | Path | None, client: Any, name: str) -> Flow[None]:
+    def _check_new_name(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[None]:
         """Check that an index of this name can have trees, and does not stand where another one has its trees."""
         if not isinstance(name, str) or (len(name) <= MOST_NAME and not name.endswith(TREES)):
             return
-        if not (yield from has_index(path, client, name)):
+        if not (yield from has_index(path, client, name, timeout)):
             raise InvalidArgument(
                 f"name must have at most {MOST_NAME} characters and not end with {TREES!r}, which is for trees, got "
                 f"{shown(name)}"
@@ -369,6 +373,29 @@ class Index(View):
         """Like ``doctor``."""
         return await arun(self._examine(mend))
 
+    def _restore_vectors(self, *, embed: bool) -> Flow[None]:
+        """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
+
+        Args:
+            embed: Whether to embed any number of texts. If not, no more than are embedded in a moment.
+        """
+        if not self._store.has_lost:
+            return
+        for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
+            if indexes is None or (missing := indexes.store.lost_vectors()) is None:
+                continue
+            embed_some = self._embed_again if embed or missing <= _FEW_TO_EMBED else None
+            kept: dict[str, Any] = {"settings": self._settings, "timeout": self._timeout}
+            try:
+                yield from make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
+            except (WriterBusy, StorageReadOnly) as error:
+                warnings.warn(f"lost vectors could not be made anew: {error}", RuntimeWarning, stacklevel=2)
+
+    def _embed_again(self, texts: Sequence[str]) -> Flow[Any]:
+        """The vectors of texts that are stored. Whose they are is not known here, so no view shares them in the cache."""
+        yield from self._embedder.confirm(record=False)
+        return (yield from self._embedder.documents(texts, view="vectors made anew"))
+
     def _examine(self, mend: bool) -> Flow[list[Finding]]:
         check_flag("mend", mend)
         findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
@@ -376,6 +403,11 @@ class Index(View):
             remedy = "build_tree() makes its tree again"
             found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
+        for indexes in (self._sources.indexes, trees):
+            if indexes is not None:
+                how: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
+                found = yield from examine_vectors(indexes.store, indexes.vectors, self._embed_again, self._settings, **how)
+                findings += found
         return findings
 
     @property

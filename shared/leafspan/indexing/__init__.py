@@ -9,6 +9,8 @@ from leafspan.indexing._known_files import FILE_KEY
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
+from leafspan.indexing._vector_examination import examine_vectors
+from leafspan.indexing._vectors_anew import make_vectors_anew
 from leafspan.indexing._write_group import finish, write_group
 
 __all__ = [
@@ -26,12 +28,14 @@ __all__ = [
     "delete_documents",
     "delete_matching",
     "examine",
+    "examine_vectors",
     "finish",
     "get_document",
     "index_stats",
     "ingest",
     "list_documents",
     "list_leaves",
+    "make_vectors_anew",
     "split_document",
     "surrounding_text",
     "sync",

@@ -127,6 +127,11 @@ class Mirror:
         finally:
             self._mutex.release()
 
+    def at_hand(self, catalogue: Catalogue) -> MirrorSnapshot:
+        """What the files have of these documents by now. Nothing is made, so documents may be missing."""
+        known = self._segments
+        return MirrorSnapshot(catalogue, self._folder.read([]) if known is None else known)
+
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None
         return MirrorSnapshot(catalogue, self._segments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
 from leafspan.store._failures import CollectionGone
+from leafspan.store._forks import check_process
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
@@ -44,6 +46,7 @@ class ClientStore:
         self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, id_: str, cache: Path | None
     ) -> None:
         self.client = client
+        self._process = os.getpid()
         self.id = id_
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
@@ -67,6 +70,7 @@ class ClientStore:
 
     def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
+        check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
             self._catalogue = (None, Catalogue({}))
@@ -84,6 +88,7 @@ class ClientStore:
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
+        check_process(self._process)
         lock = _WriterLock(self._mutex)
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
@@ -103,6 +108,26 @@ class ClientStore:
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
         yield from self._manifest.modify(settings_with(self.settings, identity))
+
+    has_lost = False
+
+    def lost_vectors(self) -> None:
+        """See Store. A server's files are not within reach."""
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.without_vectors(ids)
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.not_found(ids)
+
+    def check_database(self) -> Flow[None]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+
+    def vectors_found(self) -> None:
+        """See Store."""
 
     def close(self) -> None:
         """See Store."""

@@ -14,16 +14,18 @@ from platformdirs import user_cache_path
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
-from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument, StorageFailed
 from leafspan.store._chroma import Chroma
 from leafspan.store._client_store import ClientStore, Connection
+from leafspan.store._database_file import check_there
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._foreign import open_chroma
+from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._naming import leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
 from leafspan.store._store import Store
-from leafspan.store._waiting import wait_for_lock
+from leafspan.store._waiting import deadline_after, wait_for_lock
 
 
 def open_store(
@@ -82,7 +84,7 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
     _check_options(path, client, name, timeout)
     if client is not None:
         return (yield from find_manifest(Chroma(client, timeout), name)) is not None
-    if not (_folder_path(path, create=True) / "chroma.sqlite3").exists():
+    if not check_there(_folder_path(path, create=True)):
         return False
     opened = yield Call(open_chroma, (path,))
     try:
@@ -108,7 +110,7 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
 def _folder_path(path: Any, *, create: bool) -> Path:
     check_path("path", path)
     folder_path = Path(path).expanduser()
-    if not create and not (folder_path / "chroma.sqlite3").exists():
+    if not create and not check_there(folder_path):
         raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
     if folder_path.exists() and not folder_path.is_dir():
         raise InvalidArgument(f"path must be a folder, got the file {str(folder_path)!r}")
@@ -125,8 +127,10 @@ def _in_folder(
     timeout: float,
     suggest: bool,
 ) -> Flow[Store]:
-    folder = yield Call(_open_folder, (folder_path, client))
-    opened = yield Call(folder.reopened_reader)
+    deadline = deadline_after(timeout)
+    folder = yield Call(_open_folder, (folder_path, client, deadline))
+    folder.check()
+    opened = yield Call(folder.reopened_reader, (deadline,))
     try:
         known = yield from _stored_settings(opened.client, name)
         if known is None and not create:
@@ -139,22 +143,24 @@ def _in_folder(
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
     leaves = yield Call(folder.opened().client.get_collection, (leaves_name(name),), {"embedding_function": None})
     _check_format(stored_settings)
-    return FolderStore(folder, name, stored_settings, str(leaves.id))
+    return FolderStore(folder, name, stored_settings, str(leaves.id), timeout)
 
 
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
     """Make the collections of an index under the writer's lock. Returns the settings of the index."""
     lock = folder.writer_lock()
     try:
-        yield from wait_for_lock(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
-        chroma = folder.opened().client
+        try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
+        yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
+        chroma, use = folder.opened().client, folder.opened().use(timeout)
         # Another process may have made the index while this one waited.
         stored_settings: Mapping[str, Any] | None = yield from _stored_settings(chroma, name)
         if stored_settings is None:
-            yield Call(chroma.get_or_create_collection, (leaves_name(name),), _LEAVES, finish=True)
+            make = chroma.get_or_create_collection
+            yield Call(use.call, (make, leaves_name(name)), _LEAVES, finish=True)
             options = {"embedding_function": None, "metadata": settings_with(settings, None)}
-            yield Call(chroma.get_or_create_collection, (manifest_name(name),), options, finish=True)
-            folder.advance()
+            yield Call(use.call, (make, manifest_name(name)), options, finish=True)
+            folder.advance(lock)
         return settings if stored_settings is None else stored_settings
     finally:
         folder.stop_writing(lock)
@@ -169,13 +175,13 @@ _HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 5_000}
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
 
-def _open_folder(folder_path: Path, client: Any) -> Folder:
+def _open_folder(folder_path: Path, client: Any, deadline: float) -> Folder:
     from chromadb.errors import ChromaError
 
     try:
-        return folder_at(folder_path, client)
+        return folder_at(folder_path, client, deadline)
     except ChromaError as error:
-        raise IndexMismatch(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
+        raise StorageFailed(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
 
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
@@ -197,6 +203,8 @@ def _behind_client(
 ) -> Flow[Store]:
     plain: dict[str, Any] = {"embedding_function": None}
     chroma = Chroma(client, timeout)
+    if chroma.caller.timeout is None:
+        use_embedded_chroma()  # in memory
     manifest = yield from find_manifest(chroma, name)
     if manifest is not None:
         leaves = yield chroma.call("get_collection", leaves_name(name), **plain)

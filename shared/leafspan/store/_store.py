@@ -68,6 +68,31 @@ class Store(Protocol):
         """Record the embedder. Only for the writer."""
         ...
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether vectors of this index, or of another one beside it, were lost, and have not been made anew."""
+        ...
+
+    def lost_vectors(self) -> int | None:
+        """The number of leaves whose vectors were lost, and have not been made anew; None if all are there."""
+        ...
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these stored leaves that have no vector in Chroma, and some of their neighbours in the list, perhaps."""
+        ...
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these stored leaves that a search by their own vector does not find. All of them must have one."""
+        ...
+
+    def check_database(self) -> Flow[str | None]:
+        """What is wrong with the database's file; None if nothing, or if it is out of reach."""
+        ...
+
+    def vectors_found(self) -> None:
+        """Note that no vectors are missing any more."""
+        ...
+
     def texts(self, timeout: float) -> Texts:
         """The texts that are kept beside the index. Writing one waits at most ``timeout`` seconds for other writers."""
         ...

@@ -147,6 +147,15 @@ class Writer:
         yield from self._leaves.delete(ids)
         yield from self.advance()
 
+    def write_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """Write the vectors of leaves that are stored without one, by id. Their texts and metadata stay as they are."""
+        import numpy as np
+
+        if vectors:
+            self._is_finished = False
+            yield from self._leaves.upsert(list(vectors), embeddings=np.asarray(list(vectors.values()), dtype=np.float32))
+            yield from self.advance()
+
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
         """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:

@@ -1,0 +1,62 @@
+"""Finding out whether Chroma finds all leaves by their vectors, and mending that."""
+
+from __future__ import annotations
+
+from leafspan.documents import IndexSettings
+from leafspan.embedding import Embed
+from leafspan.engine import Flow
+from leafspan.indexing._doctor import Finding
+from leafspan.indexing._vectors_anew import make_vectors_anew
+from leafspan.mirror import Mirror
+from leafspan.store import Reader, Store, read_consistently
+from leafspan.values import LeafId
+
+_SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
+_TOLERATED = 0.02  # share of them that may not be found: Chroma's search is not exact
+
+
+def examine_vectors(
+    store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, mend: bool, timeout: float
+) -> Flow[list[Finding]]:
+    """Count the leaves without a vector, and those that a search by their own vector does not find, and mend both.
+
+    Args:
+        store: Where to look.
+        copy: Mirror of the vectors. None if there is none.
+        embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
+        settings: How the index embeds.
+        mend: Whether to mend.
+        timeout: Seconds to wait for another writer.
+
+    Raises:
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    findings = []
+    if (problem := (yield from store.check_database())) is not None:
+        remedy = "put the whole folder back from a backup, or add the documents to a new one"
+        findings.append(Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False))
+    remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, mend=mend)
+    findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
+    remedy = "doctor() makes them anew" if not mend else "add the document again to restore them"
+    for id_, count in sorted(remade.left.items()):
+        findings.append(Finding(id_, f"{count} leaves have no vector; {remedy}", False))
+    if remade.left:
+        return findings
+    lost, sample, every = yield from _not_found(store)
+    if len(lost) > max(2, _TOLERATED * sample):
+        if mend:
+            yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, again=every)
+            lost, _, _ = yield from _not_found(store)
+        mended = mend and len(lost) <= max(2, _TOLERATED * sample)
+        documents = {LeafId.parse(id_).document_id for id_ in lost}
+        problem = f"a search by their own vectors misses {len(lost)} of {sample} leaves, of {len(documents)} documents"
+        findings.append(Finding("", problem if not mended else "searches by vectors missed leaves", mended))
+    return findings
+
+
+def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
+    """The leaves of a sample that are not found by their own vectors, the size of the sample, and all leaves."""
+    catalogue = yield from read_consistently(store, Reader.everything)
+    every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.leaf_ids]
+    sample = every[:: max(1, len(every) // _SAMPLE)]
+    return (yield from store.not_found(sample)), len(sample), every

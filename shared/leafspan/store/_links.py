@@ -1,0 +1,24 @@
+"""Links in the folder of an index are not followed: who can put one there could have other files overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leafspan.errors import StorageFailed
+from leafspan.store._database_file import DATABASE, is_vector_folder
+
+_OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.mirror")
+
+
+def check_links(folder: Path) -> None:
+    """Check that nothing that is written in a folder is a link. The folder itself may be one.
+
+    Raises:
+        StorageFailed: if something is.
+    """
+    for name in (DATABASE, *_OWN, *(each.name for each in folder.iterdir() if is_vector_folder(each))):
+        if (folder / name).is_symlink():
+            raise StorageFailed(
+                f"{str(folder / name)!r} is a link, and what is written to an index must not go elsewhere: put what it "
+                "leads to in its place (the folder of the index itself may be a link)"
+            )
