@@ -21,7 +21,7 @@ from leafspan.private_view import PrivateView
 from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import EmbedderRecord, Store, has_index, open_store
+from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
 from leafspan.tree import Trees
 from leafspan.view import View
 
@@ -50,6 +50,7 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
@@ -75,6 +76,9 @@ class Index(View):
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
             timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
+                is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
+                ``trace.left_out``, and warns once. Default: ``"raise"``.
 
         Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
         open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did not
@@ -85,6 +89,7 @@ class Index(View):
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
+            DamagedIndex: if its settings are not stored as they were written.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
@@ -92,7 +97,8 @@ class Index(View):
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
             raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return run(opened)
 
     @classmethod
@@ -112,10 +118,12 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return await arun(opened)
 
     @classmethod
@@ -266,17 +274,22 @@ class Index(View):
         create: bool,
         timeout: float,
         *,
+        on_damage: OnDamage = "raise",
         suggest: bool = False,
     ) -> Flow[Self]:
+        rule = DamageRule.of(on_damage)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
+        store.damage = rule
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            return open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
+            trees = yield from open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
+            trees.damage = rule.for_trees()
+            return trees
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from leafspan.errors import DamagedVault, FinderFailed, LeafspanError, MissingExtra, VaultNotFound, WriterBusy, WrongKey
+from leafspan.errors import (
+    DamagedIndex,
+    DamagedVault,
+    FinderFailed,
+    LeafspanError,
+    MissingExtra,
+    VaultNotFound,
+    WriterBusy,
+    WrongKey,
+)
 from leafspan.privacy import Disguise
 
 _SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # they quote paths and rules alone
@@ -18,6 +27,8 @@ def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
     if isinstance(error, _SAFE):
         return error
     masked = type(error)(hidden_message(str(error), disguise))
+    if isinstance(error, DamagedIndex) and isinstance(masked, DamagedIndex) and error.document_id is not None:
+        masked.document_id = disguise.name(error.document_id)
     for note in getattr(error, "__notes__", ()):
         masked.add_note(hidden_message(note, disguise))
     return masked

@@ -4,12 +4,13 @@ from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_ro
 from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
+from leafspan.store._damage import DamageRule, Met, OnDamage
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
-from leafspan.store._manifest import Row, grouped
+from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage
-from leafspan.store._reader import Reader, StaleRead, StoredLeaf
+from leafspan.store._reader import MetDamage, Reader, StaleRead, StoredLeaf
 from leafspan.store._scope import Scope
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
@@ -20,9 +21,14 @@ __all__ = [
     "MOST_RESULTS",
     "NODE_KEY",
     "Catalogue",
+    "Damage",
+    "DamageRule",
     "DocumentToWrite",
     "EmbedderRecord",
     "ForeignCollection",
+    "Met",
+    "MetDamage",
+    "OnDamage",
     "Reader",
     "Row",
     "Scope",

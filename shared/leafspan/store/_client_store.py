@@ -12,6 +12,7 @@ from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
+from leafspan.store._damage import DamageRule
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
@@ -46,6 +47,7 @@ class ClientStore:
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
         self.settings = settings
+        self.damage = DamageRule()
         self.batch = connection.leaves.batch
         self._connection = connection
         self._leaves = connection.leaves
@@ -78,6 +80,7 @@ class ClientStore:
             leave=lambda: None,
             stale=stale,
             scope=scope,
+            rule=self.damage,
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:

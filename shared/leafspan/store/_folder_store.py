@@ -13,6 +13,7 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
+from leafspan.store._damage import DamageRule
 from leafspan.store._folder import Folder, Opened, try_acquire
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
@@ -44,6 +45,7 @@ class FolderStore:
         self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
+        self.damage = DamageRule()
 
     embedded = True
 
@@ -78,6 +80,7 @@ class FolderStore:
                 leave=opened.leave,
                 stale=stale,
                 scope=scope,
+                rule=self.damage,
             )
         except BaseException:
             opened.leave()

@@ -96,7 +96,8 @@ class DocumentTrees:
         unchanged = self.report.unchanged
         if self.trees.store is None or not unchanged:
             return
-        summaries = yield from read_consistently(self.trees.store, self._summary_roots)
+        # A tree that is damaged is built again.
+        summaries = yield from read_consistently(self.trees.store, self._summary_roots, leave_out=True)
         leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
         whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
         self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)
