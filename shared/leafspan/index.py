@@ -14,7 +14,7 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument
-from leafspan.indexing import Finding, examine
+from leafspan.indexing import Examination, Finding, examine
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
@@ -22,7 +22,7 @@ from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
-from leafspan.tree import Trees
+from leafspan.tree import Trees, check_summary
 from leafspan.view import View
 
 
@@ -339,32 +339,42 @@ class Index(View):
             entities_field=entities_field,
         )
 
-    def doctor(self, *, mend: bool = True) -> list[Finding]:
-        """Find what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
+    def doctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Find what is not as it was written, and mend it: half-written documents, missing or altered leaves, lost counts.
 
-        The trees are examined, too. A document with missing leaves cannot be mended from within: its finding says so, and
-        the next ``add`` of it restores it; of a tree, the next ``build_tree``. Run it while nobody else writes to a server.
+        The texts of all documents and trees are read, and compared with what was written. Nothing is deleted that may be
+        part of a document. A document that cannot be mended from within is marked: its finding says so, and the next
+        ``add`` of it writes it anew, though it has not changed; of a tree, the next ``build_tree``. Run it while nobody
+        else writes to a server.
 
         Args:
             mend: Whether to mend. If not, nothing is changed. Default: True.
+            quick: Whether to compare only which leaves there are, and to read no texts of documents that have all of
+                theirs. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             What was found. An empty list if everything is whole.
 
         Raises:
+            InvalidArgument: if an option is of a wrong type.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(mend))
+        return run(self._examine(mend, quick, progress))
 
-    async def adoctor(self, *, mend: bool = True) -> list[Finding]:
+    async def adoctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(self._examine(mend))
+        return await arun(self._examine(mend, quick, progress))
 
-    def _examine(self, mend: bool) -> Flow[list[Finding]]:
-        findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
+    def _examine(self, mend: bool, quick: bool, progress: bool | None) -> Flow[list[Finding]]:
+        check_flag("mend", mend)
+        check_flag("quick", quick)
+        how = Examination(mend, self._timeout, quick, progress)
+        findings = yield from examine(self._store, how)
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
-            found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
+            of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
+            found = yield from examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         return findings
 

@@ -9,10 +9,10 @@ from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call, Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.indexing._whole_document import problem_of_content
+from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.tree import Trees, count_trees
-from leafspan.values import Chunk, Document, Passage
+from leafspan.values import Document, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
         if row.extra.get("chunks"):
             stored = yield from _stored_leaves(reader, ids)
             texts = {id_: each.text for id_, each in stored.items()}
-            chunks = tuple(Chunk(stored[id_].leaf.end, _own(stored[id_].metadata, row.metadata)) for id_ in ids)
+            chunks = chunks_of_leaves(row, [(stored[id_].leaf, stored[id_].metadata) for id_ in ids])
         else:
             texts, chunks = (yield from reader.fetch(ids)) if ids else {}, ()
         text = "".join(texts[id_] for id_ in ids)
@@ -166,11 +166,6 @@ def _stored_leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredL
     if len(stored) < len(ids):
         raise StaleRead
     return stored
-
-
-def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
-    """The metadata of a chunk without those of its document."""
-    return {key: value for key, value in copy_metadata(metadata).items() if key not in shared}
 
 
 def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:

@@ -107,6 +107,11 @@ class Row:
         body = json.dumps(values, ensure_ascii=False, separators=(",", ":"))[:-1]
         return {_ROW_KEY: f'{body},"crc":"{_checksum(self.document_id, body)}"}}'}
 
+    @property
+    def crc(self) -> str:
+        """The checksum that is stored with the row."""
+        return self.pack()[_ROW_KEY][-_CHECKED:].split('"')[3]
+
     @classmethod
     def unpack(cls, document_id: str, metadata: Any) -> Row:
         """The row, from the metadata of its record in Chroma. A damaged one is without a current version."""

@@ -352,6 +352,15 @@ class Reader:
             self._stale.add((leaf.document_id, leaf.version))
             raise StaleRead
 
+    def stored_records(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records of leaves with these stored ids, as they are stored, by id. The columns are those of Chroma."""
+        return self._leaves.get(ids, columns)
+
+    def stored_rows(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The metadata of the records that the manifest has of these documents, as they are stored, by stored id."""
+        records = yield from self._manifest.get(ids, ["metadatas"])
+        return {id_: record["metadata"] for id_, record in records.items()}
+
     def leaf_ids(self) -> Flow[list[str]]:
         """The stored ids of all leaves in the store, current or not."""
         records = yield from self._leaves.scan([])

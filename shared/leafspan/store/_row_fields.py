@@ -96,7 +96,8 @@ def _are_sections(values: Any) -> bool:
     return rows and all(_are_counts([*numbers]) and isinstance(text, str) for *numbers, text in values)
 
 
-def _is_metadata(values: Any) -> bool:
+def is_metadata(values: Any) -> bool:
+    """Whether it is what metadata can be."""
     return isinstance(values, dict) and all(map(_is_value, values.values()))
 
 
@@ -113,7 +114,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "leaves": _is_leaves,
     "litter": _are_leftovers,
     "title": lambda value: isinstance(value, str | None),
-    "metadata": _is_metadata,
+    "metadata": is_metadata,
     "sections": _are_sections,
     "characters": _is_count,
     "words": _is_count,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from leafspan.engine import Flow, Progress
-from leafspan.errors import LeafspanError
+from leafspan.errors import DamagedIndex
 from leafspan.store import Catalogue, Reader, Row, Scope, Store, grouped, read_consistently
 from leafspan.tree._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.tree._plan import Plan
@@ -50,14 +50,14 @@ class DocumentTrees:
     def to_build(self) -> list[str]:
         """The shown ids of the documents whose trees are not up to date.
 
-        The other documents are reported as unchanged, and documents that have lost leaves as failed.
+        The other documents are reported as unchanged, and documents that are damaged as failed.
         """
         outdated: list[str] = []
         for shown, row in sorted(self.documents.rows.items()):
-            if row.version is None:
+            if row.version is None and row.damage is None:
                 continue
             if not row.hash:
-                lost = LeafspanError("leaves of the document are missing, as doctor() has found; add it again")
+                lost = DamagedIndex("the document is damaged; call doctor(), then add it again", shown)
                 self.report.failed.append(FailedSummary(shown, 0, lost))
                 self.report.failed_owners.add(self._stored_id(shown))
             else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Reader
+from leafspan.store import Reader, Row, check_record
 from leafspan.tree._summary_record import SummaryRecord
 from leafspan.values import LeafId
 
@@ -33,3 +34,19 @@ def fetch_summaries(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, tuple[
             problems[id_] = f"its summary {LeafId.parse(id_).ordinal} is damaged: {error}"
     yield from reader.refuse(problems)
     return found
+
+
+def check_summary(row: Row, id_: LeafId, text: str, metadata: Mapping[str, Any] | None) -> None:
+    """Check a summary of a tree's current version.
+
+    Args:
+        row: Row of the tree.
+        id_: Id of the summary.
+        text: Its text.
+        metadata: Its metadata, as it is stored.
+
+    Raises:
+        IndexMismatch: if it is stored in another format.
+        ValueError: if it is not as it was written. The message says what is wrong.
+    """
+    SummaryRecord.unpack(check_record(row, id_, text, metadata))
