@@ -15,15 +15,15 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import InvalidArgument, StorageReadOnly, WriterBusy
-from leafspan.indexing import Finding, examine, examine_vectors, make_vectors_anew
+from leafspan.indexing import Examination, Finding, examine, examine_vectors, make_vectors_anew
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
 from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import EmbedderRecord, Store, has_index, open_store
-from leafspan.tree import Trees
+from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
+from leafspan.tree import Trees, check_summary
 from leafspan.view import View
 
 TREES = ".tree"
@@ -58,6 +58,7 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
@@ -83,6 +84,9 @@ class Index(View):
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
             timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
+                is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
+                ``trace.left_out``, and warns once. Default: ``"raise"``.
 
         Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
         open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did not
@@ -93,6 +97,7 @@ class Index(View):
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             IndexNotFound: if there is none, and ``create`` is False.
+            DamagedIndex: if its settings are not stored as they were written.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
@@ -102,7 +107,8 @@ class Index(View):
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return run(opened)
 
     @classmethod
@@ -122,10 +128,12 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return await arun(opened)
 
     @classmethod
@@ -276,9 +284,11 @@ class Index(View):
         create: bool,
         timeout: float,
         *,
+        on_damage: OnDamage = "raise",
         suggest: bool = False,
     ) -> Flow[Self]:
         check_flag("create", create)
+        rule = DamageRule.of(on_damage)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         if create:
@@ -286,10 +296,13 @@ class Index(View):
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
+        store.damage = rule
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            return open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
+            trees = yield from open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
+            trees.damage = rule.for_trees()
+            return trees
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
@@ -352,26 +365,32 @@ class Index(View):
             entities_field=entities_field,
         )
 
-    def doctor(self, *, mend: bool = True) -> list[Finding]:
-        """Find what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
+    def doctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Find what is not as it was written, and mend it: half-written documents, missing or altered leaves, lost counts.
 
-        The trees are examined, too. A document with missing leaves cannot be mended from within: its finding says so, and
-        the next ``add`` of it restores it; of a tree, the next ``build_tree``. Run it while nobody else writes to a server.
+        The texts of all documents and trees are read, and compared with what was written. Nothing is deleted that may be
+        part of a document. A document that cannot be mended from within is marked: its finding says so, and the next
+        ``add`` of it writes it anew, though it has not changed; of a tree, the next ``build_tree``. Run it while nobody
+        else writes to a server.
 
         Args:
             mend: Whether to mend. If not, nothing is changed. Default: True.
+            quick: Whether to compare only which leaves there are, and to read no texts of documents that have all of
+                theirs. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             What was found. An empty list if everything is whole.
 
         Raises:
+            InvalidArgument: if an option is of a wrong type.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(mend))
+        return run(self._examine(mend, quick, progress))
 
-    async def adoctor(self, *, mend: bool = True) -> list[Finding]:
+    async def adoctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(self._examine(mend))
+        return await arun(self._examine(mend, quick, progress))
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
@@ -396,17 +415,21 @@ class Index(View):
         yield from self._embedder.confirm(record=False)
         return (yield from self._embedder.documents(texts, view="vectors made anew"))
 
-    def _examine(self, mend: bool) -> Flow[list[Finding]]:
+    def _examine(self, mend: bool, quick: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("mend", mend)
-        findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
+        check_flag("quick", quick)
+        how = Examination(mend, self._timeout, quick, progress)
+        findings = yield from examine(self._store, how)
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
-            found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
+            of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
+            found = yield from examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         for indexes in (self._sources.indexes, trees):
             if indexes is not None:
-                how: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
-                found = yield from examine_vectors(indexes.store, indexes.vectors, self._embed_again, self._settings, **how)
+                options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
+                embed, settings = self._embed_again, self._settings
+                found = yield from examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
                 findings += found
         return findings
 

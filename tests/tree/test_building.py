@@ -17,7 +17,7 @@ from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import ConcurrentUpdate, Document, F, FunctionFailed, Index, IndexMismatch, InvalidArgument
+from leafspan import DamagedIndex, Document, F, FunctionFailed, Index, IndexMismatch, InvalidArgument
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
@@ -626,14 +626,14 @@ def test_a_build_that_an_error_interrupts_is_continued_by_the_next(index):
 def test_a_document_that_has_lost_leaves_is_reported_and_the_others_have_their_trees(index):
     index.add([document("a", 8), document("b", 8)])
     index.client.get_collection(f"{name_of(index)}.leaves").delete(ids=[index.leaves("a")[3].id])
-    with pytest.raises(ConcurrentUpdate, match=r"leaves are missing, and doctor\(\) says of which document"):
+    with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: its leaf 3 is missing; call doctor\(\)"):
         index.build_tree()
     assert [each.document_id for each in index.doctor()] == ["a"]
     built = index.build_tree()
     assert built.built == ("b",)
     [failed] = built.failed
     assert (failed.tree, failed.layer) == ("a", 0)
-    assert str(failed.error) == "leaves of the document are missing, as doctor() has found; add it again"
+    assert str(failed.error) == "the document is damaged; call doctor(), then add it again"
     index.add(document("a", 8))
     assert index.build_tree().built == ("a",)
 

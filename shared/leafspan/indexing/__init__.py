@@ -2,7 +2,7 @@
 
 from leafspan.indexing._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
 from leafspan.indexing._deleting import delete_documents, delete_matching
-from leafspan.indexing._doctor import Finding, examine
+from leafspan.indexing._doctor import Examination, Finding, examine
 from leafspan.indexing._ingest import Added, ingest
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import FILE_KEY
@@ -17,6 +17,7 @@ __all__ = [
     "FILE_KEY",
     "Added",
     "DocumentInfo",
+    "Examination",
     "Finding",
     "Intake",
     "Reach",

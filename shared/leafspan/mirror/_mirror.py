@@ -15,7 +15,7 @@ from leafspan.errors import WriterBusy
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, Reader, Row, StaleRead, grouped
+from leafspan.store import Catalogue, MetDamage, Reader, Row, StaleRead, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class Mirror:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
             if missing:
-                yield from self._make(reader.unscoped(), missing)
+                yield from self._make(reader.for_mirrors(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
             # A stale reader would take newer segments for dead ones. But whether it is stale is not always known, and
             # merging cannot be deferred for ever.
@@ -189,6 +189,8 @@ class Mirror:
                 ids = [id_ for row in rows for id_ in row.leaf_ids]
                 try:
                     arrays = yield from self._recipe.read(reader, rows, ids)
+                except MetDamage:
+                    raise  # the next attempt is without the documents
                 except StaleRead:
                     # Reading starts again after this error, and may never end unless the other documents are done by then.
                     splits += 1

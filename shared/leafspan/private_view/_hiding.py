@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from leafspan.errors import (
+    DamagedIndex,
     DamagedVault,
     FinderFailed,
     FunctionFailed,
@@ -29,6 +30,8 @@ def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
     if isinstance(error, FunctionFailed):  # what it was given, and what the function said, may quote a part of a name
         return type(error)(hidden_message(error.quoting_nothing or "a function failed", disguise))
     masked = type(error)(hidden_message(str(error), disguise))
+    if isinstance(error, DamagedIndex) and isinstance(masked, DamagedIndex) and error.document_id is not None:
+        masked.document_id = disguise.name(error.document_id)
     for note in getattr(error, "__notes__", ()):
         masked.add_note(hidden_message(note, disguise))
     return masked

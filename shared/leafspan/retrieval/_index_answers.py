@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from leafspan.engine import Flow, run_together
@@ -68,6 +68,10 @@ class IndexAnswers(Answers):
     def leave(self) -> None:
         """Let go of what was opened for the summaries."""
         self._summaries.leave()
+
+    def warn_of_left_out(self) -> Collection[str]:
+        """The trees that were left out, since they are damaged, of which a warning tells the user once."""
+        return self._summaries.warn_of_left_out()
 
     def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
         return self._summaries if request.summaries else self._leaves

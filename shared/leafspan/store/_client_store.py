@@ -14,6 +14,7 @@ from leafspan.engine import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
+from leafspan.store._damage import DamageRule
 from leafspan.store._failures import CollectionGone
 from leafspan.store._forks import check_process
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
@@ -51,6 +52,7 @@ class ClientStore:
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
         self.settings = settings
+        self.damage = DamageRule()
         self.batch = connection.leaves.batch
         self._connection = connection
         self._leaves = connection.leaves
@@ -84,6 +86,7 @@ class ClientStore:
             leave=lambda: None,
             stale=stale,
             scope=scope,
+            rule=self.damage,
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:

@@ -15,6 +15,7 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
+from leafspan.store._damage import DamageRule
 from leafspan.store._database_facts import check_pages
 from leafspan.store._file_lock import FileLock
 from leafspan.store._folder import Folder
@@ -52,6 +53,7 @@ class FolderStore:
         self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
+        self.damage = DamageRule()
 
     embedded = True
 
@@ -88,6 +90,7 @@ class FolderStore:
                 leave=opened.leave,
                 stale=stale,
                 scope=scope,
+                rule=self.damage,
             )
         except BaseException:
             opened.leave()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
 from leafspan.store._catalogue import Visibility
+from leafspan.store._damage import DamageRule
 from leafspan.store._reader import Reader
 from leafspan.store._texts import Texts
 from leafspan.store._writer import Writer
@@ -24,6 +25,7 @@ class Store(Protocol):
         id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
         home: Folder in which the folder of the index lies, without links. None behind a client.
+        damage: What readers do about damaged documents. Default: they are errors.
     """
 
     batch: int
@@ -32,6 +34,7 @@ class Store(Protocol):
     embedded: bool
     cache_folder: Path | None
     home: Path | None
+    damage: DamageRule
 
     @property
     def interrupted(self) -> bool:

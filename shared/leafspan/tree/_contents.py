@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from leafspan.checks import shown
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.store import Reader, Scope, Store, read_consistently
+from leafspan.store import Met, Reader, Scope, Store, read_consistently
 from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._summary_reader import SummaryReader
 from leafspan.tree._tree_record import TreeRecord
@@ -42,7 +42,8 @@ def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCou
     """
 
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
-        records = [TreeRecord.of(row) for row in (yield from summaries.visible()).rows.values()]
+        rows = (yield from summaries.visible()).rows.values()
+        records = [TreeRecord.of(row) for row in rows if row.version is not None]
         layers = [layer for record in records for layer in record.layers]
         return TreeCounts(sum(record.is_of_document for record in records), len(layers), max(layers, default=0))
 
@@ -78,7 +79,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
     """The result of ``read``, which starts again each time that something it saw was replaced meanwhile."""
-    stale: set[tuple[str, str]] = set()
+    stale = Met()
 
     def read_with_documents(reader: Reader) -> Flow[T]:
         summaries = SummaryReader(trees, reader, stale)

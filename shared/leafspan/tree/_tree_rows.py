@@ -28,7 +28,7 @@ class TreeRows:
     def has(self, id_: str, hash_: str) -> bool:
         """Whether the tree with this stored id is completely written, and built from content with this hash."""
         row = self.rows.get(id_)
-        return row is not None and not row.is_half_done and row.hash == hash_
+        return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
 
     def write(self, trees: Sequence[DocumentToWrite]) -> Flow[None]:
         """Write trees, in place of their former versions."""
