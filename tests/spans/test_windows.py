@@ -61,6 +61,15 @@ def test_windows_cover_exactly_the_neighbourhood_of_the_hits(tree_and_hits, befo
     assert windows == sorted(windows, key=lambda item: item.order)
 
 
+@examples(100)
+@given(trees_with_hits(), st.integers(0, 3), st.integers(0, 3), st.booleans())
+def test_a_window_is_no_leaf_and_has_a_length_where_those_of_its_leaves_are_known(tree_and_hits, before, after, known):
+    leaves, found = tree_and_hits
+    for window in windows_around(found, before=before, after=after, words=words_of(leaves) if known else None):
+        assert window.leaf is None
+        assert window.words == (window.span.size if known or window.span.size == 1 else None)
+
+
 def words_of(leaves) -> dict[str, int]:
     return {leaf.id: leaf.words for leaf in leaves}  # one each
 
