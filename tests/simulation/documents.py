@@ -33,7 +33,16 @@ VIEWS = (WHOLE, "x", "y")
 IDS = {WHOLE: ("a", "b", "c", "d"), "x": ("m", "n"), "y": ("m", "n")}
 """The ids of the documents that are added in each view."""
 
-GROUPS = {("", "a"): 1, ("", "b"): 1, ("", "c"): 2, ("", "d"): 2, ("x", "m"): 1, ("x", "n"): 1, ("y", "m"): 2, ("y", "n"): 2}
+GROUPS = {
+    ("", "a"): 1,
+    ("", "b"): 1,
+    ("", "c"): 2,
+    ("", "d"): 2,
+    ("x", "m"): 1,
+    ("x", "n"): 1,
+    ("y", "m"): 2,
+    ("y", "n"): 2,
+}
 """The group of each document. Behind a server a group has one writer at a time."""
 
 _FIRST_WORD = re.compile(r"\S+v\d+s\d+")

@@ -101,11 +101,11 @@ class History:
             return
         sights.append(Sight(self._world.step, min(later)))
 
-    def announce(self) -> None:
-        """A writer has said that there are changes."""
-        for change in self._unannounced:
+    def announce(self, until: int | None = None) -> None:
+        """A writer has said that there are changes, or must have said so of those until a step."""
+        for change in [each for each in self._unannounced if until is None or each.step <= until]:
             change.announced = self._world.step
-        self._unannounced.clear()
+            self._unannounced.remove(change)
 
     def watch(self, collection: str, method: str, options: Mapping[str, Any]) -> None:
         """Look at a write that has just been done."""

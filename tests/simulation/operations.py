@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from inspect import iscoroutine
 from typing import Any
 
@@ -17,7 +18,6 @@ from leafspan.view import View
 from tests.simulation.documents import (
     ALL,
     GROUPS,
-    IDS,
     WHOLE,
     Expected,
     Joining,
@@ -29,6 +29,7 @@ from tests.simulation.documents import (
     scope,
 )
 from tests.simulation.history import History
+from tests.simulation.locks import ThreadLock
 from tests.simulation.replaced import complete
 from tests.simulation.scenario import Operation
 from tests.simulation.world import Over, Process, World
@@ -68,10 +69,18 @@ class Actor:
         history: The history of the index.
         open_index: Function that opens the index.
         native: Whether the process runs in an event loop.
+        opens_once: Whether its threads share one index. If not, each thread opens one if none is open yet.
     """
 
     def __init__(
-        self, world: World, process: Process, history: History, open_index: Callable[[], Any], *, native: bool
+        self,
+        world: World,
+        process: Process,
+        history: History,
+        open_index: Callable[[], Any],
+        *,
+        native: bool,
+        opens_once: bool,
     ) -> None:
         self._world = world
         self._process = process
@@ -80,6 +89,7 @@ class Actor:
         self._native = native
         self._expected: Expected = expected()
         self._index: Index | None = None
+        self._opening: AbstractContextManager[Any] = ThreadLock(world) if opens_once else nullcontext()
 
     def do(self, operation: Operation) -> Outcome:
         """Do an operation, and check its result."""
@@ -104,8 +114,9 @@ class Actor:
     # Calls
 
     def _call(self, operation: Operation) -> Any:
-        if self._index is None:
-            self._index = self._done(self._open())
+        with self._opening:
+            if self._index is None:
+                self._index = self._done(self._open())
         view = scope(self._index, operation.view)
         return getattr(self, "_" + operation.kind.replace(" ", "_"))(view, operation)
 
@@ -311,9 +322,7 @@ class Actor:
         for stored_id in visible.values():
             self._check_whole(operation, stored_id, pieces.get(stored_id, []), start)
 
-    def _check_whole(
-        self, operation: Operation, stored_id: str, found: list[tuple[Passage, Stored]], start: int
-    ) -> None:
+    def _check_whole(self, operation: Operation, stored_id: str, found: list[tuple[Passage, Stored]], start: int) -> None:
         versions = {each.version: each for _, each in found}
         if len(versions) > 1:
             self._world.problem(f"{operation} shows {stored_id} in versions {sorted(versions)}")
@@ -330,7 +339,11 @@ class Actor:
         legal = self._history.legal(stored_id, start, self._world.step)
         for version in legal:
             stored_version = self._expected.of_version(stored_id, version)
-            if stored_version is None or not stored_version.count or not self._matches(operation, stored_id, stored_version):
+            if (
+                stored_version is None
+                or not stored_version.count
+                or not self._matches(operation, stored_id, stored_version)
+            ):
                 return
         self._world.problem(f"{operation} lacks {stored_id}, which may be {sorted(map(str, legal))}")
 
@@ -360,6 +373,7 @@ class Actor:
                 self._world.problem(f"{operation}: {passage.id} covers {sorted(words)}, and says {passage.text!r}")
 
 
+@functools.cache
 def allowed_versions(operation: Operation) -> dict[str, set[str | None]]:
     """The versions that an operation may give to documents, by stored id. None deletes."""
     every = expected()
@@ -378,6 +392,3 @@ def allowed_versions(operation: Operation) -> dict[str, set[str | None]]:
             if group == operation.group and stored_id not in kept:
                 allowed[stored_id].add(None)
     return allowed
-
-
-__all__ = ["Actor", "IDS", "Outcome", "allowed_versions", "partial"]

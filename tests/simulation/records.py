@@ -57,6 +57,8 @@ class Records:
 
     def delete(self, ids: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
         """Delete records; unknown ids do not matter."""
+        if not len(ids):
+            raise ValueError("Expected IDs to be a non-empty list, got 0 IDs in delete.")
         for id_ in ids:
             self.by_id.pop(id_, None)
         return list(ids)
@@ -134,7 +136,9 @@ class Records:
         return None if record.metadata is None else dict(record.metadata)
 
 
-def _rows(ids: Sequence[str], columns: Mapping[str, Any]) -> Iterable[tuple[str, str | None, dict[str, Any] | None, Vector]]:
+def _rows(
+    ids: Sequence[str], columns: Mapping[str, Any]
+) -> Iterable[tuple[str, str | None, dict[str, Any] | None, Vector]]:
     """The records that are written, as (id, document, metadata, vector)."""
     if not len(ids):
         raise ValueError("Expected IDs to be a non-empty list, got 0 IDs.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from leafspan import Index
 from leafspan.errors import LeafspanError
-from tests.simulation.documents import Joining, calm_index, document, expected, pairs, scope
+from tests.simulation.documents import VERSIONS, Joining, calm_index, document, expected, pairs, scope
 from tests.simulation.history import CHANGES_ID, History
-from tests.simulation.operations import Actor, Outcome
+from tests.simulation.operations import Actor, Outcome, allowed_versions
 from tests.simulation.records import Record, Records
 from tests.simulation.scenario import Operation
 from tests.simulation.world import World
@@ -17,16 +18,14 @@ from tests.simulation.world import World
 _TOLERANCE = 1e-5
 
 
-def last_versions(
-    documents: dict[str, str | None], outcomes: Iterable[Outcome], allowed: Callable[[Operation], dict[str, set[str | None]]]
-) -> dict[str, set[str | None]]:
+def last_versions(documents: dict[str, str | None], outcomes: Iterable[Outcome]) -> dict[str, set[str | None]]:
     """The versions that each document may have at the end, by what was done to it.
 
     A write counts unless one that began after its end has ended well. What has failed or was killed may have been done.
     """
     writes: dict[str, list[tuple[Outcome, set[str | None]]]] = {}
     for outcome in outcomes:
-        for id_, versions in allowed(outcome.operation).items():
+        for id_, versions in allowed_versions(outcome.operation).items():
             writes.setdefault(id_, []).append((outcome, versions))
     possible: dict[str, set[str | None]] = {}
     for id_ in documents:
@@ -37,6 +36,36 @@ def last_versions(
         if latest < 0:
             possible[id_].add(None)
     return possible
+
+
+def other_versions(interrupted: Iterable[Operation], numbers: Iterator[int], *, every: bool) -> Iterator[Operation]:
+    """Additions of other versions of the documents that interrupted writes were about.
+
+    Args:
+        interrupted: What was interrupted.
+        numbers: Numbers for the additions.
+        every: Whether each of these documents must be written, as behind a server. In a folder, the next writer finishes
+            what is left of all documents, so that one is enough.
+    """
+    keys = {stored_id: key for key, stored_id in expected().ids.items()}
+    for operation in interrupted:
+        for stored_id, versions in allowed_versions(operation).items():
+            view, id_ = keys[stored_id]
+            known = expected().versions[stored_id]
+            other = next(number for number in VERSIONS if known[number].version not in versions)
+            yield Operation(next(numbers), "add", view, ((id_, other),))
+            if not every:
+                return
+
+
+def check_forgotten(world: World, operation: Operation, records: Callable[[str], Records | None]) -> None:
+    """Nothing is left of deleted documents, neither in leaves nor in summaries and texts made of them."""
+    for id_ in operation.ids:
+        words = re.compile(rf"\b{id_}{operation.view}v\d")
+        for name in ("kb.leaves", "kb.tree.leaves", "kb.tree.texts"):
+            for record_id, record in _records(records(name)).items():
+                if words.search(record.document or ""):
+                    world.problem(f"{operation} has ended well, and {record_id} in {name} still is {record.document!r}")
 
 
 def check_doctor(world: World, index: Index, *, mends: bool) -> None:
@@ -111,7 +140,10 @@ def check_trees(world: World, history: History, records: Callable[[str], Records
             scope(index, view).add(document(view, id_, stored.number))
     index.build_tree(summarizer=Joining(), clusterer=pairs, across_documents=True)
     for name in ("kb.tree.leaves", "kb.tree.manifest", "kb.tree.texts"):
-        found, calm = _records(records(name)), _records(server.collections[name].records if name in server.collections else None)
+        found, calm = (
+            _records(records(name)),
+            _records(server.collections[name].records if name in server.collections else None),
+        )
         found.pop(CHANGES_ID, None)
         calm.pop(CHANGES_ID, None)
         for id_ in found.keys() | calm.keys():
@@ -127,4 +159,12 @@ def _records(records: Records | None) -> dict[str, Record]:
     return {} if records is None else dict(records.by_id)
 
 
-__all__ = ["LeafspanError", "check_doctor", "check_reads", "check_records", "check_some_reads", "check_trees", "last_versions"]
+__all__ = [
+    "LeafspanError",
+    "check_doctor",
+    "check_reads",
+    "check_records",
+    "check_some_reads",
+    "check_trees",
+    "last_versions",
+]

@@ -27,7 +27,7 @@ from leafspan.store import _folder, _foreign
 from leafspan.store._change_file import ChangeFile
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
-from tests.simulation.locks import FileLocks, ThreadLock, Threading
+from tests.simulation.locks import FileLocks, Threading, ThreadLock
 from tests.simulation.world import Process, World
 
 for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily have to be replaced in, too

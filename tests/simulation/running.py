@@ -9,8 +9,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,18 @@ from tests.simulation.history import History
 from tests.simulation.locks import FileLocks
 from tests.simulation.operations import Actor, Outcome, allowed_versions
 from tests.simulation.records import Records
-from tests.simulation.recovery import check_doctor, check_reads, check_records, check_some_reads, check_trees, last_versions
+from tests.simulation.recovery import (
+    check_doctor,
+    check_forgotten,
+    check_reads,
+    check_records,
+    check_some_reads,
+    check_trees,
+    last_versions,
+    other_versions,
+)
 from tests.simulation.replaced import replaced
-from tests.simulation.scenario import Operation, ProcessPlan, Scenario
+from tests.simulation.scenario import WRITES, Operation, ProcessPlan, Scenario
 from tests.simulation.server import AsyncClient, Client, Server
 from tests.simulation.world import Process, World
 
@@ -85,6 +93,7 @@ class _Run:
         self._server = self._disk = None
         if scenario.store == "server":
             self._server = Server(world, scenario.batch, self._history.watch)
+            self._server.before = self._settle
         else:
             (place / "kb").mkdir()
             self._disk = Disk(world, place / "kb", scenario.batch, self._history.watch)
@@ -137,7 +146,13 @@ class _Run:
         process.memory["plan"] = plan
         process.memory["left"] = [list(thread) for thread in plan.threads]
         self._actors[process.number] = Actor(
-            world, process, self._history, lambda: self._open(native=plan.native), native=plan.native
+            world,
+            process,
+            self._history,
+            lambda: self._open(native=plan.native),
+            native=plan.native,
+            # Two indexes that are open behind a server are two writers, and must not write the same documents.
+            opens_once=self._server is not None,
         )
         for thread in process.memory["left"]:
             world.start(process, self._body(process, thread))
@@ -155,8 +170,22 @@ class _Run:
                 left.pop(0)
                 del self._begun[operation.number]
                 self._outcomes.append(outcome)
+                if outcome.error is None:
+                    self._check_done(outcome)
 
         return body
+
+    def _check_done(self, outcome: Outcome) -> None:
+        """What must hold after an operation that has ended well."""
+        operation = outcome.operation
+        if self._disk is not None and (operation.kind in ("delete", "doctor") or (operation.kind == "add")):
+            # It has finished what killed and failed writers had left, and told readers.
+            self._history.announce(outcome.start)
+        others = [each.operation for each in self._outcomes if each is not outcome and each.end > outcome.start]
+        others += [each for each, _ in self._begun.values()]
+        alone = not any(each.kind in WRITES for each in others)
+        if operation.kind == "delete" and alone and not self._world.late:
+            check_forgotten(self._world, operation, self._records)
 
     def _restart(self, process: Process) -> None:
         """After a kill: what a process was at is interrupted, and the rest is done by a new one."""
@@ -180,34 +209,39 @@ class _Run:
         while world.late:
             world.deliver()
         interrupted = [each.operation for each in self._outcomes if each.error is not None]
-        possible = last_versions(self._history.documents(), self._outcomes, allowed_versions)
+        possible = last_versions(self._history.documents(), self._outcomes)
         for id_, version in self._history.documents().items():
             if version not in possible.get(id_, {None}):
                 world.problem(f"at the end {id_} has version {version}, should be one of {possible[id_]}")
         numbers = itertools.count(1_000)
-        mends = not scenario.redo or scenario.store == "server"
         todo: list[Operation] = []
-        if scenario.redo:
-            todo = [Operation(next(numbers), e.kind, e.view, e.documents, e.ids, e.group) for e in interrupted]
+        if scenario.recovery == "same":
+            todo = [replace(each, number=next(numbers)) for each in interrupted]
+        elif scenario.recovery == "other":
+            todo = list(other_versions(interrupted, numbers, every=scenario.store == "server"))
+        mends = scenario.recovery == "doctor" or (scenario.store == "server" and scenario.has_trees)
+        build = Operation(next(numbers), "build")
         if scenario.has_trees:
-            todo.append(Operation(next(numbers), "build"))
-        self._operations |= {each.number: each for each in todo}
-        last = self._begin(ProcessPlan("Z", False, (tuple(todo),)))
-        world.run()
+            todo.append(build)
+        last = self._continue(todo)
         self._alone(last, lambda index: check_doctor(world, index, mends=mends))
+        if scenario.has_trees and mends:
+            last = self._continue([replace(build, number=next(numbers))])
         if world.problems:
             return
-        if scenario.has_trees and mends:
-            again = Operation(next(numbers), "build")
-            self._operations[again.number] = again
-            last = self._begin(ProcessPlan("Z", False, ((again,),)))
-            world.run()
         check_records(world, self._history, self._records)
         self._alone(last, lambda _: check_reads(self._actors[last.number], numbers, trees=scenario.has_trees))
         for process in [each for each in world.processes if each.alive and each is not last and each.name != "0"]:
             actor = self._actors[process.number]
             world.start(process, lambda actor=actor: check_some_reads(actor, numbers))
         world.run()
+
+    def _continue(self, todo: list[Operation]) -> Process:
+        """A new process that has done this."""
+        self._operations |= {each.number: each for each in todo}
+        process = self._begin(ProcessPlan("Z", False, (tuple(todo),)))
+        self._world.run()
+        return process
 
     def _alone(self, process: Process, work: Callable[[Index], None]) -> None:
         def body() -> None:
@@ -227,7 +261,9 @@ class _Run:
     def _open(self, *, native: bool) -> Any:
         if self._server is None:
             path = self._place / "kb"
-            return Index.aopen(path, timeout=_TIMEOUT, **OPTIONS) if native else Index.open(path, timeout=_TIMEOUT, **OPTIONS)
+            return (
+                Index.aopen(path, timeout=_TIMEOUT, **OPTIONS) if native else Index.open(path, timeout=_TIMEOUT, **OPTIONS)
+            )
         options = {**OPTIONS, "timeout": _TIMEOUT, "cache": self._place / "cache"}
         if native:
             return Index.aopen(client=AsyncClient(self._server), **options)
@@ -243,11 +279,34 @@ class _Run:
 
     def _may(self, document: str, version: str | None) -> bool:
         """Whether the operation at work may give a document this version."""
-        task = self._world.current
-        if task is None:
-            return True  # a late write
-        operation = self._operations.get(task.operation % 10_000 if task.operation > 0 else task.operation)
+        operation = self._operation()
         return operation is not None and version in allowed_versions(operation).get(document, set())
 
+    def _operation(self) -> Operation | None:
+        """The operation that is at work."""
+        task = self._world.current
+        number = self._world.author if self._world.author is not None else task.operation if task is not None else 0
+        return self._operations.get(number % 10_000 if number > 0 else number)
 
-__all__ = ["Report", "run_scenario", "suppress"]
+    def _settle(self) -> None:
+        """Let those writes arrive that are late, of documents that the operation at work is about to write.
+
+        Nobody can defend himself against a server that does two writes of the same record in another order than it got
+        them, so the simulated one does not.
+        """
+        operation = self._operation()
+        if self._world.author is not None or operation is None or operation.kind not in WRITES:
+            return
+        documents = allowed_versions(operation).keys()
+        for place in reversed(range(len(self._world.late))):
+            late = self._world.late[place]
+            author = self._operations[late.operation % 10_000]
+            if late.operation != operation.number and (
+                operation.kind in ("doctor", "build")
+                or author.kind in ("doctor", "build")
+                or documents & allowed_versions(author).keys()
+            ):
+                self._world.deliver(place)
+
+
+__all__ = ["Report", "run_scenario"]

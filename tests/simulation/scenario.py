@@ -70,7 +70,8 @@ class Scenario:
         actions: What can happen, each as often as it is likely.
         batch: Most records of one write.
         threshold: Records after which an embedded Chroma writes its files.
-        redo: Whether at the end that is done again which was interrupted, before the doctor comes.
+        recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
+            ``"same"`` versions of documents or with ``"other"`` ones.
         events: What happens at which point. None: what follows from the seed.
     """
 
@@ -82,7 +83,7 @@ class Scenario:
     actions: tuple[str, ...]
     batch: int
     threshold: int
-    redo: bool
+    recovery: str
     events: Mapping[Point, int] | None = field(default=None, compare=False)
 
     @property
@@ -120,7 +121,7 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
         actions=tuple(actions),
         batch=chance.choice((3, 5, 100)),
         threshold=chance.choice((4, 8, 20, 1_000)),
-        redo=chance.random() < 0.5,
+        recovery=chance.choice(("doctor", "same", "other")),
     )
 
 
@@ -134,8 +135,8 @@ class _Maker:
         self.count = chance.choice((1, 2, 2, 3))
         self._few = chance.random() < 0.5  # whether few documents are fought for
         self._trees = chance.random() < 0.25
-        # Behind a server, each group of documents has one writer; the third process only reads.
-        self._writers = self.count if store == "folder" else min(self.count, 2)
+        # Behind a server, each group of documents has one writer, and the trees have one; the third process only reads.
+        self._writers = self.count if store == "folder" else 1 if self._trees else min(self.count, 2)
         self._alone = self._writers == 1
 
     def first(self) -> tuple[Operation, ...]:

@@ -12,7 +12,7 @@ from chromadb.api.async_api import AsyncClientAPI
 from chromadb.errors import NotFoundError
 
 from tests.simulation.records import Records
-from tests.simulation.world import World
+from tests.simulation.world import LateWrite, World
 
 Watch = Callable[[str, str, Mapping[str, Any]], None]
 """Function to call after each write: with the collection's name, the method and its options."""
@@ -35,12 +35,16 @@ class Server:
         world: The world.
         batch: Most records of one write.
         watch: What looks at each write.
+
+    Attributes:
+        before: Function to call before each request.
     """
 
     def __init__(self, world: World, batch: int, watch: Watch) -> None:
         self.world = world
         self.batch = batch
         self.watch = watch
+        self.before: Callable[[], None] = lambda: None
         self.collections: dict[str, Collection] = {}
 
     def make(self, name: str, metadata: Mapping[str, Any] | None) -> Collection:
@@ -53,6 +57,7 @@ class Server:
         """A request: its effect may fail to come about, come about unknown to the client, or come about later."""
         world = self.world
         world.point(f"before {what}")
+        self.before()
         action, number = world.action()
         if action == "fail":
             world.counts["failures"] += 1
@@ -66,7 +71,7 @@ class Server:
             raise failure()
         if action == "late":
             world.note(f"will be late: {what}")
-            world.late.append((what, effect))
+            world.late.append(LateWrite(what, world.current.operation if world.current else 0, effect))
             world.sleep(1.0)
             raise failure()
         world.tick()

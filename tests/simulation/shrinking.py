@@ -39,7 +39,9 @@ def shrunk(report: Report) -> Report:
 def described(report: Report) -> str:
     """A report as text: what was done, what happened, and what was found."""
     scenario = report.scenario
-    lines = [f"    a {scenario.store}, batch {scenario.batch}, files after {scenario.threshold}, redo {scenario.redo}"]
+    lines = [
+        f"    a {scenario.store}, batch {scenario.batch}, files after {scenario.threshold}, recovery: {scenario.recovery}"
+    ]
     lines += [f"    at first: {each}" for each in scenario.first]
     for plan in scenario.processes:
         kind = "in an event loop" if plan.native else "blocking"

@@ -42,6 +42,21 @@ class Held(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LateWrite:
+    """A write that the server does long after its client has given up.
+
+    Attributes:
+        what: What is written.
+        operation: Number of the operation that has asked for it.
+        effect: Function that does it.
+    """
+
+    what: str
+    operation: int
+    effect: Callable[[], None]
+
+
 @dataclass(eq=False)
 class Process:
     """A process, with memory of its own.
@@ -113,7 +128,8 @@ class World:
         self.processes: list[Process] = []
         self.tasks: list[Task] = []
         self.current: Task | None = None
-        self.late: list[tuple[str, Callable[[], None]]] = []  # what will take effect later
+        self.late: list[LateWrite] = []  # what will take effect later
+        self.author: int | None = None  # number of the operation whose late write takes effect right now
         self.on_switch: Callable[[Process | None, Process], None] = lambda old, new: None
         self.on_kill: Callable[[Process], None] = lambda process: None
         self._verbose = verbose
@@ -195,11 +211,15 @@ class World:
 
     def deliver(self, number: int = 0) -> None:
         """Let a late write take effect."""
-        what, effect = self.late.pop(number % len(self.late))
+        late = self.late.pop(number % len(self.late))
         self.counts["late writes"] += 1
-        self.note(f"arrives late: {what}")
+        self.note(f"arrives late: {late.what}")
         self.tick()
-        effect()
+        self.author = late.operation
+        try:
+            late.effect()
+        finally:
+            self.author = None
 
     def kill(self, process: Process, where: str) -> None:
         """Kill a process. If it is the current one, this never returns."""
