@@ -476,14 +476,19 @@ def _pairs(old: Any, new: Any, module: str) -> Iterator[tuple[types.FunctionType
     """The functions of a module, or of a class of it, with those in their place."""
     for name, value in list(old.items()):
         other = new.get(name)
-        if isinstance(value, property):
-            value, other = value.fget, getattr(other, "fget", None)
-        elif isinstance(value, classmethod | staticmethod):
-            value, other = value.__func__, getattr(other, "__func__", None)
-        if isinstance(value, types.FunctionType) and isinstance(other, types.FunctionType) and value.__module__ == module:
-            yield value, other
+        function, changed = _unwrapped(value), _unwrapped(other)
+        if isinstance(function, types.FunctionType) and isinstance(changed, types.FunctionType):
+            if function.__module__ == module:
+                yield function, changed
         elif isinstance(value, type) and isinstance(other, type) and value.__module__ == module:
             yield from _pairs(vars(value), vars(other), module)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function of a property or method; other values as they are."""
+    if isinstance(value, property):
+        return value.fget
+    return value.__func__ if isinstance(value, classmethod | staticmethod) else value
 
 
 def _constants(function: types.FunctionType) -> object:
