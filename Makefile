@@ -4,7 +4,9 @@ BIN := .venv/bin
 # Tests of one file share their indexes, so a file stays with one worker.
 TEST := $(BIN)/pytest -n auto --dist loadfile
 
-.PHONY: help demo test test-all check lint types contracts format adapter-docs wheel-test benchmarks clean
+MINUTES ?= 20
+
+.PHONY: help demo test test-all soak check lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,6 +19,9 @@ test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
 
 test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the property tests
 	LEAFSPAN_TESTS=thorough $(TEST)
+
+soak: .venv/dev ## Look for faults for MINUTES (20): simulated runs, kills, a full disk, a hostile server, many readers
+	$(BIN)/python -m tests.simulation.soak --minutes $(MINUTES)
 
 check: lint types contracts ## Check style, types and the contracts between rooms
 

@@ -141,7 +141,11 @@ def _in_folder(
     finally:
         opened.leave()
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
-    leaves = yield Call(folder.opened().client.get_collection, (leaves_name(name),), {"embedding_function": None})
+    opened = yield Call(folder.reopened_reader)  # another thread may have replaced and closed the first one meanwhile
+    try:
+        leaves = yield Call(opened.client.get_collection, (leaves_name(name),), {"embedding_function": None})
+    finally:
+        opened.leave()
     _check_format(stored_settings)
     return FolderStore(folder, name, stored_settings, str(leaves.id), timeout)
 
