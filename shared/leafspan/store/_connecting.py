@@ -141,7 +141,8 @@ def _in_folder(
     finally:
         opened.leave()
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
-    opened = yield Call(folder.reopened_reader)  # another thread may have replaced and closed the first one meanwhile
+    # Another thread may have replaced and closed the first one meanwhile.
+    opened = yield Call(folder.reopened_reader, (deadline_after(timeout),))
     try:
         leaves = yield Call(opened.client.get_collection, (leaves_name(name),), {"embedding_function": None})
     finally:
