@@ -11,6 +11,7 @@ from typing import Any
 import chromadb.errors
 import httpx
 import pytest
+from chromadb.config import Settings
 
 from leafspan import (
     ConcurrentUpdate,
@@ -209,7 +210,7 @@ def test_a_write_that_fails_says_why_and_the_next_one_finishes_it(
 
 
 def test_a_collection_that_is_deleted_behind_a_client_is_said_to_be_gone():
-    client = chromadb.EphemeralClient()
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
     index = Index.open(client=client, name="soon-gone")
     index.add(Document("a", "Bees dance."))
     client.delete_collection("soon-gone.leaves")
