@@ -83,7 +83,8 @@ class Index(View):
                 ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
-            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
+                Default: 30.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
                 is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
@@ -96,6 +97,8 @@ class Index(View):
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
+            ServerTimeout: if a server does not answer within the timeout.
+            StorageFailed: if a server cannot be reached, or what is stored cannot be opened.
             IndexNotFound: if there is none, and ``create`` is False.
             DamagedIndex: if its settings are not stored as they were written.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
@@ -193,7 +196,7 @@ class Index(View):
             cache: See ``open``.
             dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
-            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            timeout: See ``open``.
 
         Returns:
             What was done, and which records could not be taken, and why.
