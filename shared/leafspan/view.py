@@ -505,7 +505,9 @@ class View:
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
-            InvalidArgument: if an option is out of its range, or a clusterer returns something else than clusters.
+            InvalidArgument: if an option is out of its range.
+            FunctionFailed: if a clusterer fails, or returns something else than clusters. Summaries that fail are in the
+                result; if the first ten do, the others are not asked for.
             IndexMismatch: if the trees there were built with another summarizer, and none is given.
             WriterBusy: if another writer holds the index for longer than the timeout.
 

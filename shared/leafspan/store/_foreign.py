@@ -7,6 +7,7 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.engine import Flow
 from leafspan.errors import IndexNotFound, InvalidArgument
 from leafspan.reserved import STRUCTURE_KEY
@@ -94,7 +95,7 @@ def find_collection(client: Any, name: str | None, *, place: str = "behind this 
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
     handle = yield from get_handle(client, name, native=native)
     if handle is None:
-        raise IndexNotFound(f"there is no Chroma collection {name!r} {place}{listed}")
+        raise IndexNotFound(f"there is no Chroma collection {shown(name)} {place}{listed}")
     return ForeignCollection(handle)
 
 
