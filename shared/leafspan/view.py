@@ -75,6 +75,11 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: see ``Index.private``."""
+        return False
+
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
         return self._sources is other._sources

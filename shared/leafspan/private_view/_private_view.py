@@ -79,6 +79,11 @@ class PrivateView(View):
         """What maps pseudonyms back."""
         return self._privacy.vault
 
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: always True."""
+        return True
+
     def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
         """The same view for a reader who may see more, or less: see ``reveal`` of ``Index.private``.
 

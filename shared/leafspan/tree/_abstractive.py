@@ -12,11 +12,12 @@ from typing import Any
 from leafspan.checks import check_number, check_text, check_whole, shown
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
-from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.language_model import check_template, find_language_model, model_name
-from leafspan.tree._giving_up import Patience
+from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
 from leafspan.tree._summarizer import Keep
+from leafspan.user_functions import refuse_coroutine
 from leafspan.words import count_words
 
 DEFAULT_PROMPT = """\
@@ -223,17 +224,18 @@ class Abstractive:
 
     def _checked(self, answer: object) -> str:
         """The answer as a summary: a text that is not blank, cut if it is too long."""
+        refuse_coroutine("generate", answer)
         # Text that is not valid Unicode can be neither embedded nor stored.
         text = answer.encode(errors="ignore").decode().strip() if isinstance(answer, str) else ""
         if not text:
-            raise LeafspanError(f"a summary must be a text that is not blank, got {shown(answer)}")
+            raise UnusableResult(f"a summary must be a text that is not blank, got {shown(answer)}")
         return text if size(text) <= 2 * self.max_words else first_sentences(text, 2 * self.max_words)
 
 
 def _raise_if_stopped(stopped: Event) -> None:
     """End an attempt whose result nobody waits for."""
     if stopped.is_set():
-        raise LeafspanError("the summaries were interrupted")
+        raise NotAsked("the summaries were interrupted")
 
 
 def _is_retried(error: BaseException) -> bool:
