@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests of one file share their indexes, so a file stays with one worker.
 TEST := $(BIN)/pytest -n auto --dist loadfile
 
-.PHONY: help demo test test-all check lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo test test-all check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,6 +19,9 @@ test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the pr
 	LEAFSPAN_TESTS=thorough $(TEST)
 
 check: lint types contracts ## Check style, types and the contracts between rooms
+
+audit: .venv/dev ## Look up known vulnerabilities of what is installed, if the network allows it
+	$(BIN)/python tools/audit.py
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .
