@@ -134,7 +134,7 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
         lambda index: retrieve("q", Vector()),
         "Vector must have an index to search, and there is none here: give one as index=, or call index.retrieve",
     ),
-    "a window": (lambda index: SentenceWindow(window=-1), "window must be a whole number >= 0, got -1"),
+    "a window": (lambda index: SentenceWindow(before=-1), "before must be a whole number >= 0, got -1"),
     "a reranker": (lambda index: Rerank(), "Rerank must have a function rerank, or a diversity > 0, got neither"),
     "a shape": (
         lambda index: Decay(shape="gausian"),  # type: ignore[arg-type]
