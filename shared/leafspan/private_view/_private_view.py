@@ -174,7 +174,7 @@ class PrivateView(View):
         given: dict[str, str] = {}
         if where is not None:
             where = yield Call(self._masked_filter, (where,))
-        if ids is not None and not isinstance(ids, str) and isinstance(ids, Iterable):
+        if isinstance(ids, Iterable) and not isinstance(ids, str) and getattr(ids, "ndim", None) != 0:
             listed = list(ids)
             masked = yield Call(lambda: [self._masked_id(id_) if isinstance(id_, str) else id_ for id_ in listed])
             given = {new: old for new, old in zip(masked, listed, strict=True) if isinstance(old, str)}

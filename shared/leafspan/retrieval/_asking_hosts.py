@@ -33,7 +33,7 @@ def ask_call(request: AskHost) -> Call:
         except Exception as error:
             raise _failed(request, error) from error
 
-    return Call(ask, (request.question,), native=aask)
+    return Call(ask, (request.question,), native=aask if request.aask is not None else None)
 
 
 def _failed(request: AskHost, error: Exception) -> SourceFailed:
