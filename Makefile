@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist loadfile
 
 MINUTES ?= 20
 
-.PHONY: help demo test test-all soak check lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo test test-all soak check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,9 @@ soak: .venv/dev ## Look for faults for MINUTES (20): simulated runs, kills, a fu
 	$(BIN)/python -m tests.simulation.soak --minutes $(MINUTES)
 
 check: lint types contracts ## Check style, types and the contracts between rooms
+
+audit: .venv/dev ## Look up known vulnerabilities of what is installed, if the network allows it
+	$(BIN)/python tools/audit.py
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

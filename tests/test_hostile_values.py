@@ -28,9 +28,11 @@ from leafspan import (
     Files,
     Index,
     InvalidArgument,
+    Key,
     LeafspanError,
     Query,
     Strategy,
+    Vault,
     Vector,
     View,
 )
@@ -254,6 +256,15 @@ READING: dict[str, Callable[[View, Any], Any]] = {
 @pytest.mark.parametrize("name", READING)
 def test_reading(shared_index: Index, name: str):
     check(every(name, lambda value: READING[name](shared_index, value)))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", READING)
+def test_reading_a_private_view(shared_index: Index, tmp_path: Path, name: str):
+    vault = Vault.open(tmp_path / "vault", Key("0123456789abcdefghijklmnopqrstuvwxyz"))
+    private = shared_index.private(vault, finder=lambda text: [], known={"PERSON": ["Karl von Frisch"]})
+    check(every(name, lambda value: READING[name](private, value)))
 
 
 WRITING: dict[str, Callable[[Index, Any], Any]] = {

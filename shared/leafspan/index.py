@@ -352,7 +352,7 @@ class Index(View):
             entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
 
         Raises:
-            InvalidArgument: if an option is of a wrong type.
+            InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
             MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
         """
         return PrivateView.of(

@@ -75,6 +75,11 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: see ``Index.private``."""
+        return False
+
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
         return self._sources is other._sources
@@ -517,7 +522,9 @@ class View:
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
-            InvalidArgument: if an option is out of its range, or a clusterer returns something else than clusters.
+            InvalidArgument: if an option is out of its range.
+            FunctionFailed: if a clusterer fails, or returns something else than clusters. Summaries that fail are in the
+                result; if the first ten do, the others are not asked for.
             IndexMismatch: if the trees there were built with another summarizer, and none is given.
             WriterBusy: if another writer holds the index for longer than the timeout.
 

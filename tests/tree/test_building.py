@@ -916,3 +916,37 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
 def test_flags_must_be_true_or_false(index, name):
     with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
         index.build_tree(**{name: "no"})
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_model_that_always_fails_is_not_asked_for_everything(index, concurrency):
+    asked = []
+
+    def dead(texts):
+        asked.append(texts)
+        raise ConnectionError("no model")
+
+    index.add([document(f"d{number:02}", 16) for number in range(10)])  # four groups of four leaves each
+    summarizer = Abstractive(generate=dead, prompt=None, retries=2, wait=0, concurrency=concurrency)
+    built = index.build_tree(summarizer=summarizer, clusterer=fours)
+    assert 10 <= built.asked <= 10 + concurrency - 1
+    assert len(asked) == 3 * built.asked  # with two retries each
+    assert (built.built, len(built.failed)) == ((), 40)
+    assert sum("not asked, since it failed on 1" in str(each.error) for each in built.failed) == 40 - built.asked
+    assert "ConnectionError: no model; mend it, and build again" in str(built.failed[-1].error)
+    again = index.build_tree(summarizer=lambda texts: "It burns.", clusterer=fours)
+    assert (len(again.built), again.failed) == (10, ())
+
+
+def test_a_model_that_fails_on_some_is_asked_for_everything(index):
+    def picky(texts):
+        if len(succeeded) == 1:
+            raise ValueError("I will not")
+        succeeded.append(texts)
+        return "It burns."
+
+    succeeded: list[list[str]] = []
+    index.add([document(f"d{number:02}", 16) for number in range(10)])
+    built = index.build_tree(summarizer=Abstractive(generate=picky, prompt=None, retries=0, concurrency=1), clusterer=fours)
+    assert (built.asked, len(built.failed)) == (40, 39)
+    assert {str(each.error) for each in built.failed} == {"I will not"}

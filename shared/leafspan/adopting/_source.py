@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import check_path, shown
+from leafspan.checks import check_path, is_unicode, shown
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 from leafspan.store import MADE_BY_LEAFSPAN, ForeignCollection, find_collection, open_chroma
@@ -49,7 +49,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any, timeout: floa
         InvalidArgument: if it is none of these, or the collection of an index.
         IndexNotFound: if there is no such collection.
     """
-    if collection is not None and not isinstance(collection, str):
+    if collection is not None and (not isinstance(collection, str) or not is_unicode(collection)):
         raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
     if docstore is not None and not hasattr(docstore, "get_document"):
         raise InvalidArgument(f"docstore must be a docstore of LlamaIndex, got {shown(docstore)}")

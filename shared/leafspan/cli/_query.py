@@ -88,7 +88,7 @@ def _print(passages: Sequence[Passage], *, explain: bool, found: int) -> None:
         if number > 1:
             out.print()
         out.print(plain(f"{number}. {_place(passage)}  score {passage.score:.3f}", "bold cyan"))
-        out.print(plain(passage.text.strip()))
+        out.print(plain(passage.text.strip(), lines=True))
         for line in passage.trace.explain() if explain else []:
             out.print(plain(f"  - {line}", "dim"))
 

@@ -143,12 +143,13 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
 
     try:
         given = np.asarray(vectors)
-        if given.dtype.kind not in "fiuO":  # strings and bools would be taken for numbers
-            raise unusable("the embedder", name, "give vectors of numbers", vectors)
+        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be taken for numbers
         with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
-            array = given.astype(np.float32, copy=False)
+            array = given.astype(np.float32, copy=False) if is_numbers else given
     except (TypeError, ValueError, OverflowError) as error:
         raise unusable("the embedder", name, "give vectors of numbers of one length", vectors) from error
+    if not is_numbers:
+        raise unusable("the embedder", name, "give vectors of numbers", vectors)
     if (
         array.ndim != 2
         or len(array) != count

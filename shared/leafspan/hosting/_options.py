@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from leafspan.checks import did_you_mean, shown, what_makes_one
 from leafspan.errors import InvalidArgument
-from leafspan.private_view import PrivateView
 from leafspan.strategies import PIIAware, Strategy
 from leafspan.view import View
 
@@ -132,7 +131,7 @@ def check_index(index: object, strategy: Strategy | None = None) -> None:
     Raises:
         InvalidArgument: if it is not.
     """
-    if isinstance(strategy, PIIAware) and isinstance(index, View) and not isinstance(index, PrivateView):
+    if isinstance(strategy, PIIAware) and isinstance(index, View) and not index.is_private:
         raise InvalidArgument(
             f"index must be a private view for PIIAware, index.private(vault), got {shown(index)}: otherwise the question "
             "is not masked"

@@ -193,7 +193,8 @@ class SourceKeyCoverage:
             value = document.metadata.get(self.key)
             if not _is_key(value):
                 raise InvalidDocument(
-                    f"document {document.id!r} must have a string or a whole number under the source_key {self.key!r}, "
+                    f"document {shown(document.id)} must have a string or a whole number under the source_key "
+                    f"{shown(self.key)}, "
                     f"got {shown(value)}"
                 )
             self.values.add(value)

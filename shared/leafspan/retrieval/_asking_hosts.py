@@ -33,7 +33,8 @@ def ask_call(request: AskHost) -> Call:
         except Exception as error:
             raise _failed(request, error) from error
 
-    return Call(ask, (request.question,), native=aask, what=request.name)
+    native = aask if request.aask is not None else None
+    return Call(ask, (request.question,), native=native, what=request.name)
 
 
 def _failed(request: AskHost, error: Exception) -> SourceFailed:

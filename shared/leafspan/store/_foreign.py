@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.engine import Flow
 from leafspan.errors import IndexNotFound, InvalidArgument
 from leafspan.reserved import STRUCTURE_KEY
@@ -104,7 +105,7 @@ def find_collection(
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
     handle = yield from get_handle(chroma, name)
     if handle is None:
-        raise IndexNotFound(f"there is no Chroma collection {name!r} {place}{listed}")
+        raise IndexNotFound(f"there is no Chroma collection {shown(name)} {place}{listed}")
     return ForeignCollection.of(chroma, handle)
 
 

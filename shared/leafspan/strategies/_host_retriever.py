@@ -40,8 +40,8 @@ class HostRetriever(Strategy):
 
     def __post_init__(self) -> None:
         check_text("name", self.name)
-        for name in ("ask", "aask"):
-            if not callable(function := getattr(self, name)):
+        for name, function in (("ask", self.ask), ("aask", self.aask)):
+            if function is not None and not callable(function):
                 raise InvalidArgument(f"{name} must be a function from a question to results, got {shown(function)}")
         check_flag("elsewhere", self.elsewhere)
 

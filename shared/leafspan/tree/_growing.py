@@ -13,6 +13,7 @@ from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.tree._clusters import Clusterer, check_clusters
+from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_cache import SummaryCache
 from leafspan.tree._summary_record import SummaryRecord, united
@@ -95,10 +96,12 @@ class Tally:
     Attributes:
         asked: Number of those that the summarizer was asked for.
         reused: Number of those that were in the cache.
+        patience: What says whether the summarizer is still asked.
     """
 
     asked: int = 0
     reused: int = 0
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ class TreeGrower:
         """Grow each tree until it has one root or ``max_layers`` more layers, or until a layer would be no smaller.
 
         A cluster of one node is not summarised; the node stays for the next layer. If a summary fails, its tree grows no
-        further; the other summaries of the layer are cached.
+        further; the other summaries of the layer are cached. If the first ten fail, the summarizer is asked no more.
 
         Args:
             drafts: The trees, which are changed in place.
@@ -202,7 +205,6 @@ class TreeGrower:
         tally.reused += len(summaries)
         bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in summaries))
         missing = [cluster for key, cluster in distinct.items() if key not in summaries]
-        tally.asked += len(missing)
 
         def keep(place: int, text: str) -> Flow[None]:
             cluster = missing[place]
@@ -211,7 +213,16 @@ class TreeGrower:
             bar.advance(cluster.leaves)
 
         groups = [[node.text for node in cluster.nodes] for cluster in missing]
-        errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
+        errors: dict[int, Exception] = {}
+        if refusal := tally.patience.refusal:
+            errors = dict.fromkeys(range(len(groups)), refusal)
+        elif groups:
+            errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
+            if len(errors) < len(groups):
+                tally.patience.succeeded()
+            for error in errors.values():
+                tally.patience.failed(error)
+        tally.asked += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
         failed = {missing[place].key: error for place, error in errors.items()}
         for cluster in clusters:
             if cluster.key in failed:
