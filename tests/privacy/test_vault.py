@@ -399,15 +399,18 @@ def test_nobody_waits_longer_than_the_timeout(vault: Vault, path: Path):
     impatient.save([record(3)])
 
 
-def test_writers_share_a_lock_that_who_cleans_up_has_alone(vault: Vault, path: Path):
-    one, two = vault.start_writing(), vault.start_writing()
-    assert vault.start_cleaning() is None
+def test_writers_share_a_lock_that_who_cleans_up_has_alone(vault: Vault):
+    one, two, cleaning = vault.writers_lock(), vault.writers_lock(), vault.writers_lock()
+    one.share(0)
+    two.share(0)
+    assert not cleaning.take_alone()
     one.release()
-    assert vault.start_cleaning() is None
+    assert not cleaning.take_alone()
     two.release()
-    cleaning = vault.start_cleaning()
-    assert cleaning is not None
+    assert cleaning.take_alone()
     with pytest.raises(WriterBusy, match="is cleaned up for longer than the timeout of 0 s"):
-        Vault.open(path, ONE, timeout=0).start_writing()
+        one.share(0)
     threading.Timer(0.2, cleaning.release).start()
-    Vault.open(path, ONE, timeout=20).start_writing().release()
+    one.share(20)
+    one.release()
+    one.release()  # does nothing more

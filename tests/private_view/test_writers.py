@@ -322,3 +322,19 @@ def test_an_index_in_memory_can_be_private(tmp_path: Path):
     assert len(records(view)) == 1
     _, unused = opened(tmp_path / "unused")
     assert unused.documents() == []
+
+
+async def test_a_task_cancelled_while_it_waits_for_who_cleans_up_lets_others_clean_up(tmp_path: Path):
+    index, view = private(tmp_path)
+    with index:
+        cleaning = view.vault.writers_lock()
+        assert cleaning.take_alone()
+        task = asyncio.create_task(view.aadd(Document("a", "Alice Smith")))
+        await asyncio.sleep(0.2)  # by now it waits
+        task.cancel()
+        await asyncio.sleep(0)
+        cleaning.release()  # so that it gets the lock, after it was cancelled
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert cleaning.take_alone()
+        cleaning.release()

@@ -12,7 +12,7 @@ from typing import Any
 from leafspan.filters import to_filter
 from leafspan.graphs._asked import Asked
 from leafspan.graphs._result import GraphResult, leaf_or_none
-from leafspan.strategies import AskHost, Generate, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
+from leafspan.strategies import AskHost, CallFunction, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
 from leafspan.values import Candidate, Hit, LeafId, Span, run_of_id
 
 _MOST_LEAVES = 10_000  # of a document that a chunk is looked up in
@@ -32,11 +32,7 @@ def ask_once(
         ask: Function that asks the graph.
         aask: Its coroutine function.
     """
-    # Answers to Generate are kept as long as a retrieval goes on, errors too, and in an event loop all are asked at once.
-    answers = yield Generate(tuple(questions), Asked(key, ask), Asked(key, aask))
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
+    answers = yield tuple(CallFunction(ask, (each,), aask, key=(*key, each)) for each in questions)
     return list(answers)
 
 

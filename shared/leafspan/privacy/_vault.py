@@ -148,17 +148,17 @@ class Vault:
     def _digest(self, content: bytes) -> str:
         return b32encode(digest(self._pseudonyms, content, sha256)[:15]).decode().lower()
 
-    def start_writing(self) -> WritersLock:
-        """The lock of those who write documents: what is unsettled is not cleaned up until it is released.
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for others that use the vault."""
+        return self._timeout
 
-        Raises:
-            WriterBusy: if unsettled records are cleaned up for longer than the timeout.
+    def writers_lock(self) -> WritersLock:
+        """A new lock of those who write documents, not acquired yet.
+
+        Who writes shares it: what is unsettled is not cleaned up meanwhile. Who cleans up takes it alone.
         """
-        return WritersLock.shared(self.path, self._timeout)
-
-    def start_cleaning(self) -> WritersLock | None:
-        """The lock of who cleans up, None while anybody writes."""
-        return WritersLock.alone(self.path)
+        return WritersLock(self.path)
 
     def save(self, records: Iterable[Record]) -> None:
         """Save records, unless they are there, before an index has the documents. Those without notes are not kept.

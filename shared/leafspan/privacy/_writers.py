@@ -12,47 +12,54 @@ from leafspan.errors import LeafspanError, WriterBusy
 class WritersLock:
     """A lock that several can share, or one can have alone. The operating system releases that of a killed process.
 
+    It is made before it is acquired, so that a task that is cancelled while it waits can release it.
+
     SQLite's lock of a file of its own serves for this, since it works on every system.
+
+    Args:
+        vault: File of the vault.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._file = vault.with_name(f"{vault.name}.writers")
+        self._database: sqlite3.Connection | None = None
 
-    @classmethod
-    def shared(cls, path: Path, timeout: float) -> WritersLock:
-        """The lock, shared with other writers.
+    def share(self, timeout: float) -> None:
+        """Acquire it together with other writers.
+
+        Args:
+            timeout: Most seconds to wait.
 
         Raises:
-            WriterBusy: if somebody has it alone for longer than the timeout, in seconds.
+            WriterBusy: if somebody has it alone for longer than the timeout.
         """
-        lock = cls._taken(path, timeout, alone=False)
-        if lock is None:
-            raise WriterBusy(f"the vault {str(path)!r} is cleaned up for longer than the timeout of {timeout:g} s")
-        return lock
+        if not self._acquire("BEGIN", timeout):
+            raise WriterBusy(f"the vault {str(self._vault)!r} is cleaned up for longer than the timeout of {timeout:g} s")
 
-    @classmethod
-    def alone(cls, path: Path) -> WritersLock | None:
-        """The lock for the caller alone; None if somebody else has it."""
-        return cls._taken(path, 0, alone=True)
+    def take_alone(self) -> bool:
+        """Try to acquire it for the caller alone. False if somebody else has it."""
+        return self._acquire("BEGIN EXCLUSIVE", 0)
 
-    @classmethod
-    def _taken(cls, path: Path, timeout: float, *, alone: bool) -> WritersLock | None:
-        file = path.with_name(f"{path.name}.writers")
+    def _acquire(self, begin: str, timeout: float) -> bool:
         database = None
         try:
-            database = sqlite3.connect(file, timeout=timeout, isolation_level=None, check_same_thread=False)
-            database.execute("BEGIN EXCLUSIVE" if alone else "BEGIN")
+            database = sqlite3.connect(self._file, timeout=timeout, isolation_level=None, check_same_thread=False)
+            database.execute(begin)
             database.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a shared lock is taken by reading
         except sqlite3.Error as error:
             if database is not None:
                 database.close()
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                return None
-            raise LeafspanError(f"the lock {str(file)!r} cannot be used: {error}") from error
-        return cls(database)
+                return False
+            raise LeafspanError(f"the lock {str(self._file)!r} cannot be used: {error}") from error
+        self._database = database
+        return True
 
     def release(self) -> None:
-        """Let others have it."""
-        with suppress(sqlite3.Error):
-            self._database.execute("ROLLBACK")
-        self._database.close()
+        """Let others have it. Does nothing if it is not held."""
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            database.close()

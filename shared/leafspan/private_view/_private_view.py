@@ -185,8 +185,9 @@ class PrivateView(View):
 
     def _writing(self, flow: Flow[T], shown: Any) -> Flow[T]:
         """A flow that writes, with the vault's lock of writers. Afterwards, what is no longer needed is forgotten."""
-        lock = yield Call(self.vault.start_writing, finish=True)
+        lock = self.vault.writers_lock()
         try:
+            yield Call(lock.share, (self.vault.timeout,), finish=True)
             result = yield from flow
         finally:
             lock.release()

@@ -16,10 +16,10 @@ def settle_records(store: Store, vault: Vault) -> Flow[int]:
     A record is unsettled from before its document is written or deleted until the index is known to have it or not. So
     nothing is lost if a writer is killed, and nothing stays for long.
     """
-    lock = yield Call(vault.start_cleaning, finish=True)
-    if lock is None:
-        return 0
+    lock = vault.writers_lock()
     try:
+        if not (yield Call(lock.take_alone, finish=True)):
+            return 0
         unsettled: dict[str, list[str]] = yield Call(vault.unsettled, (store.id,))
         if not unsettled:
             return 0

@@ -17,6 +17,7 @@ from leafspan.sql._engines import engine_over, to_engine
 from leafspan.sql._fetching import fetch_rows
 from leafspan.sql._guard import Checked, Guard
 from leafspan.sql._language import dialect_of, language
+from leafspan.sql._row_types import check_own_types
 from leafspan.sql._rows import Rows, different_names
 from leafspan.sql._schema import Table, describe, read_tables
 from leafspan.sql._secrets import safe_address, secrets_of, without_secrets
@@ -101,6 +102,7 @@ class Database:
             else:
                 restrict_server(connection, deadline)
                 check_attributes(connection, query.attributes)
+                check_own_types(connection, query.types)
                 table, key = _primary_key(connection, query.source)
             with connection.exec_driver_sql(sql, execution_options=_STREAMED) as result:
                 rows = fetch_rows(result, limit + 1)

@@ -19,6 +19,7 @@ from leafspan.sql._attributes import Attribute, find_attributes
 from leafspan.sql._functions import harmless_functions
 from leafspan.sql._language import Language, language
 from leafspan.sql._nodes import unknown_part
+from leafspan.sql._row_types import find_own_types
 from leafspan.sql._source import Source, find_source
 
 # What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
@@ -40,11 +41,13 @@ class Checked:
         sql: The SQL to run in its place.
         source: The table whose rows it reads one by one, None if it does more than that.
         attributes: Names behind dots that must not be functions of the database.
+        types: Names of types that must not be rows of tables.
     """
 
     sql: str
     source: Source | None
     attributes: tuple[Attribute, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,8 @@ class Guard:
         self._check_nodes(speech, again, sql)
         if _names_and_strings(again) != _names_and_strings(tree) or (self.dialect in _EXACT and again != tree):
             raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
-        return Checked(written, source, find_attributes(again, self.dialect, self.functions))
+        attributes = find_attributes(again, self.dialect, self.functions)
+        return Checked(written, source, attributes, find_own_types(again, self.dialect) if self.allowed else ())
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
         known = harmless_functions(self.dialect)
