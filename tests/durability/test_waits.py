@@ -14,6 +14,7 @@ import pytest
 from leafspan import Document, Index, StorageFailed, Vector, WriterBusy
 from leafspan.store._file_lock import FileLock
 from tests.durability.children import child
+from tests.durability.versions import open_index
 
 TIMEOUT = 1.0
 MOMENT = 1.0  # in which everything ends after its timeout
@@ -24,7 +25,7 @@ stopping = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Iterator[Index]:
     """An index that waits for a second at most."""
-    with Index.open(tmp_path / "kb", timeout=TIMEOUT) as index:
+    with open_index({"path": str(tmp_path / "kb")}, timeout=TIMEOUT) as index:
         index.add(Document("a", "Some text. And more."))
         index.retrieve("text", Vector())
         yield index
@@ -52,7 +53,7 @@ def test_behind_a_stopped_process_that_uses_the_files_everything_ends_and_names_
             busy_within_its_timeout(waiting.count, named)
             busy_within_its_timeout(lambda: waiting.retrieve("text", Vector()), named)
             busy_within_its_timeout(waiting.doctor, named)
-            busy_within_its_timeout(lambda: Index.open(tmp_path / "kb", name="other", timeout=TIMEOUT), "")
+            busy_within_its_timeout(lambda: Index.open(tmp_path / "kb", name="other", timeout=TIMEOUT), named)
         finally:
             os.kill(holder.process.pid, signal.SIGCONT)
     assert waiting.count() == 1
