@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
+import zlib
 from pathlib import Path
 
 from leafspan.errors import StorageReadOnly
@@ -108,11 +109,12 @@ class ChangeFile:
     @property
     def database(self) -> int | None:
         """The database's own count of changes when leafspan had last used it; None if that is not known."""
-        return self._read(3) - 1 if self._read(3) else None
+        check, count = divmod(self._read(3), 2**32)
+        return count if check == _check(count) else None
 
     @database.setter
     def database(self, count: int) -> None:
-        self._write(3, count + 1)
+        self._write(3, _check(count) * 2**32 + count)
 
     def _read(self, place: int) -> int:
         if self._descriptor < 0:
@@ -126,6 +128,11 @@ class ChangeFile:
             os.pwrite(self._descriptor, number.to_bytes(8, "little"), 8 * place)
         except OSError as error:
             raise disk_error(error, f"write {str(self.path)!r}") from error
+
+
+def _check(count: int) -> int:
+    """A checksum of a count below 2**32, since a wrong one would make a whole database look damaged."""
+    return zlib.crc32(count.to_bytes(4, "little"))
 
 
 def _begin(descriptor: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
 
 _SPELLINGS = 64
+_CHECK_SECONDS = 0.1
 _openings = itertools.count()
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str], Folder] = weakref.WeakValueDictionary()
 _mutexes: dict[tuple[Path, str, str], threading.Lock] = {}
@@ -61,6 +63,7 @@ class Folder:
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
         self.files = ReadOnlyFiles(path) if self.read_only else Files(path, self.changes)
+        self._next_check = 0.0
         self._mutex = threading.Lock()
         self._synced = self.changes.count
         self._opened = self._open(deadline, client)
@@ -73,11 +76,18 @@ class Folder:
     def check(self) -> None:
         """Check that the folder is still the one that was opened, and notice if its counter was replaced.
 
+        That is looked at ten times a second at most, since it takes as long as reading the counter ten times.
+
         Raises:
             DamagedIndex: if the database is gone.
             StorageFailed: if another one lies there.
         """
+        now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + _CHECK_SECONDS
         if self.files.is_replaced:
+            self._next_check = 0.0
             check_there(self.path)
             raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
         self.changes.follow()

@@ -44,7 +44,7 @@ def check_process(process: int) -> None:
 
 
 def _note_what_the_parent_used() -> None:
-    """In a forked process: note the embedded Chromas that the parent has open, also those that leafspan did not open."""
+    """In a forked process: note the embedded Chromas of the parent, also those that leafspan knows nothing of."""
     shared = getattr(sys.modules.get("chromadb.api.shared_system_client"), "SharedSystemClient", None)
     systems = list(getattr(shared, "_identifier_to_system", {}).values())
     embedded = [system for system in systems if "fastapi" not in str(system.settings.chroma_api_impl)]

@@ -85,7 +85,7 @@ class ReadOnlyFiles:
             self.check_writable()
         database = self._database = DatabaseFile(self.path)
         database.check()
-        place = Path(tempfile.mkdtemp(prefix="leafspan-"))
+        place = Path(tempfile.mkdtemp(prefix="leafspan-read-only-"))
         try:
             for name in (DATABASE, f"{DATABASE}-journal"):
                 if (self.path / name).exists():

@@ -104,8 +104,12 @@ class VectorFiles:
         coming = self.copy.with_name(self.copy.name + _COMING)
         shutil.rmtree(coming, ignore_errors=True)
         coming.mkdir(parents=True, mode=0o700)
-        files = {name: _copy(self.place / name, coming / name) for name in (*VECTORS, IDS)}
-        (coming / _RECORD).write_text(json.dumps({"format": _FORMAT, "files": files}))
+        try:
+            files = {name: _copy(self.place / name, coming / name) for name in (*VECTORS, IDS)}
+            (coming / _RECORD).write_text(json.dumps({"format": _FORMAT, "files": files}))
+        except OSError:
+            shutil.rmtree(coming, ignore_errors=True)  # where the disk is full, half a copy is of no use
+            raise
         self._finish_swap()
 
     def put_back(self) -> None:
