@@ -26,7 +26,9 @@ def problem_of_fields(stored: Any) -> str | None:
                 return f"it has no {key!r}"
         elif not is_valid(stored[key]):
             return f"its {key!r} is not what leafspan writes"
-    return None if stored["version"] is None else _problem_of_counts(stored)
+    if stored["version"] is not None:
+        return _problem_of_counts(stored)
+    return "it has leaves, and no current version" if stored["leaves"] or stored["hash"] else None
 
 
 def _problem_of_counts(stored: Mapping[str, Any]) -> str | None:
