@@ -33,7 +33,9 @@ def stored(folder: Path, key: str) -> dict[str, Any]:
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "{}", "[" * 5000])
 def test_settings_that_are_none_are_an_error_at_opening(folder: Path, text: str) -> None:
     alter(folder, "leafspan", text)
-    with pytest.raises(DamagedIndex, match=r"^the settings of the index are damaged, got .*restore the index from a backup"):
+    with pytest.raises(
+        DamagedIndex, match=r"^the settings of the index are damaged, got .*restore the index from a backup"
+    ):
         Index.open(folder, embedder=EMBEDDER)
 
 

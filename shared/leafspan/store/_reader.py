@@ -86,6 +86,7 @@ class Reader:
         self._load = load
         self._has_changed = has_changed
         self._stale = stale if isinstance(stale, Met) else Met()
+        self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._met: dict[str, Row] = {}
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
@@ -402,7 +403,8 @@ class Reader:
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
         if self._has_changed():
-            met.doubts.update(damaged.keys())
+            met.doubts.update(damaged.keys() - self._doubted)
+            self._doubted |= damaged.keys()
             if any(met.doubts[pair] < _DOUBTS for pair in damaged):
                 raise StaleRead
         self._refuse({document_id: each for (document_id, _), each in damaged.items()})
