@@ -209,6 +209,21 @@ def test_a_view_is_told_of_its_own_documents_alone(index: Index, place: dict[str
     assert index.doctor() == []
 
 
+def test_a_view_writes_over_no_damaged_document_that_was_moved_to_another_view(index: Index, place: dict[str, Any]) -> None:
+    ours = index.scoped(F("tenant") == "a")
+    ours.add([Document("plan", "A plan.")])
+    (stored,) = {each.id for each in index.documents() if each.id.startswith("plan@")}
+    index.add([Document(stored, "A plan that is theirs now.", metadata={"tenant": "b"})])
+    break_row(index, place, stored)
+    before = records(index, place.get("name", "kb"))["leaves"]
+    with pytest.raises(DamagedIndex, match="is damaged, and not of this view"):
+        ours.add([Document("plan", "Another plan.")])
+    assert ours.delete(["plan"]) == []
+    assert records(index, place.get("name", "kb"))["leaves"] == before
+    assert index.delete([stored]) == [stored]
+    assert ours.add([Document("plan", "Another plan.")]).added == ("plan",)
+
+
 def test_a_private_view_quotes_nothing_and_its_vault_forgets_nothing_of_a_damaged_document(tmp_path: Path) -> None:
     place = {"path": tmp_path / "kb"}
     with open_index(place) as index:
