@@ -532,18 +532,19 @@ def test_the_doctor_finds_nothing_in_a_whole_index(kb):
         assert (result.exit_code, result.stdout) == (0, "kb is whole\n")
 
 
-def test_the_doctor_mends_leaves_that_belong_to_no_document(kb):
+def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
     with Index.open(kb, create=False) as index:
         index.client.get_collection("kb.leaves", embedding_function=None).add(
-            ids=["stray#00000000#0"], documents=["stray"], embeddings=[[1.0] * 256]
+            ids=["texts/bees.md#00000000#0"], documents=["stray"], embeddings=[[1.0] * 256]
         )
     looked = leafspan("doctor", "--kb", kb, "--dry-run")
     assert looked.exit_code == 1
-    assert re.match("not mended stray: 1 leaves", looked.stdout)
+    assert re.match("not mended texts/bees.md: 1 leaves of version", looked.stdout)
     mended = leafspan("doctor", "--kb", kb)
     assert mended.exit_code == 0
-    assert re.match("mended +stray: 1 leaves", mended.stdout)
+    assert re.match("mended +texts/bees.md: 1 leaves of version", mended.stdout)
     assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
+    assert leafspan("doctor", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
 
 
 def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):

@@ -35,12 +35,13 @@ def _pack_ancestor(ancestor: Ancestor) -> str:
     return ",".join(map(str, ancestor))
 
 
-def unpack_place(id_: LeafId, packed: object) -> Leaf:
+def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     """The leaf with this id, from its packed place.
 
     Args:
         id_: Id of the leaf.
         packed: The result of ``pack_place``.
+        checked: Whether it is known to be the one that was written. Default: False.
 
     Raises:
         IndexMismatch: if the string has another format.
@@ -52,6 +53,9 @@ def unpack_place(id_: LeafId, packed: object) -> Leaf:
     if format_ != FORMAT:
         raise IndexMismatch(f"leaf {str(id_)!r} is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
     place, _, above = rest.partition("|")
+    if checked:
+        ordinal, start, end, words = map(int, place.split(","))
+        return Leaf(id_.document_id, id_.version, ordinal, start, end, words, _unpack_ancestors(above) if above else ())
     numbers = _PLACE.fullmatch(place)
     if numbers is None:
         raise ValueError(f"its place must be 4 whole numbers, got {place!r}")

@@ -65,6 +65,10 @@ def delete_documents(
         found = {id_: row for id_ in wanted if (row := find(id_)) is not None}
         if versions is not None:
             found = {id_: row for id_, row in found.items() if row.version == versions.get(id_)}
+        if scope:
+            for id_, row in list(found.items()):
+                if not (yield from writer.shows_all_leaves(row, scope)):
+                    del found[id_]  # it was moved to another view before it was damaged
         if found:
             yield from writer.delete(list(found.values()))
         return list(found)

@@ -48,9 +48,9 @@ def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., 
         records: Records of Chroma by id, among them those of its leaves, which have been checked.
         read_leaf: Function that reads a leaf.
     """
-    found = [(LeafId.parse(id_), records[id_]["document"], records[id_]["metadata"]) for id_ in row.leaf_ids]
-    if any(id_.is_summary for id_, _, _ in found):
+    if LeafId(row.document_id, row.version or "", 0).is_summary:
         return None
+    found = [(LeafId.parse(id_), records[id_]["document"], records[id_]["metadata"]) for id_ in row.leaf_ids]
     leaves: list[tuple[Leaf, Mapping[str, Any]]] = [(read_leaf(row, *each), each[2]) for each in found]
     chunks = chunks_of_leaves(row, leaves) if row.extra.get("chunks") else ()
     text = "".join(text for _, text, _ in found)

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafspan.documents import unpack_place
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store._checksums import place_is_as_written, text_is_as_written
+from leafspan.store._checksums import is_as_written, text_is_as_written
 from leafspan.store._manifest import Row
 from leafspan.values import Leaf, LeafId
 
@@ -50,10 +50,9 @@ def check_record(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] 
     checksums = row.checksums
     if not checksums:
         _check_not_in_doubt(row)
-    elif not text_is_as_written(checksums, leaf.ordinal, text):
-        raise ValueError(f"the text of {_name(leaf)} is not as it was written")
-    elif not place_is_as_written(checksums, leaf.ordinal, packed):
-        raise ValueError(f"the place of {_name(leaf)} is not as it was written")
+    elif not is_as_written(checksums, leaf.ordinal, text, packed):
+        which = "place" if text_is_as_written(checksums, leaf.ordinal, text) else "text"
+        raise ValueError(f"the {which} of {_name(leaf)} is not as it was written")
     return packed
 
 
@@ -65,6 +64,8 @@ def read_place(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | 
         ValueError: if it is not as it was written. The message says what is wrong with the document.
     """
     packed = check_record(row, leaf, text, metadata)
+    if row.checksums:
+        return unpack_place(leaf, packed, checked=True)
     try:
         place = unpack_place(leaf, packed)
     except ValueError as error:

@@ -6,11 +6,13 @@ bits of their CRC-32 each, in base64. They tell damage, not forgery: whoever can
 
 from __future__ import annotations
 
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable
 from zlib import crc32
 
 WIDTH = 8  # characters for each leaf
+
+_BITS = 0xFFFFFF
 
 
 def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
@@ -19,27 +21,29 @@ def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
     Args:
         leaves: The text and the packed place of each, in order.
     """
-    return "".join(_checksum(text) + _checksum(place) for text, place in leaves)
+    return "".join(b2a_base64(_checksums(text, place), newline=False).decode() for text, place in leaves)
 
 
-def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
-    """Whether a leaf has the text that was written.
+def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
+    """Whether a leaf has the text and the packed place that were written.
 
     Args:
         checksums: The checksums of all leaves of its document.
         ordinal: Number of the leaf, from 0.
         text: Its text.
+        place: Its packed place.
     """
     start = WIDTH * ordinal
-    return checksums[start : start + 4] == _checksum(text)
+    return a2b_base64(checksums[start : start + WIDTH]) == _checksums(text, place)
 
 
-def place_is_as_written(checksums: str, ordinal: int, place: str) -> bool:
-    """Whether a leaf has the packed place that was written. The arguments are as above."""
-    start = WIDTH * ordinal + 4
-    return checksums[start : start + 4] == _checksum(place)
+def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
+    """Whether a leaf has the text that was written. The arguments are as above."""
+    start = WIDTH * ordinal
+    bits = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
+    return a2b_base64(checksums[start : start + WIDTH // 2]) == bits.to_bytes(3)
 
 
-def _checksum(text: str) -> str:
-    bits = crc32(text.encode(errors="surrogatepass")) & 0xFFFFFF
-    return b2a_base64(bits.to_bytes(3), newline=False).decode()
+def _checksums(text: str, place: str) -> bytes:
+    of_text = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
+    return (of_text << 24 | crc32(place.encode("utf-8", "surrogatepass")) & _BITS).to_bytes(6)

@@ -12,6 +12,7 @@ from leafspan.errors import DamagedIndex
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import check_record, check_text, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
+from leafspan.store._checksums import text_is_as_written
 from leafspan.store._collection import MOST_RESULTS, Collection
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
@@ -83,6 +84,7 @@ class Reader:
         self._load = load
         self._has_changed = has_changed
         self._stale = stale if isinstance(stale, Met) else Met()
+        self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._met: dict[str, Row] = {}
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
@@ -242,15 +244,17 @@ class Reader:
         texts: dict[str, str] = {}
         problems: dict[str, str] = {}
         for id_, shown in stored.items():
-            record = records.get(id_)
-            row = rows.get(id_.rpartition("#")[0])
-            if row is not None:
-                try:
-                    check_text(row, LeafId.parse(id_), record)
-                except ValueError as error:
-                    problems[id_] = str(error)
-            if record is not None and record["document"] is not None:
-                texts[shown] = record["document"]
+            prefix, _, ordinal = id_.rpartition("#")
+            row, record = rows.get(prefix), records.get(id_)
+            text = None if record is None else record["document"]
+            if text is not None:
+                texts[shown] = text
+            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
+                continue
+            try:
+                check_text(row, LeafId.parse(id_), record)
+            except ValueError as error:
+                problems[id_] = str(error)
         self._check(problems)
         if len(texts) < len(set(ids)):
             raise StaleRead
@@ -373,7 +377,7 @@ class Reader:
         Raises:
             DamagedIndex: if one of the documents is known to be damaged, unless reading goes on without it.
         """
-        parts = {prefix: prefix.rpartition("#") for prefix in dict.fromkeys(id_.rpartition("#")[0] for id_ in ids)}
+        parts = {prefix: prefix.rpartition("#") for prefix in {id_.rpartition("#")[0] for id_ in ids}}
         if self._known is not None or self.scope is not None:
             rows = (yield from self.everything()).rows
         else:
@@ -399,7 +403,8 @@ class Reader:
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
         if self._has_changed():
-            met.doubts.update(damaged.keys())
+            met.doubts.update(damaged.keys() - self._doubted)
+            self._doubted |= damaged.keys()
             if any(met.doubts[pair] < _DOUBTS for pair in damaged):
                 raise StaleRead
         self._refuse({document_id: each for (document_id, _), each in damaged.items()})

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leafspan.store._checksums import WIDTH
+
 _VERSION = re.compile(r"[0-9a-f]{8}|t[0-9a-f]{7}")  # of a document, and of a tree
 _LINES = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*", re.ASCII)
+_CHECKSUMS = re.compile(r"([A-Za-z0-9+/]{8})*")  # of leaves
 _MOST_LEAVES = 10_000_000  # of a version, for a row that does not say how long its text is
 _MOST_CHARACTERS = 2**40
 
@@ -26,12 +29,16 @@ def problem_of_fields(stored: Any) -> str | None:
                 return f"it has no {key!r}"
         elif not is_valid(stored[key]):
             return f"its {key!r} is not what leafspan writes"
-    return None if stored["version"] is None else _problem_of_counts(stored)
+    if stored["version"] is not None:
+        return _problem_of_counts(stored)
+    return "it has leaves, and no current version" if stored["leaves"] or stored["hash"] else None
 
 
 def _problem_of_counts(stored: Mapping[str, Any]) -> str | None:
     """What is wrong with the numbers of a row that has a current version."""
     leaves, more = stored["leaves"], stored.get("more", {})
+    if len(stored.get("checks", "")) not in (0, WIDTH * leaves):
+        return f"it counts {leaves} leaves, and has the checksums of {len(stored['checks']) // WIDTH}"
     if "layers" in more:  # it is that of a tree
         return _problem_of_tree(more, leaves)
     if leaves > stored["characters"]:
@@ -120,6 +127,6 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "words": _is_count,
     "lines": lambda value: isinstance(value, str) and (not value or _LINES.fullmatch(value) is not None),
     "more": lambda value: isinstance(value, dict),
-    "checks": lambda value: isinstance(value, str),
+    "checks": lambda value: isinstance(value, str) and _CHECKSUMS.fullmatch(value) is not None,
 }
 _LATER = {"lines", "more", "checks"}  # fields that rows of earlier versions do not have

@@ -12,6 +12,7 @@ from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
+from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
 # Leaves added by one call, a step of a progress bar. Larger ones are no faster, and Chroma in this process lets no other
@@ -126,6 +127,19 @@ class Writer:
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
+
+    def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
+        """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.
+
+        Args:
+            row: The row. One that is whole has been compared with the view's filter already.
+            scope: The view.
+        """
+        if row.damage is None:
+            return True
+        there = yield from self._leaves_of({row.document_id})
+        records = yield from self._leaves.get(there[row.document_id], ["metadatas"])
+        return all(scope.where.matches(record["metadata"] or {}, row.document_id) for record in records.values())
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete documents. They disappear with the first write, to the manifest; their leaves are deleted after it."""
