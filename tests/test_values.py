@@ -37,7 +37,7 @@ def test_ids_are_document_version_and_ordinal():
     assert LeafId.parse("a#b#0a1b2c3d#12") == LeafId("a#b", V, 12)
     assert leaf_ids("d", V, [3, 1]) == ["d#0a1b2c3d#3", "d#0a1b2c3d#1"]
     for wrong in ("", "a", "a#1", "a#b#c"):
-        with pytest.raises(ValueError, match="unpack|invalid literal"):
+        with pytest.raises(ValueError, match=r"unpack|invalid literal"):
             LeafId.parse(wrong)
 
 
