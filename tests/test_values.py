@@ -97,6 +97,12 @@ def test_a_loaded_leaf_has_the_score_and_a_trace_of_who_found_it():
     assert summary.trace == Trace(hits=(TracedHit(3, 0.7, "vector", None),), layer=2)
 
 
+def test_a_passage_is_a_text_of_layer_0_unless_it_says_otherwise():
+    passage = Passage("d#0a1b2c3d#1", "d", 0, 4, "text", 0.5, {}, Trace())
+    assert (passage.kind, passage.layer, passage.title, passage.headings, passage.lines) == ("text", 0, None, (), None)
+    assert replace(passage, summary=Summary(3, (), ())).layer == 3
+
+
 def test_a_text_of_another_source_has_the_same_id_each_time():
     assert id_of_text("one") == id_of_text("one") != id_of_text("two")
     assert len(id_of_text("one")) == len("text-") + 16

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -96,6 +97,14 @@ def test_a_budget_is_estimated_in_words():
 def test_what_counts_is_a_function(wrong):
     with pytest.raises(InvalidArgument, match=f"count must be a function from a text to a number, got {wrong!r}"):
         Budget(5, count=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None, "7"])
+def test_what_is_counted_is_a_whole_number(wrong):
+    rule = "what count returns (such as len(tokenizer.encode(text))) must be a whole number >= 0"
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(rule)}, got {wrong!r}$"):
+        Budget(5, count=lambda text: wrong).length("text")
+    assert Budget(5, count=lambda text: 0).length("text") == 0
 
 
 def test_joined_texts_are_stripped_and_blank_ones_leave_no_gap():

@@ -70,6 +70,21 @@ def test_a_window_is_no_leaf_and_has_a_length_where_those_of_its_leaves_are_know
         assert window.words == (window.span.size if known or window.span.size == 1 else None)
 
 
+@examples(100)
+@given(
+    trees_with_hits(),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.sampled_from([None, 3]),
+    st.sampled_from([None, 4]),
+    st.data(),
+)
+def test_the_order_of_the_hits_does_not_matter(tree_and_hits, before, after, max_words, budget, data):
+    leaves, found = tree_and_hits
+    options = {"before": before, "after": after, "max_words": max_words, "budget": budget, "words": words_of(leaves)}
+    assert windows_around(data.draw(st.permutations(found)), **options) == windows_around(found, **options)
+
+
 def test_the_neighbours_to_load_are_those_of_the_windows_without_the_hits():
     leaves = tree(9)
     ids = [leaf.id for leaf in leaves]

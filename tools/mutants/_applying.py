@@ -7,11 +7,12 @@ has imported a function has the changed one, and nothing is imported again.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
-_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, type(None))
+_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, re.Pattern, type(None))
 
 
 def apply(module: str, code: str) -> None:
@@ -32,8 +33,7 @@ def apply(module: str, code: str) -> None:
     for path, new in _functions(vars(changed), name):
         old = functions.get(path)
         if old is not None and old.__code__.co_freevars == new.__code__.co_freevars:
-            if not _same(old.__code__, new.__code__):
-                old.__code__ = new.__code__
+            old.__code__ = new.__code__
             if _plain(new.__defaults__) and old.__defaults__ != new.__defaults__:
                 old.__defaults__ = new.__defaults__
             if _plain(tuple((new.__kwdefaults__ or {}).values())) and old.__kwdefaults__ != new.__kwdefaults__:
@@ -47,10 +47,6 @@ def apply(module: str, code: str) -> None:
             for attribute, value in list(vars(new_class).items()):
                 if not attribute.startswith("__") and isinstance(value, _PLAIN) and vars(old_class).get(attribute) != value:
                     setattr(old_class, attribute, value)
-
-
-def _same(one: CodeType, other: CodeType) -> bool:
-    return one == other
 
 
 def _plain(values: Any) -> bool:
