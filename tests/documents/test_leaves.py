@@ -85,7 +85,7 @@ pieces = st.lists(
 @given(pieces, st.integers(0, 4))
 def test_what_is_indexed_is_a_part_of_the_text_around_the_leaf_that_grows_with_the_number_of_sentences(parts, count):
     whole = "".join(parts)
-    made, leaves = document(*parts)
+    _, leaves = document(*parts)
     for leaf, narrow, wide in zip(
         leaves, context(*parts, sentences=count), context(*parts, sentences=count + 1), strict=True
     ):

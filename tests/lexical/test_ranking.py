@@ -303,3 +303,19 @@ def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "rank_bm25", None)
     with pytest.raises(MissingExtra, match=r'pip install "leafspan\[rank-bm25\]"'):
         RankBM25([])
+
+
+@pytest.mark.parametrize(
+    ("options", "bound", "absent"),
+    [
+        ({}, 0, 0),
+        ({"variant": "okapi"}, 0, 0),
+        ({"variant": "bm25l"}, 0.5, 0),
+        ({"variant": "bm25l", "delta": 0.2}, 0.2, 0),
+        ({"variant": "bm25+"}, 1, 1),
+        ({"variant": "bm25+", "delta": 0.2}, 0.2, 0.2),
+    ],
+)
+def test_the_delta_of_each_variant_and_what_a_leaf_without_the_term_gets(options, bound, absent):
+    settings = BM25Settings(**options)
+    assert (settings.lower_bound, settings.absent) == (bound, absent)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +99,14 @@ def test_what_counts_is_a_function(wrong):
         Budget(5, count=wrong)
 
 
+@pytest.mark.parametrize("wrong", [-1, 1.5, None, "7"])
+def test_what_is_counted_is_a_whole_number(wrong):
+    rule = "what count returns (such as len(tokenizer.encode(text))) must be a whole number >= 0"
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(rule)}, got {wrong!r}$"):
+        Budget(5, count=lambda text: wrong).length("text")
+    assert Budget(5, count=lambda text: 0).length("text") == 0
+
+
 def test_joined_texts_are_stripped_and_blank_ones_leave_no_gap():
     passages = [Passage("", "d", 0, 0, text, 1.0, {}, Trace()) for text in (" one\n", " \n ", "two three ", "")]
     assert joined(passages) == "one\n\ntwo three"
@@ -142,6 +153,24 @@ def test_a_summary_that_alone_is_over_the_budget_is_passed_over():
     assert shortlist(both, 1, Budget(4)) == (leaves[:1], False)
     assert shortlist(both, None, Budget(2)) == (leaves[:1], True)
     assert shortlist(both, 2, None) == (both[:2], False)
+
+
+def test_one_that_does_not_fit_is_left_in_the_list_where_it_can_be_cut_to_what_is_left():
+    first, _ = found("a b", document_id="a")
+    run, _ = found("c ", "d e f")
+    single, _ = found("g h i j", document_id="c")
+    assert shortlist([first, run, single], None, Budget(4)) == ([first, run], True)
+    assert shortlist([first, single, run], None, Budget(4)) == ([first], True)
+    assert shortlist([run, first], None, Budget(2)) == ([run], True)  # the first of all, which will be cut
+
+
+def test_the_place_of_what_is_cut_is_right_wherever_its_anchor_is():
+    run, texts = found("a ", "bb ", "ccc ", "d ", "e", best=3)
+    anchored = replace(run, span=replace(run.span, anchor=(2, 105)))  # leaf 2 begins at 105, so leaf 0 at 100
+    [cut], _ = within_budget([anchored], Budget(2), texts)
+    assert (cut.span.first, cut.span.last, cut.span.anchor) == (3, 4, (3, 109))
+    [cut], _ = within_budget([anchored], Budget(4), texts)
+    assert (cut.span.first, cut.span.last, cut.span.anchor) == (1, 4, (1, 102))
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 30))

@@ -27,6 +27,28 @@ def test_a_hit_that_fills_the_budget_joins_the_run_that_it_touches_unless_that_w
     assert spans(runs_within_budget(found, 3, max_words=2, run_cost=0)[0]) == [(0, 1, 0.9), (2, 2, 0.0)]
 
 
+@pytest.mark.parametrize("order", [(0, 2, 1), (0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_gap_of_little_relevance_is_bridged_in_whatever_order_hits_come(order):
+    leaves = tree(9)
+    scores = {0: 0.5, 1: 0.001, 2: 0.5, 8: 0.1}
+    found = [hits(leaves, {ordinal: scores[ordinal]})[0] for ordinal in (*order, 8)]
+    #    At the price of leaf 8, 0.1 a word, one run is worth 1.001 - 3 * 0.1 - 2 * 0.1, and two are 1 - 2 * 0.1 - 4 * 0.1.
+    runs, others = runs_within_budget(found, 3, max_words=None, run_cost=2)
+    assert (spans(runs), spans(others)) == ([(0, 2, 0.5)], [(8, 8, 0.1)])
+
+
+def test_a_gap_that_was_not_found_is_bridged_and_told_but_its_score_does_not_count():
+    leaves = tree(9)
+    found, between = hits(leaves, {0: 0.5, 2: 0.4, 8: 0.1}), hits(leaves, {1: 0.99})
+    runs, _ = runs_within_budget(found, 3, max_words=None, run_cost=2, between=between)
+    assert spans(runs) == [(0, 2, 0.5)]
+    assert [(gap.first, gap.last, gap.score) for gap in runs[0].trace.filled] == [(1, 1, 0.0)]
+    assert [hit.ordinal for hit in runs[0].trace.hits] == [0, 2]
+    # Where the gap does not fit, the hits stand alone.
+    runs, _ = runs_within_budget(found, 2, max_words=None, run_cost=2, between=between)
+    assert spans(runs) == [(0, 0, 0.5), (2, 2, 0.4)]
+
+
 @examples(200)
 @given(trees_with_hits(), st.integers(1, 12), st.sampled_from([None, 1, 3]), st.sampled_from([0, 2]), st.data())
 def test_no_hit_is_lost_lengths_are_right_and_the_order_of_the_hits_does_not_matter(

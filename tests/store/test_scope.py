@@ -25,7 +25,7 @@ def rows(*given: Row) -> dict[str, Row]:
 def test_the_suffixes_are_one_and_three_to_take_when_it_is_taken():
     assert len(FIRST) == 1 + 16
     assert FIRST.startswith("@")
-    assert (SECOND, THIRD, FOURTH) == (f"{FIRST}~2", f"{FIRST}~3", f"{FIRST}~4")
+    assert (f"{FIRST}~2", f"{FIRST}~3", f"{FIRST}~4") == (SECOND, THIRD, FOURTH)
 
 
 def test_the_suffix_depends_on_the_conditions_and_not_on_their_order():

@@ -7,13 +7,13 @@ from itertools import count
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leafspan.engine import Call, run
 from leafspan.tree._growing import Tally, TreeDraft, TreeGrower, TreeNode
 from leafspan.values import Covered
 from tests.profiles import examples
-from hypothesis import given
-from hypothesis import strategies as st
 
 V = "00000000"
 
@@ -177,11 +177,17 @@ def test_every_leaf_is_below_a_root_and_all_leaves_with_a_summary_are_progress(s
     trees = [draft(f"d{n}", *(f"w{next(words)}" for _ in range(size))) for n, size in enumerate(sizes)]
     _, cache, bar, tally = grow(*trees, max_layers=max_layers)
     for tree in trees:
-        below = {run for root in tree.roots for cover in tree.nodes[root].covers for run in range(cover.first, cover.last + 1)}
+        below = {
+            run for root in tree.roots for cover in tree.nodes[root].covers for run in range(cover.first, cover.last + 1)
+        }
         assert below == set(range(tree.given))
         assert all(cache.owners[node.record.key] == tree.owner for node in tree.summaries)
     assert tally.asked == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
     summarised = [
-        child for tree in trees for node in tree.summaries for child in node.record.children if not child.split("#")[1].startswith("t")
+        child
+        for tree in trees
+        for node in tree.summaries
+        for child in node.record.children
+        if not child.split("#")[1].startswith("t")
     ]
     assert bar.done == len(summarised) == len(set(summarised))

@@ -95,7 +95,12 @@ def test_a_summary_is_not_visible_unless_all_leaves_below_it_are(child):
 
 
 def test_a_summary_above_one_that_is_not_visible_is_not_either():
-    rows = [tree("a"), tree("b", version=W), above("x", summary("a", 2), summary("b", 2)), above("y", summary("x"), leaf("a", 0))]
+    rows = [
+        tree("a"),
+        tree("b", version=W),
+        above("x", summary("a", 2), summary("b", 2)),
+        above("y", summary("x"), leaf("a", 0)),
+    ]
     assert sorted(trees(BOTH, *rows).rows) == ["a"]
     assert sorted(trees(BOTH, *rows[::-1]).rows) == ["a"]  # in whatever order they are looked at
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tools.mutants._changes import Change, Module, by_hand
 from tools.mutants._notes import Equivalents, Notes, table
-from tools.mutants._tests_of import MODULES, is_about, own_tests, wider_tests
-from tools.mutants._trying import Runner, Tests, load_once
+from tools.mutants._tests_of import MODULES, own_tests, wider_tests
+from tools.mutants._trying import Outcome, Runner, Try
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "shared" / "leafspan"
@@ -50,12 +49,9 @@ def main() -> int:
             print(_shown(change, equivalents.reason(change)))
         return 0
     notes = Notes(ROOT / ".mutants" / "results.jsonl", again=options.again)
-    load_once()
-    runner = Runner(ROOT, ROOT / ".mutants", options.processes)
     judged = [change for change in changes if equivalents.reason(change) is None]
-    runs = ("room",) if options.only_room else ("room", "wider", "thorough")
-    for run in runs:
-        _try_all(runner, run, judged, notes)
+    for run in ("room",) if options.only_room else ("room", "wider"):
+        _try_all(judged, notes, options.processes, run)
     print()
     for change in judged:
         if notes.noticed_by(change) is None:
@@ -86,35 +82,23 @@ def _draw(names: Sequence[str], sample: int | None, seed: int) -> list[Change]:
     return [change for _, change in sorted(drawn.values(), key=lambda each: each[0])]
 
 
-def _try_all(runner: Runner, run: str, changes: Sequence[Change], notes: Notes) -> None:
+def _try_all(changes: Sequence[Change], notes: Notes, processes: int, run: str) -> None:
     """Run tests on all changes that nothing has noticed yet."""
     todo = [change for change in changes if notes.is_open(change, run)]
-    # Those that take longest come last, so that much is known soon.
-    selections = {change.module: _tests(run, change.module) for change in todo}
-    distinct = {frozenset(tests.files): tests for tests in selections.values()}
-    for tests, outcome in runner.unchanged(list(distinct.values())):
-        said = "all pass" if outcome.failed is None else f"left out, since they fail: {outcome.failed}"
-        print(f"{run}: {len(tests.files)} files without a change, in {outcome.seconds:.0f} s: {said}", flush=True)
+    count = iter(range(1, len(todo) + 1))
 
-    def work() -> Iterator[tuple[Any, str, str, Tests]]:
-        for change in todo:
-            yield change, change.module, change.code, selections[change.module]
+    def trying(change: Change) -> Try:
+        def done(outcome: Outcome) -> None:
+            notes.add(change, run, outcome)
+            said = outcome.failed or "NOT NOTICED"
+            print(f"{run} {next(count)}/{len(todo)} {outcome.seconds:.0f} s {_shown(change, said)}", flush=True)
 
-    for done, (change, outcome) in enumerate(runner.changed(work()), start=1):
-        notes.add(change, run, outcome)
-        print(
-            f"{run} {done}/{len(todo)} {outcome.seconds:.0f} s {_shown(change, outcome.failed or 'NOT NOTICED')}",
-            flush=True,
-        )
+        own = own_tests(change.module, ROOT)
+        files = own if run == "room" else [file for file in wider_tests(change.module, ROOT) if file not in own]
+        return Try(done, change.module, change.code, tuple(files))
 
-
-def _tests(run: str, module: str) -> Tests:
-    own = own_tests(module, ROOT)
-    if run == "wider":
-        return Tests(run, tuple(file for file in wider_tests(module, ROOT) if file not in own))
-    if run == "thorough":
-        return Tests(run, tuple(own), options=(), thorough=True)
-    return Tests(run, tuple(own), first=sum(is_about(module, file) for file in own))
+    if todo:
+        list(Runner(ROOT, ROOT / ".mutants", processes, slow=run != "room").run([trying(change) for change in todo]))
 
 
 def _shown(change: Change, note: str | None) -> str:

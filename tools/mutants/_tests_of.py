@@ -42,11 +42,31 @@ _ABOUT = {
     "lexical/_postings.py": ("ranking",),
     "lexical/_posting_merge.py": ("ranking",),
     "lexical/_tokens.py": ("analysis",),
-    "scoring/_neighbours.py": ("fusion",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_cutting.py": ("packing",),
+    "scoring/_ranked_scores.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
-    "mirror/_snapshot.py": ("mirror",),
+    "store/_consistent_reading.py": ("reader",),
+    "store/_current_leaves.py": ("reader",),
+    "mirror/_mirror.py": ("merging_segments", "snapshot"),
+    "mirror/_word_postings.py": ("mirror",),
+    "mirror/_vector_copy.py": ("mirror",),
+    "mirror/_segment_folder.py": ("mirror",),
+    "strategies/_hybrid_pool.py": ("hybrid",),
+    "strategies/_phrasings.py": ("multi_query", "transform"),
+    "strategies/_references.py": ("recursive",),
+    "strategies/_routes.py": ("router",),
+    "strategies/_over_base.py": ("rerank", "decay"),
+}
+# Tests of other rooms that are about a module, too.
+_ELSEWHERE = {
+    "filters/_haystack.py": ("tests/peers/test_haystack_filters.py",),
+    "filters/_llamaindex.py": ("tests/peers/test_llamaindex_filters.py",),
+    "filters/_python_equality.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
+    "filters/_chroma.py": ("tests/peers/test_chroma_filters.py",),
+    "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
+    "documents/_pieces.py": ("tests/adopting/test_adopting.py",),
+    "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
 }
 _OF_ALL = ("tests/spans", "tests/strategies", "tests/documents", "tests/store", "tests/test_index.py", "tests/retrieval")
 _OWN = {
@@ -59,7 +79,7 @@ _OWN = {
 def own_tests(module: str, root: Path) -> list[str]:
     """The tests to run first: the file that is named after the module, then the other tests of its room."""
     room = module.partition("/")[0]
-    folders = [each for each in _OWN.get(room, (f"tests/{room}",)) if (root / each).exists()]
+    folders = [*_OWN.get(room, (f"tests/{room}",)), *_ELSEWHERE.get(module, ())]
     files = [str(file.relative_to(root)) for each in folders for file in _files(root / each)]
     return sorted(files, key=lambda file: not is_about(module, file))
 
@@ -67,7 +87,8 @@ def own_tests(module: str, root: Path) -> list[str]:
 def is_about(module: str, file: str) -> bool:
     """Whether a file of tests is named after the module, or after its subject."""
     name = Path(module).stem.strip("_")
-    return name in Path(file).stem or Path(file).stem.removeprefix("test_") in _ABOUT.get(module, ())
+    subject = Path(file).stem.removeprefix("test_")
+    return name in subject or subject in _ABOUT.get(module, ()) or file in _ELSEWHERE.get(module, ())
 
 
 def wider_tests(module: str, root: Path) -> list[str]:
