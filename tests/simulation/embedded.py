@@ -123,7 +123,8 @@ class VectorsInMemory:
         number = table.number
         for name in (*VECTORS, IDS):
             content = self._content(name, number)
-            for written in (content[: len(content) // 2], content):
+            torn = world.step * 7919 % len(content)  # at any byte
+            for written in (content[:torn], content):
                 (folder / name).write_bytes(written)
                 os.utime(folder / name, ns=(world.tick() * 1_000_000,) * 2)
                 world.point(f"within {folder.name[-4:]}/{name}")

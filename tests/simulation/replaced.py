@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import pkgutil
+import shutil
 import sys
 import threading
 import time
@@ -115,6 +116,27 @@ def _done_at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     return future
 
 
+class ShutilWithPoints:
+    """Stands for the module ``shutil`` where Chroma's files are copied: others can come, and a process die, before each."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def copy2(self, source: Any, target: Any) -> Any:
+        self._world.point("before a file is copied")
+        return shutil.copy2(source, target)
+
+    def copytree(self, source: Any, target: Any) -> Any:
+        return shutil.copytree(source, target, copy_function=self.copy2)
+
+    def rmtree(self, path: Any, ignore_errors: bool = False) -> None:
+        self._world.point("before files are removed")
+        shutil.rmtree(path, ignore_errors)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(shutil, name)
+
+
 class OsWithPoints:
     """Stands for the module ``os`` where mirrors write files: others can come before a file gets its name."""
 
@@ -138,7 +160,7 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
         changes.append((where, name, getattr(where, name)))
         setattr(where, name, value)
 
-    threads, clock = Threading(world), Clock(world)
+    threads, clock, shutil_with_points = Threading(world), Clock(world), ShutilWithPoints(world)
     own_locks = [filelock.FileLock, getattr(_store_module("_file_lock"), "FileLock", filelock.FileLock)]
     for name, module in list(sys.modules.items()):
         if name.startswith(_ROOMS):
@@ -147,9 +169,18 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                     put(module, attribute, threads)
                 elif value is time:
                     put(module, attribute, clock)
+                elif value is shutil:
+                    put(module, attribute, shutil_with_points)
                 elif any(value is each for each in own_locks):
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
+    if (copy := getattr(vector_files := _store_module("_vector_files"), "_copy", None)) is not None:
+
+        def copy_at_a_point(source: Path, target: Path) -> Any:
+            world.point("before a file is copied")
+            return copy(source, target)
+
+        put(vector_files, "_copy", copy_at_a_point)
     driver = Driver(world)
     drivers = {"run": driver.run, "arun": driver.arun, "run_within": driver.run, "arun_within": driver.arun}
     for module in (leafspan.view, leafspan.index):
