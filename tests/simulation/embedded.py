@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,9 @@ from tests.simulation.world import World
 
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
 IDS = "index_metadata.pickle"
-_DATABASE = b"SQLite format 3\0 (simulated)"
+_HEADER = struct.Struct("<iQQQQ")  # format, offset, capacity, number of vectors, bytes of each; as in Chroma's header.bin
+_DATABASE = bytearray(b"SQLite format 3\0\x10\0\x01\x01".ljust(92, b"\0") + b"\xff" * 8)  # the head of an SQLite file
+_CHANGES = slice(24, 28)  # where SQLite counts the changes of its file
 
 
 class Table:
@@ -71,6 +74,25 @@ class Disk:
         self.batch = batch
         self.watch = watch
         self.tables: dict[str, Table] = {}
+        self._changes = 0
+
+    def changed(self) -> None:
+        """Count a change of the database in its file, as SQLite does."""
+        self._changes += 1
+        head = bytearray(_DATABASE)
+        head[_CHANGES] = self._changes.to_bytes(4, "big")
+        with open(self.path / "chroma.sqlite3", "r+b" if self._changes > 1 else "wb") as file:
+            file.write(head)
+
+    def vectors_stored(self) -> dict[str, tuple[str, bool]]:
+        """The name of each collection, and whether its vectors were ever written to files, by its folder."""
+        return {table.segment: (table.name, table.written > 0) for table in self.tables.values()}
+
+    def vectors_missing(self, segment: str, there: Collection[str]) -> int:
+        """The number of records of a collection whose vectors are neither in its files, as given, nor in the log."""
+        table = next(each for each in self.tables.values() if each.segment == segment)
+        logged = {id_ for _, id_, vector in table.log if vector is not None}
+        return len(table.records.by_id.keys() - set(there) - logged)
 
 
 class VectorsInMemory:
@@ -100,15 +122,26 @@ class VectorsInMemory:
         folder.mkdir(exist_ok=True)
         number = table.number
         for name in (*VECTORS, IDS):
-            content = pickle.dumps((number, dict(self.by_id) if name == VECTORS[1] else name))
-            for written in (content[: len(content) // 2], content):
+            content = self._content(name, number)
+            torn = world.step * 7919 % len(content)  # at any byte
+            for written in (content[:torn], content):
                 (folder / name).write_bytes(written)
                 os.utime(folder / name, ns=(world.tick() * 1_000_000,) * 2)
                 world.point(f"within {folder.name[-4:]}/{name}")
+        self._disk.changed()
         table.written = number
         table.log = [each for each in table.log if each[0] > number]
         self._unwritten = 0
         world.note(f"wrote the files of {table.name}")
+
+    def _content(self, name: str, number: int) -> bytes:
+        """What is written into a file, with the number of the write that it belongs to."""
+        count = len(self.by_id)
+        if name == IDS:
+            return pickle.dumps({"id_to_label": {id_: place for place, id_ in enumerate(self.by_id)}, "number": number})
+        if name == VECTORS[0]:
+            return _HEADER.pack(1, 0, count, count, 1) + pickle.dumps((number, {}))
+        return pickle.dumps((number, dict(self.by_id) if name == VECTORS[1] else bytes(4 * count)))
 
     def _load(self) -> dict[str, Vector]:
         """The vectors in the files, and then those in the log."""
@@ -118,10 +151,7 @@ class VectorsInMemory:
         if (folder / IDS).exists():  # or else nothing was ever written as a whole, and all is in the log
             numbers = set()
             for name in (*VECTORS, IDS):
-                try:
-                    number, content = pickle.loads((folder / name).read_bytes())
-                except (OSError, EOFError, ValueError, pickle.UnpicklingError, IndexError):
-                    number, content = -1, {}
+                number, content = _read(folder / name)
                 numbers.add(number)
                 if name == VECTORS[1]:
                     vectors = content
@@ -140,6 +170,16 @@ class VectorsInMemory:
         return vectors
 
 
+def _read(path: Path) -> tuple[int, Any]:
+    """The number of the write that a file belongs to, and what is in it; -1 if it is torn or missing."""
+    try:
+        content = path.read_bytes()
+        found = pickle.loads(content[_HEADER.size :] if path.name == VECTORS[0] else content)
+        return (found["number"], None) if path.name == IDS else found
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError, IndexError, KeyError):
+        return -1, {}
+
+
 class EmbeddedClient:
     """A client, as ``chromadb.PersistentClient`` makes. It shares its vectors with nobody."""
 
@@ -150,9 +190,8 @@ class EmbeddedClient:
         self.disk = disk
         self.vectors: dict[str, VectorsInMemory] = {}
         self.closed = False
-        database = disk.path / "chroma.sqlite3"
-        if not database.exists():
-            database.write_bytes(_DATABASE)
+        if not (disk.path / "chroma.sqlite3").exists():
+            disk.changed()
         disk.world.point("open Chroma")
 
     def close(self) -> None:
@@ -182,6 +221,7 @@ class EmbeddedClient:
             threshold = ((configuration or {}).get("hnsw") or {}).get("sync_threshold", 1_000)
             self.disk.world.tick()
             self.disk.tables[name] = Table(name, len(self.disk.tables) + 1, metadata, threshold)
+            self.disk.changed()
         return EmbeddedHandle(self, self.disk.tables[name])
 
     def list_collections(self) -> list[EmbeddedHandle]:
@@ -241,6 +281,7 @@ class EmbeddedHandle:
     def modify(self, metadata: Mapping[str, Any]) -> None:
         action, number = self._before(f"modify {self.name}")
         self._table.metadata = dict(metadata)
+        self._client.disk.changed()
         self._after(action, number, f"modify {self.name}")
 
     def count(self) -> int:
@@ -257,6 +298,7 @@ class EmbeddedHandle:
             vector = None if record is None else record.vector
             table.append(id_, vector)
             vectors.write(id_, vector)
+        disk.changed()
         disk.watch(self.name, method, options)
         vectors.persist()
         self._after(action, number, what)

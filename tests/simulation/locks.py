@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 from filelock import Timeout
@@ -55,6 +55,10 @@ class Threading:
     def Lock(self) -> ThreadLock:  # noqa: N802 (as in threading)
         return ThreadLock(self._world)
 
+    def Thread(self, *, target: Callable[..., object], args: tuple[Any, ...] = (), **_: Any) -> Any:  # noqa: N802
+        """A thread that does its work at once when it is started."""
+        return SimpleNamespace(start=lambda: target(*args))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(threading, name)
 
@@ -66,87 +70,66 @@ class FileLocks:
         self._world = world
         self._holders: dict[Path, SimulatedFileLock] = {}
 
-    def lock(self, path: str | Path, timeout: float = -1, **_: Any) -> SimulatedFileLock:
-        """Like ``filelock.FileLock``."""
-        return SimulatedFileLock(self._world, self._holders, Path(path), timeout)
-
-    def held(self, name: str) -> Process | None:
-        """The process that holds the lock on a file of this name; None if none does."""
-        return next((lock.owner for path, lock in self._holders.items() if path.name == name), None)
+    def lock(self, path: str | Path, **_: Any) -> SimulatedFileLock:
+        """Makes a lock, as the class that it stands for does."""
+        return SimulatedFileLock(self._world, self._holders, Path(path))
 
 
 class SimulatedFileLock:
-    """Like ``filelock.FileLock(path, thread_local=False)``."""
+    """Like the lock on a file that leafspan uses: that of filelock, or its own."""
 
-    def __init__(self, world: World, holders: dict[Path, SimulatedFileLock], path: Path, timeout: float) -> None:
+    def __init__(self, world: World, holders: dict[Path, SimulatedFileLock], path: Path) -> None:
         self._world = world
         self._holders = holders
-        self._path = path
-        self._timeout = timeout
-        self._count = 0
+        self.path = path
         self.owner: Process | None = None
 
     @property
     def is_locked(self) -> bool:
-        return self._count > 0
+        return self._holders.get(self.path) is self
 
     @property
-    def lock_file(self) -> str:
-        return str(self._path)
+    def is_intact(self) -> bool:
+        return self.is_locked
 
-    def acquire(
-        self,
-        timeout: float | None = None,
-        poll_interval: float = 0.05,
-        *,
-        blocking: bool = True,
-        cancel_check: Callable[[], bool] | None = None,
-        **_: Any,
-    ) -> _Acquired:
+    def holder(self) -> str:
+        return ""
+
+    def try_acquire(self) -> bool:
+        """As that of leafspan's own lock."""
         if self._world.over:
             raise Over
-        timeout = self._timeout if timeout is None else timeout
-        if self._count:
-            self._count += 1
-            return _Acquired(self)
-        if self._path in self._holders and (not blocking or timeout == 0):
-            raise Timeout(str(self._path))
-        deadline = None if timeout < 0 else self._world.now + timeout
-        while self._path in self._holders:
-            left = None if deadline is None else deadline - self._world.now
-            if left is not None and left <= 0:
-                raise Timeout(str(self._path))
-            self._world.wait_for(lambda: self._path not in self._holders, left)
-        self._holders[self._path] = self
-        self._count = 1
+        if self.path in self._holders:
+            return False
+        self._holders[self.path] = self
         task = self._world.current
         if task is not None:
             self.owner = task.process
             task.process.holds.append(self)
-        return _Acquired(self)
+        return True
 
-    def release(self, force: bool = False) -> None:
-        if not self._count:
-            return
-        self._count = 0 if force else self._count - 1
-        if not self._count:
-            self.drop()
+    def acquire(self, deadline: float | None = None, *, timeout: float = -1, poll_interval: float = 0.05) -> Any:
+        """As that of leafspan's own lock, with a deadline; or as that of filelock, with a timeout."""
+        end = deadline if deadline is not None else None if timeout < 0 else self._world.now + timeout
+        while not self.try_acquire():
+            left = None if end is None else end - self._world.now
+            if left is not None and left <= 0:
+                if deadline is not None:
+                    return False
+                raise Timeout(str(self.path))
+            self._world.wait_for(lambda: self.path not in self._holders, left)
+        return True if deadline is not None else _Acquired(self)
+
+    def release(self) -> None:
+        self.drop()
 
     def drop(self) -> None:
         """See Held."""
-        self._count = 0
-        if self._holders.get(self._path) is self:
-            del self._holders[self._path]
+        if self.is_locked:
+            del self._holders[self.path]
         if self.owner is not None and self in self.owner.holds:
             self.owner.holds.remove(self)
         self.owner = None
-
-    def __enter__(self) -> SimulatedFileLock:
-        self.acquire()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.release()
 
 
 class _Acquired:

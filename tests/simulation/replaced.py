@@ -6,13 +6,16 @@ import asyncio
 import importlib
 import os
 import pkgutil
+import shutil
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from inspect import iscoroutine
+from pathlib import Path
 from typing import Any
 
 import filelock
@@ -35,9 +38,21 @@ for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily 
         importlib.import_module(f"{_room.__name__}.{_module.name}")
 
 _ROOMS = ("leafspan.store", "leafspan.mirror")
-_PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = (
-    (_folder, "_folders", lambda _: weakref.WeakValueDictionary()),
-    (_folder, "_folders_mutex", ThreadLock),
+_TOGETHER = tuple(
+    function
+    for name in ("_run_in_shared_threads", "_run_in_spare_threads", "_run_in_own_threads")
+    if (function := getattr(_concurrent, name, None)) is not None
+)
+"""What ``run_together`` and ``run_concurrently`` call: here, their flows are threads of the simulated process."""
+_PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = tuple(
+    each
+    for each in (
+        (_folder, "_folders", lambda _: weakref.WeakValueDictionary()),
+        (_folder, "_folders_mutex", ThreadLock),
+        (_folder, "_mutexes", lambda _: {}),
+        (_folder, "_mutexes_mutex", ThreadLock),
+    )
+    if hasattr(each[0], each[1])
 )
 """What modules keep for each process: module, name, and function that makes the value of a new process."""
 
@@ -59,6 +74,67 @@ class Clock:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
+
+
+class AsyncioWithoutTimeouts:
+    """Stands for the module ``asyncio`` where Chroma is called: a request ends, if not always well, and no loop runs."""
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float | None) -> AsyncIterator[None]:
+        yield
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+
+def _store_module(name: str) -> Any:
+    """A module of the store; None if there is no such module."""
+    return sys.modules.get(f"leafspan.store.{name}")
+
+
+def _answers_of(disk: Disk, facts: Any) -> dict[str, Callable[..., Any]]:
+    """What the simulated database says of the vector files, by the names of the functions that ask it."""
+
+    def stored_vectors(folder: Path) -> dict[str, Any]:
+        stored = disk.vectors_stored().items()
+        return {segment: facts.StoredVectors(name, True, persisted) for segment, (name, persisted) in stored}
+
+    return {
+        "stored_vectors": stored_vectors,
+        "count_missing": lambda folder, segment, there: disk.vectors_missing(segment, there),
+        "check_pages": lambda folder: None,
+    }
+
+
+def _done_at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Stands for what calls a function in a thread."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(function(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+class ShutilWithPoints:
+    """Stands for the module ``shutil`` where Chroma's files are copied: others can come, and a process die, before each."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def copy2(self, source: Any, target: Any) -> Any:
+        self._world.point("before a file is copied")
+        return shutil.copy2(source, target)
+
+    def copytree(self, source: Any, target: Any) -> Any:
+        return shutil.copytree(source, target, copy_function=self.copy2)
+
+    def rmtree(self, path: Any, ignore_errors: bool = False) -> None:
+        self._world.point("before files are removed")
+        shutil.rmtree(path, ignore_errors)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(shutil, name)
 
 
 class OsWithPoints:
@@ -84,7 +160,8 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
         changes.append((where, name, getattr(where, name)))
         setattr(where, name, value)
 
-    threads, clock = Threading(world), Clock(world)
+    threads, clock, shutil_with_points = Threading(world), Clock(world), ShutilWithPoints(world)
+    own_locks = [filelock.FileLock, getattr(_store_module("_file_lock"), "FileLock", filelock.FileLock)]
     for name, module in list(sys.modules.items()):
         if name.startswith(_ROOMS):
             for attribute, value in list(vars(module).items()):
@@ -92,13 +169,27 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                     put(module, attribute, threads)
                 elif value is time:
                     put(module, attribute, clock)
-                elif value is filelock.FileLock:
+                elif value is shutil:
+                    put(module, attribute, shutil_with_points)
+                elif any(value is each for each in own_locks):
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
+    if (copy := getattr(vector_files := _store_module("_vector_files"), "_copy", None)) is not None:
+
+        def copy_at_a_point(source: Path, target: Path) -> Any:
+            world.point("before a file is copied")
+            return copy(source, target)
+
+        put(vector_files, "_copy", copy_at_a_point)
     driver = Driver(world)
+    drivers = {"run": driver.run, "arun": driver.arun, "run_within": driver.run, "arun_within": driver.arun}
     for module in (leafspan.view, leafspan.index):
-        put(module, "run", driver.run)
-        put(module, "arun", driver.arun)
+        for name, replacement in drivers.items():
+            if hasattr(module, name):
+                put(module, name, replacement)
+    if (caller := _store_module("_caller")) is not None:
+        put(caller, "in_thread", _done_at_once)
+        put(caller, "asyncio", AsyncioWithoutTimeouts())
     advance = ChangeFile.advance
 
     def counted_advance(changes: ChangeFile) -> int:
@@ -115,6 +206,11 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
     if disk is not None:
         for module in (_folder, _foreign):
             put(module, "fresh_client", lambda path, **database: EmbeddedClient(disk))
+        if (facts := _store_module("_database_facts")) is not None:
+            for module in filter(None, map(_store_module, ("_files", "_read_only_files", "_folder_store"))):
+                for name, answer in _answers_of(disk, facts).items():
+                    if hasattr(module, name):
+                        put(module, name, answer)
     world.on_switch = _switch_memory(world)
     for module, name, _ in _PER_PROCESS:
         changes.append((module, name, getattr(module, name)))
@@ -142,11 +238,11 @@ class Driver:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def run(self, flow: Any) -> Any:
-        """The flow's result."""
+    def run(self, flow: Any, seconds: float | None = None) -> Any:
+        """The flow's result. A limit of ``seconds`` has no effect: nobody here waits for an answer."""
         return self._drive(flow, native=False)
 
-    async def arun(self, flow: Any) -> Any:
+    async def arun(self, flow: Any, seconds: float | None = None) -> Any:
         """The same in an event loop."""
         return self._drive(flow, native=True)
 
@@ -183,7 +279,7 @@ class Driver:
         raise asyncio.CancelledError if native else KeyboardInterrupt
 
     def _call(self, call: Call, *, native: bool) -> Any:
-        if call.function in (_concurrent._run_in_shared_threads, _concurrent._run_in_own_threads):
+        if call.function in _TOGETHER:
             return self._together([getattr(each, "flow", each) for each in call.arguments[0]], native=native)
         if native and call.native is not None:
             if call.native is asyncio.sleep:

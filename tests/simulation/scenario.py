@@ -89,7 +89,8 @@ class Scenario:
     @property
     def has_trees(self) -> bool:
         """Whether trees are built."""
-        return any(each.kind == "build" for plan in self.processes for thread in plan.threads for each in thread)
+        later = [each for plan in self.processes for thread in plan.threads for each in thread]
+        return any(each.kind == "build" for each in (*self.first, *later))
 
 
 def scenario_of(seed: int, store: str | None = None) -> Scenario:
