@@ -121,3 +121,8 @@ def test_the_order_in_which_leaves_come_changes_no_digit():
 @given(fused_scores, shares, st.data())
 def test_no_order_changes_a_digit(fused, share, data):
     assert total_weight(data.draw(st.permutations(fused)), share) == total_weight(fused, share)
+
+
+def test_a_summary_that_scores_far_more_than_the_leaves_is_certain_and_no_error():
+    total = total_weight([0.5, 0.5], 1.0)  # leaves alone
+    assert probability(1e300, total) == probability(100.0, total) == 1.0
