@@ -32,8 +32,8 @@ from leafspan import (
     Vector,
     WriterBusy,
 )
+from leafspan.checks import beginning, name_of
 from leafspan.errors import LeafspanError
-from leafspan.user_functions import beginning, name_of
 from tests.corpus import SPLITTER
 
 BEES = Document("bees", "Workers dance to show where flowers are. Karl von Frisch decoded the dance.")

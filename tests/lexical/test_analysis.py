@@ -129,7 +129,7 @@ def test_the_short_way_for_ascii_finds_the_same_words(text):
     ("analyzer", "got"),
     [
         (lambda text: None, "got None"),
-        (lambda text: text, "got 'The XJ-900"),
+        (lambda text: text, 'got "The XJ-900'),
         (lambda text: 1 / 0, "which failed with ZeroDivisionError"),
         (lambda text: [1], "strings alone, got 1"),
     ],

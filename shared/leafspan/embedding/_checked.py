@@ -6,12 +6,12 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
-from leafspan.user_functions import calling
 
 
 class IdentityRecord(Protocol):

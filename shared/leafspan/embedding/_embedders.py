@@ -12,10 +12,9 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from leafspan.checks import shown
+from leafspan.checks import shown, unusable
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
-from leafspan.user_functions import unusable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from leafspan.checks import calling
 from leafspan.embedding._embedders import Embedder, check_vectors
 from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
 from leafspan.engine import Call, Flow
-from leafspan.user_functions import calling
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import calling, shown
 from leafspan.documents import (
     IndexSettings,
     find_sections,
@@ -22,7 +22,6 @@ from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings, to_cuts
 from leafspan.store import DocumentToWrite, Row, Store
-from leafspan.user_functions import calling
 from leafspan.values import Document, Leaf
 
 

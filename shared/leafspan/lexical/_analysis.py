@@ -8,10 +8,9 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from leafspan.checks import check_choice, check_flag, shown
+from leafspan.checks import check_choice, check_flag, function_failed, shown, unusable
 from leafspan.errors import FunctionFailed, InvalidArgument
 from leafspan.lexical._tokens import find_words, normalize_word
-from leafspan.user_functions import function_failed, unusable
 
 _CACHED_WORDS = 1 << 16
 _RULE = "return a list of strings"

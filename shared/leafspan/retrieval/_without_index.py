@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+from leafspan.checks import calling
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.engine import Flow, arun_within, run_within
 from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
 from leafspan.strategies import Strategy
-from leafspan.user_functions import calling
 from leafspan.values import Passage, Query
 
 Numbers = Sequence[float]

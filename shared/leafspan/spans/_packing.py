@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import check_whole, function_failed, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.spans._cutting import cut_to_fit
-from leafspan.user_functions import function_failed, unusable
 from leafspan.values import Candidate, Passage
 from leafspan.words import count_words
 

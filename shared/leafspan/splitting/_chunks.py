@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leafspan.checks import check_text, check_whole, shown
+from leafspan.checks import calling, check_text, check_whole, shown, unusable
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.splitting._cuts import Cut
-from leafspan.user_functions import calling, unusable
 
 
 def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:

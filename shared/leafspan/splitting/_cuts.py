@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, NamedTuple, Protocol
 
+from leafspan.checks import unusable
 from leafspan.errors import InvalidDocument
-from leafspan.user_functions import unusable
 
 
 class Cut(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import calling, function_failed, refuse_coroutine, shown
 from leafspan.errors import DatabaseUnavailable, InvalidArgument, LeafspanError, QueryFailed, RefusedQuery
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._database import Database
@@ -16,7 +16,6 @@ from leafspan.sql._prompts import begins_as_query, find_sql
 from leafspan.sql._rows import Rows
 from leafspan.sql._timeout import Deadline, within
 from leafspan.strategies import CallFunction, Generate, StrategyFlow
-from leafspan.user_functions import calling, function_failed, refuse_coroutine
 
 _SHOWN = 200  # characters of an answer in an error
 

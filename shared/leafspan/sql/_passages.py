@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leafspan.checks import did_you_mean, shown
+from leafspan.checks import calling, did_you_mean, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.sql._rows import Rows
 from leafspan.sql._values import as_text, plain
 from leafspan.trace import Trace, TracedHit
-from leafspan.user_functions import calling, unusable
 from leafspan.values import Passage
 
 Extract = Sequence[str] | Callable[[Mapping[str, Any]], str] | None

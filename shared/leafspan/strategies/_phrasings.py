@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import refuse_coroutine, shown
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, Ranked, fuse
 from leafspan.strategies._requests import Generate, StrategyFlow
 from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Trace
-from leafspan.user_functions import refuse_coroutine
 from leafspan.values import Candidate, Query
 
 THE_QUERY = "the query"

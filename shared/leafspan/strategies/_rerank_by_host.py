@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leafspan.checks import unusable
 from leafspan.scoring import scores_in_order
 from leafspan.strategies._calling import call_for_each
 from leafspan.strategies._host_reranker import HostReranker, Reranked
 from leafspan.strategies._requests import LoadPassages, StrategyFlow
 from leafspan.strategies._rerank_by_scores import Rows, as_they_are, moved
-from leafspan.user_functions import unusable
 from leafspan.values import Candidate, Passage
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import function_failed, refuse_coroutine, shown
 from leafspan.errors import UnusableResult
 from leafspan.strategies._calling import call_for_each
 from leafspan.strategies._requests import LoadTexts, StrategyFlow
 from leafspan.trace import Trace
-from leafspan.user_functions import function_failed, refuse_coroutine
 from leafspan.values import Candidate
 
 Rows = Sequence[Sequence[Candidate]]

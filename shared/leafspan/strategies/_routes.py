@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import refuse_coroutine, shown
 from leafspan.language_model import read_names
 from leafspan.strategies._failures import in_words
-from leafspan.user_functions import refuse_coroutine
 
 _SHOWN = 80  # characters of an answer in a note
 _COMPARED = 5  # similarities in a note

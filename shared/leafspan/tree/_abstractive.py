@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from leafspan.checks import check_number, check_text, check_whole, shown
+from leafspan.checks import check_number, check_text, check_whole, refuse_coroutine, shown
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument, UnusableResult
@@ -17,7 +17,6 @@ from leafspan.language_model import check_template, find_language_model, model_n
 from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
 from leafspan.tree._summarizer import Keep
-from leafspan.user_functions import refuse_coroutine
 from leafspan.words import count_words
 
 DEFAULT_PROMPT = """\

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import InvalidArgument, UnusableResult
@@ -17,7 +18,6 @@ from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_cache import SummaryCache
 from leafspan.tree._summary_record import SummaryRecord, united
-from leafspan.user_functions import calling, name_of, unusable
 from leafspan.values import Covered
 from leafspan.words import count_words
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from inspect import isawaitable, iscoroutine
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks._options import shown
 from leafspan.errors import FunctionFailed, LeafspanError, UnusableResult
 
 _SHOWN = 60  # characters of a text in a message
