@@ -43,14 +43,16 @@ def examine_vectors(
     if remade.left:
         return findings
     lost, sample, every = yield from _not_found(store)
-    if len(lost) > max(2, _TOLERATED * sample):
-        if mend:
-            yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, again=every)
-            lost, _, _ = yield from _not_found(store)
-        mended = mend and len(lost) <= max(2, _TOLERATED * sample)
-        documents = {LeafId.parse(id_).document_id for id_ in lost}
-        problem = f"a search by their own vectors misses {len(lost)} of {sample} leaves, of {len(documents)} documents"
-        findings.append(Finding("", problem if not mended else "searches by vectors missed leaves", mended))
+    most = max(2, int(_TOLERATED * sample))
+    still = lost
+    if lost and mend:
+        again = every if len(lost) > most else lost
+        yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, again=again)
+        still, _, _ = yield from _not_found(store)
+    if len(lost) > most:
+        named = sorted({LeafId.parse(id_).document_id for id_ in lost})
+        problem = f"searches by their own vectors missed {len(lost)} of {sample} leaves that were tried"
+        findings.append(Finding(named[0], f"{problem}, of {len(named)} documents", mend and len(still) <= most))
     return findings
 
 

@@ -17,6 +17,8 @@ from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consist
 from leafspan.values import Document, LeafId
 
 _GROUP = 500  # leaves that are looked at, and written, at a time
+_CHECKED = 2_000  # vectors made anew that are then searched, which takes longer than writing them
+_ROUNDS = 3
 _MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
 
 
@@ -66,6 +68,7 @@ def make_vectors_anew(
     progress = Progress(leaves, show=show, what="Looking at vectors", unit=" leaves")
     made: dict[str, int] = {}
     left: dict[str, int] = {}
+    checked: dict[str, Any] = {}
     try:
         for group in grouped(rows, _GROUP):
             ids = [id_ for row in group for id_ in row.leaf_ids]
@@ -83,16 +86,27 @@ def make_vectors_anew(
                         embed = None
                 if mend and vectors:
                     vectors = yield from _write(store, vectors, timeout)
+                    checked |= vectors if len(checked) < _CHECKED else {}
                 for id_ in wanted:
                     counts = made if mend and id_ in vectors else left
                     document_id = LeafId.parse(id_).document_id
                     counts[document_id] = counts.get(document_id, 0) + 1
             progress.advance(len(ids))
+        yield from _write_until_found(store, checked, timeout)
     finally:
         progress.close()
     if mend and not left:
         store.vectors_found()
     return Remade(made, left)
+
+
+def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
+    """Write again what a search by its own vector does not find: Chroma's graph can lose the way to a vector it has."""
+    for _ in range(_ROUNDS):
+        lost = yield from store.not_found(list(vectors))
+        if not lost:
+            break
+        yield from _write(store, {id_: vectors[id_] for id_ in lost}, timeout)
 
 
 def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:

@@ -9,10 +9,10 @@ import zlib
 from pathlib import Path
 
 from leafspan.errors import StorageReadOnly
+from leafspan.store._descriptors import NO_FOLLOW, read_at, write_at
 from leafspan.store._disk_errors import disk_error
 
 _SIZE = 32
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class ChangeFile:
@@ -62,7 +62,7 @@ class ChangeFile:
         descriptor = -1
         try:
             flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_CREAT
-            descriptor = os.open(self.path, flags | _NO_FOLLOW, 0o666)
+            descriptor = os.open(self.path, flags | NO_FOLLOW, 0o666)
             if not self._read_only and os.fstat(descriptor).st_size < _SIZE:
                 _begin(descriptor)
         except FileNotFoundError as error:
@@ -74,7 +74,7 @@ class ChangeFile:
             raise disk_error(error, f"open {str(self.path)!r}") from error
         if descriptor >= 0:
             # Another thread may be reading from the old descriptor, so that is closed at last only.
-            weakref.finalize(self, os.close, descriptor)
+            weakref.finalize(self, os.close, descriptor).atexit = False
             self._descriptor, self._own = descriptor, os.fstat(descriptor)
 
     @property
@@ -119,13 +119,13 @@ class ChangeFile:
     def _read(self, place: int) -> int:
         if self._descriptor < 0:
             return 0
-        return int.from_bytes(os.pread(self._descriptor, 8, 8 * place), "little")
+        return int.from_bytes(read_at(self._descriptor, 8, 8 * place), "little")
 
     def _write(self, place: int, number: int) -> None:
         if self._descriptor < 0:
             raise StorageReadOnly(f"cannot write {str(self.path)!r}: the folder cannot be written")
         try:
-            os.pwrite(self._descriptor, number.to_bytes(8, "little"), 8 * place)
+            write_at(self._descriptor, number.to_bytes(8, "little"), 8 * place)
         except OSError as error:
             raise disk_error(error, f"write {str(self.path)!r}") from error
 
@@ -139,5 +139,5 @@ def _begin(descriptor: int) -> None:
     """Make a file as long as it must be. What is missing of it is zero, even if two processes do it at once."""
     if os.fstat(descriptor).st_size == 0:
         # A count that no process has seen before, if the file was deleted while others had it open.
-        os.pwrite(descriptor, (time.time_ns() % 2**64).to_bytes(8, "little"), 0)
+        write_at(descriptor, (time.time_ns() % 2**64).to_bytes(8, "little"), 0)
     os.ftruncate(descriptor, _SIZE)

@@ -165,7 +165,7 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
             yield Call(use.call, (make, leaves_name(name)), _LEAVES, finish=True)
             options = {"embedding_function": None, "metadata": settings_with(settings, None)}
             yield Call(use.call, (make, manifest_name(name)), options, finish=True)
-            folder.advance(lock)
+            folder.advance(lock, deadline_after(timeout))
         return settings if stored_settings is None else stored_settings
     finally:
         folder.stop_writing(lock)

@@ -8,6 +8,7 @@ import weakref
 from pathlib import Path
 
 from leafspan.errors import DamagedIndex
+from leafspan.store._descriptors import read_at
 from leafspan.store._disk_errors import disk_error
 
 DATABASE = "chroma.sqlite3"
@@ -31,11 +32,11 @@ class DatabaseFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / DATABASE
         try:
-            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
             self._own = os.fstat(self._descriptor)
         except OSError as error:
             raise disk_error(error, f"open {str(self.path)!r}") from error
-        weakref.finalize(self, os.close, self._descriptor)
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
 
     @property
     def changes(self) -> int | None:
@@ -43,7 +44,7 @@ class DatabaseFile:
 
         None if SQLite does not count them there, since it writes ahead into another file.
         """
-        head = os.pread(self._descriptor, _HEAD, 0)
+        head = read_at(self._descriptor, _HEAD, 0)
         return int.from_bytes(head[24:28], "big") if len(head) == _HEAD and head[18] == 1 else None
 
     @property
@@ -60,7 +61,7 @@ class DatabaseFile:
         Raises:
             DamagedIndex: if it is none, or shorter than it must be.
         """
-        head = os.pread(self._descriptor, _HEAD, 0)
+        head = read_at(self._descriptor, _HEAD, 0)
         if head[:16] != _MAGIC:
             raise DamagedIndex(f"{str(self.path)!r} must be an SQLite database, and begins with {head[:16]!r}: {_RESTORE}")
         length, page = os.fstat(self._descriptor).st_size, int.from_bytes(head[16:18], "big")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.errors import StorageFailed
+from leafspan.store._descriptors import NO_FOLLOW
 from leafspan.store._disk_errors import disk_error
 
 _POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class FileLock:
@@ -105,8 +105,8 @@ class FileLock:
         """A descriptor of the file; None if there is none, and none can be made in a read-only folder."""
         try:
             if self._read_only:
-                return os.open(self.path, os.O_RDONLY | _NO_FOLLOW)
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o666)
+                return os.open(self.path, os.O_RDONLY | NO_FOLLOW)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
         except FileNotFoundError as error:
             if self._read_only:
                 return None

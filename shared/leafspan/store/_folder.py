@@ -159,18 +159,19 @@ class Folder:
             finally:
                 lock.release()
 
-    def advance(self, lock: FileLock) -> int:
+    def advance(self, lock: FileLock, deadline: float) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Args:
             lock: The writer's lock.
+            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
 
         Raises:
             StorageFailed: if the lock's file was deleted, so that another writer may be at work.
         """
         if not lock.is_intact:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
-        with self._mutex:  # held for long only by those who open Chroma, who hold the writer's lock or wait for its files
+        with held(self._mutex, deadline, self._what):
             self.changes.follow()
             self._synced = self.changes.advance()
             return self._synced

@@ -115,7 +115,7 @@ class FolderStore:
 
         def advance(*, settled: bool) -> Flow[None]:
             # A new catalogue each time, since readers go on with the one they have.
-            self._catalogue = (folder.advance(lock), Catalogue(dict(rows)))
+            self._catalogue = (folder.advance(lock, deadline_after(self._timeout)), Catalogue(dict(rows)))
             yield from ()
 
         return Writer(
