@@ -69,9 +69,9 @@ def parsed(id_: str) -> LeafId:
     """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
     parts = id_.rsplit("#", 2)
     ordinal = parts[-1]
-    if len(parts) == 3 and ordinal.isdecimal() and ordinal.isascii() and len(ordinal) < _DIGITS:
-        if ordinal[0] != "0" or ordinal == "0":
-            return LeafId(parts[0], parts[1], int(ordinal))
+    is_number = ordinal.isdecimal() and ordinal.isascii() and (ordinal[0] != "0" or ordinal == "0")
+    if len(parts) == 3 and is_number and len(ordinal) < _DIGITS:
+        return LeafId(parts[0], parts[1], int(ordinal))
     return LeafId(id_, "", 0)
 
 
