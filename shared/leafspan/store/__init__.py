@@ -10,10 +10,11 @@ from leafspan.store._damage import DamageRule, Met, OnDamage
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
+from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage
-from leafspan.store._reader import MetDamage, Reader, StoredLeaf
+from leafspan.store._reader import MetDamage, Reader
 from leafspan.store._scope import Scope
 from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store

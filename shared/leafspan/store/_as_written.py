@@ -29,7 +29,7 @@ def check_text(row: Row, leaf: LeafId, record: Mapping[str, Any] | None) -> None
     if row.checksums:
         if not text_is_as_written(row.checksums, leaf.ordinal, record["document"]):
             raise ValueError(f"the text of {_name(leaf)} is not as it was written")
-    elif leaf.is_summary:
+    elif leaf.is_summary or _has_length(leaf, record):
         _check_not_in_doubt(row)
     else:
         read_place(row, leaf, record["document"], record["metadata"])
@@ -81,6 +81,15 @@ def _is_all(row: Row, place: Leaf) -> bool:
     """Whether the last ancestor is the whole document."""
     top = place.ancestors[-1]
     return top.last == row.leaves - 1 and top.end == row.characters
+
+
+def _has_length(leaf: LeafId, record: Mapping[str, Any]) -> bool:
+    """Whether a text is as long as its place says, as far as that can be told at once."""
+    try:
+        ordinal, start, end, _ = record["metadata"][STRUCTURE_KEY].split("|", 2)[1].split(",")
+        return int(ordinal) == leaf.ordinal and int(end) - int(start) == len(record["document"])
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return False
 
 
 def _check_not_in_doubt(row: Row) -> None:

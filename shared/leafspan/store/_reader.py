@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
-from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store._as_written import check_record, check_text, read_place
+from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._checksums import text_is_as_written
 from leafspan.store._collection import MOST_RESULTS, Collection
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
+from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
 from leafspan.store._manifest import Damage, Row, unpack_rows
 from leafspan.store._stale_read import StaleRead
-from leafspan.values import Hit, Leaf, LeafId
+from leafspan.values import Hit, LeafId
 
 T = TypeVar("T")
 
@@ -27,22 +27,6 @@ _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at
 
 class MetDamage(StaleRead):
     """A damaged document was met, and reading goes on without it, from the start."""
-
-
-class StoredLeaf(NamedTuple):
-    """A leaf with all that is stored of it.
-
-    Attributes:
-        leaf: Its id, place and ancestors.
-        text: Its text.
-        metadata: Metadata of its document.
-        score: Cosine similarity to the query, in [-1, 1]; 0 if there was no query.
-    """
-
-    leaf: Leaf
-    text: str
-    metadata: dict[str, object]
-    score: float
 
 
 class Reader:
@@ -210,7 +194,7 @@ class Reader:
 
     def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
         """Like ``search``, but only ids and scores are read."""
-        return self._query_until_enough(vectors, count, ["distances"], _hits)
+        return self._query_until_enough(vectors, count, ["distances"], hits_of)
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
@@ -227,7 +211,7 @@ class Reader:
             return [[] for _ in vectors]
         answer = yield from self._leaves.query(vectors, asked, ["distances"])
         ids = _flat(answer["ids"])
-        return _hits(answer, (yield from self._current(ids, [""] * len(ids), within)))
+        return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
@@ -476,7 +460,7 @@ class Reader:
             DamagedIndex: if a document is known to be damaged, or a text is missing, unless reading goes on without it.
             StaleRead: if a leaf that is not current may just have been replaced.
         """
-        leaves = [_parsed(id_) for id_ in ids]
+        leaves = [parsed(id_) for id_ in ids]
         from_catalogue = self._known is not None or self.scope is not None or within is not None
         if from_catalogue:
             rows = (yield from self.everything()).rows
@@ -500,68 +484,8 @@ class Reader:
         return Current(sorted_out.current, rows)
 
 
-class Current(NamedTuple):
-    """The leaves of an answer that are current and visible.
-
-    Attributes:
-        leaves: Their shown ids, by stored id.
-        rows: The rows of their documents, by stored id.
-    """
-
-    leaves: Mapping[str, LeafId]
-    rows: Mapping[str, Row]
-
-    def row(self, id_: str) -> Row:
-        """The row of a leaf's document, by the leaf's stored id."""
-        return self.rows[id_.rsplit("#", 2)[0]]
-
-    def stored_leaves(
-        self, answer: Iterable[tuple[str, str, Any, float]], problems: dict[str, str]
-    ) -> Iterator[StoredLeaf]:
-        """The leaves that are current, with all that is stored of them.
-
-        Args:
-            answer: Their stored ids, texts, metadatas and distances.
-            problems: Where to put what is wrong with leaves that are not as they were written, by stored id.
-        """
-        for id_, text, metadata, distance in answer:
-            if (leaf := self.leaves.get(id_)) is not None:
-                try:
-                    place = read_place(self.row(id_), leaf, text, metadata)
-                except ValueError as error:
-                    problems[id_] = str(error)
-                    continue
-                # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
-                own = {key: metadata[key] for key in sorted(metadata) if key != STRUCTURE_KEY}
-                yield StoredLeaf(place, text, own, _similarity(distance))
-
-
 _COLUMNS = ("ids", "documents", "metadatas", "distances")
 
 
 def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return [item for row in rows for item in row]
-
-
-def _parsed(id_: str) -> LeafId:
-    """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
-    try:
-        leaf = LeafId.parse(id_)
-    except ValueError:
-        return LeafId(id_, "", 0)
-    return leaf if id_.endswith(f"#{leaf.ordinal}") else LeafId(id_, "", 0)
-
-
-def _similarity(distance: float) -> float:
-    return max(-1.0, min(1.0, 1.0 - distance))
-
-
-def _hits(answer: Mapping[str, Any], current: Current) -> list[list[Hit]]:
-    leaves = current.leaves
-    return [
-        sorted(
-            (Hit(leaves[id_], _similarity(each)) for id_, each in zip(ids, distances, strict=True) if id_ in leaves),
-            key=lambda hit: hit.order,
-        )
-        for ids, distances in zip(answer["ids"], answer["distances"], strict=True)
-    ]
