@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leafspan import Cut, Document
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.splitting import Heading
-from leafspan.values import Section
+from leafspan.values import Ancestor, Section
 from tests.profiles import examples
 
 
@@ -23,6 +23,36 @@ def document(*pieces: str):
 def context(*pieces: str, sentences: int) -> list[str]:
     made, leaves = document(*pieces)
     return indexed_texts(made, leaves, context_sentences=sentences)
+
+
+# Ancestors
+
+
+def test_every_leaf_has_an_ancestor_of_each_level_up_to_the_whole_document():
+    #        leaves: 0     1         2        3         4;   level 1 ends after 1, 3 and 4, level 2 after 3 and 4
+    text = "one two three four five six seven"
+    cuts = [Cut(4, 0), Cut(14, 1), Cut(19, 0), Cut(28, 2), Cut(33, 0)]
+    leaves = make_leaves(Document("d", text), "00000000", cuts)
+    assert [(leaf.ordinal, leaf.start, leaf.end, leaf.words) for leaf in leaves] == [
+        *((0, 0, 4, 1), (1, 4, 14, 2), (2, 14, 19, 1), (3, 19, 28, 2), (4, 28, 33, 1))
+    ]
+    first, second = Ancestor(0, 1, 2, 0, 14, 3), Ancestor(2, 3, 2, 14, 28, 3)
+    both = Ancestor(0, 3, 2, 0, 28, 6)
+    last, above_last = Ancestor(4, 4, 1, 28, 33, 1), Ancestor(4, 4, 1, 28, 33, 1)
+    whole = Ancestor(0, 4, 2, 0, 33, 7)
+    assert [leaf.ancestors for leaf in leaves] == [
+        *[(first, both, whole)] * 2,
+        *[(second, both, whole)] * 2,
+        (last, above_last, whole),
+    ]
+
+
+def test_a_word_that_a_cut_divides_counts_once_in_what_holds_both_parts():
+    leaves = make_leaves(Document("d", "a long-winded word"), "00000000", [Cut(5, 0), Cut(14, 1), Cut(18, 0)])
+    assert [leaf.words for leaf in leaves] == [2, 1, 1]  # "a lon", "g-winded ", "word"
+    assert [leaf.ancestors[0].words for leaf in leaves] == [2, 2, 1]
+    assert leaves[0].ancestors[-1].words == 3
+    assert make_leaves(Document("d", ""), "00000000", []) == []
 
 
 # Sentences of the neighbours

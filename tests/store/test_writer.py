@@ -169,6 +169,24 @@ def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_ma
         assert any(gone < at for at in told(disk))
 
 
+@examples(60)
+@given(numbers.filter(bool), numbers.filter(bool))
+def test_before_leaves_go_readers_are_told_of_the_manifest_also_where_another_writer_has_written_it(before, after):
+    undisturbed = filled(before)
+    replaced(undisturbed, after)
+    for step in range(len(undisturbed.events)):
+        disk = filled(before)
+        disk.killed_before = step
+        with pytest.raises(Killed):
+            replaced(disk, after)
+        disk.killed_before = None
+        run(disk.writer().recover())
+        written = moments(disk, "manifest", "upsert")
+        for gone in moments(disk, "leaves", "delete"):
+            last = max(at for at in written if at < gone)
+            assert any(last < at < gone for at in told(disk))
+
+
 def test_readers_are_told_that_a_document_is_gone_before_its_leaves_are():
     disk = filled({"a": 2})
     deleted(disk, ["a"])

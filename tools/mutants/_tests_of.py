@@ -65,6 +65,9 @@ _ELSEWHERE = {
     "filters/_python_equality.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
     "filters/_chroma.py": ("tests/peers/test_chroma_filters.py",),
     "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
+    "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),
+    "strategies/_parent_document.py": ("tests/spans/test_parents.py",),
+    "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
     "documents/_pieces.py": ("tests/adopting/test_adopting.py",),
     "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
 }
