@@ -10,6 +10,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
 from leafspan.store._files import Files
@@ -87,6 +88,10 @@ class Folder:
         tenant: Tenant of Chroma.
         database: Database of Chroma.
         client: Client that the user gave. None to open one.
+
+    Attributes:
+        catalogues: The catalogue of each manifest, by its name, with the count of changes that it belongs to. All indexes
+            of this process share them.
     """
 
     def __init__(self, path: Path, tenant: str, database: str, client: Any) -> None:
@@ -94,6 +99,7 @@ class Folder:
         self.path = path
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes")
+        self.catalogues: dict[str, tuple[int, Catalogue]] = {}
         self._files = Files(path, self.changes)
         self._mutex = threading.Lock()
         self._synced = self.changes.count
