@@ -501,18 +501,16 @@ def _constants(function: types.FunctionType) -> object:
 
 def seed_that_finds(mutant: Mutant, seeds: int = MOST_SEEDS) -> tuple[int | None, str]:
     """The first seed whose run finds a fault, and what it found; None if none of so many does."""
-    with planted(mutant):
-        for seed in range(seeds):
-            try:
-                report = run_scenario(scenario_of(seed, mutant.store))
-            except Exception as error:  # the fault has broken the run itself
-                return seed, f"{type(error).__name__}: {error}"
-            if report.problems:
-                break
-        else:
-            return None, ""
-    assert not run_scenario(report.scenario).problems, f"seed {seed} finds something without the fault, too"
-    return seed, report.problems[0]
+    for seed in range(seeds):
+        scenario = scenario_of(seed, mutant.store)
+        try:
+            with planted(mutant):
+                problems = run_scenario(scenario).problems
+        except Exception as error:  # the fault has broken the run itself
+            problems = (f"{type(error).__name__}: {error}",)
+        if problems and not run_scenario(scenario).problems:  # or it finds something without the fault, too
+            return seed, problems[0]
+    return None, ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import shutil
@@ -67,7 +68,7 @@ def run_scenario(scenario: Scenario, *, verbose: bool = False) -> Report:
         scenario: The scenario.
         verbose: Whether to log all that happens. Default: False.
     """
-    expected()  # made before anything is replaced
+    _prepare()
     place = Path(tempfile.mkdtemp(prefix="simulation-", dir=_MEMORY if _MEMORY.is_dir() else None))
     # The garbage collector would run what is left of killed processes at any time.
     was_enabled = gc.isenabled()
@@ -77,7 +78,16 @@ def run_scenario(scenario: Scenario, *, verbose: bool = False) -> Report:
     finally:
         if was_enabled:
             gc.enable()
+        gc.collect()  # files that killed processes have left open
         shutil.rmtree(place, ignore_errors=True)
+
+
+@functools.cache
+def _prepare() -> None:
+    """Make what all runs need, before anything is replaced; and let the collector forget all that was imported."""
+    expected()
+    gc.collect()
+    gc.freeze()
 
 
 class _Run:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.errors import StorageFailed
+from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_file import check_there
 from leafspan.store._disk_errors import disk_error
@@ -44,6 +45,8 @@ class Folder:
 
     Attributes:
         read_only: Whether the folder cannot be written.
+        catalogues: The catalogue of each manifest, by its name, with the count of changes that it belongs to. All indexes
+            of this process share them.
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
@@ -62,6 +65,7 @@ class Folder:
         self.read_only = not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
+        self.catalogues: dict[str, tuple[int, Catalogue]] = {}
         self.files = ReadOnlyFiles(path) if self.read_only else Files(path, self.changes)
         self._next_check = 0.0
         self._mutex = threading.Lock()

@@ -15,6 +15,7 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
+from leafspan.store._current_leaves import version_of
 from leafspan.store._damage import DamageRule
 from leafspan.store._database_facts import check_pages
 from leafspan.store._file_lock import FileLock
@@ -50,7 +51,6 @@ class FolderStore:
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
         self.damage = DamageRule()
@@ -75,10 +75,10 @@ class FolderStore:
                 if name not in opened.collections:
                     yield Call(opened.collection, (name, deadline_after(self._timeout)))
             manifest = opened.collections[self._manifest_name]
-            known = self._catalogue  # read once: another thread may replace it at any time
-            if known[0] != count:
+            known = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
+            if known is None or known[0] != count:
                 records = yield from manifest.scan(["metadatas"])
-                self._catalogue = known = (count, Catalogue(unpack_rows(records)))
+                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))
             leaves = opened.collections[self._leaves_name]
             return Reader(
                 leaves.lacking(self._what_lost) if self._leaves_name in opened.lost else leaves,
@@ -86,6 +86,7 @@ class FolderStore:
                 known=known[1],
                 load=_never_called,
                 has_changed=lambda: folder.changes.count != count,
+                has_lost=partial(self._has_replaced, folder, known[1]),
                 stay=opened.enter,
                 leave=opened.leave,
                 stale=stale,
@@ -95,6 +96,16 @@ class FolderStore:
         except BaseException:
             opened.leave()
             raise
+
+    def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
+        """Whether a writer of this process has replaced or deleted a document since a catalogue was made.
+
+        A writer notes it here before it deletes leaves. Other processes delete none that this one finds.
+        """
+        latest = folder.catalogues[self._manifest_name][1]
+        return latest is not known and any(
+            row.version is not None and version_of(latest.rows, id_) != row.version for id_, row in known.rows.items()
+        )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
@@ -115,7 +126,8 @@ class FolderStore:
 
         def advance(*, settled: bool) -> Flow[None]:
             # A new catalogue each time, since readers go on with the one they have.
-            self._catalogue = (folder.advance(lock, deadline_after(self._timeout)), Catalogue(dict(rows)))
+            count = folder.advance(lock, deadline_after(self._timeout))
+            folder.catalogues[self._manifest_name] = (count, Catalogue(dict(rows)))
             yield from ()
 
         return Writer(

@@ -41,6 +41,8 @@ class Reader:
             that is met.
         load: Flow that loads the catalogue, for reading that needs to know all documents.
         has_changed: Function that says whether the index has changed since; True if that is not known.
+        has_lost: Function that says whether what is current in ``known`` may have lost leaves meanwhile, since a writer of
+            this process has replaced or deleted a document. Default: never.
         stay: Function that registers one more user of the reader.
         leave: Function that unregisters a user. The collections may be closed after the last one.
         stale: Stored (document, version) pairs that were not current when met before, and what else was met.
@@ -61,12 +63,14 @@ class Reader:
         stale: set[tuple[str, str]],
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
+        has_lost: Callable[[], bool] = lambda: False,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
         self._known = known
         self._load = load
         self._has_changed = has_changed
+        self._has_lost = has_lost
         self._stale = stale if isinstance(stale, Met) else Met()
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._met: dict[str, Row] = {}
@@ -209,7 +213,7 @@ class Reader:
         """
         if self._is_empty:
             return [[] for _ in vectors]
-        answer = yield from self._leaves.query(vectors, asked, ["distances"])
+        answer = yield from self._query(vectors, asked, ["distances"])
         ids = _flat(answer["ids"])
         return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within)))
 
@@ -427,7 +431,7 @@ class Reader:
             return [[] for _ in vectors]
         asked = count
         while True:
-            answer = yield from self._leaves.query(vectors, asked, include)
+            answer = yield from self._query(vectors, asked, include)
             ids = _flat(answer["ids"])
             texts = _flat(answer["documents"]) if "documents" in include else [""] * len(ids)
             found = read(answer, (yield from self._current(ids, texts)))
@@ -435,6 +439,17 @@ class Reader:
             if not short or asked >= MOST_RESULTS:
                 return [row[:count] for row in found]
             asked = min(asked * 4, MOST_RESULTS)
+
+    def _query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """Chroma's answer to a query.
+
+        Raises:
+            StaleRead: if leaves may be missing in it that were deleted just before.
+        """
+        answer = yield from self._leaves.query(vectors, count, include)
+        if self._has_lost():
+            raise StaleRead
+        return answer
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
         """The shown id of each leaf, by stored id. Leaves of unknown documents are left out."""
