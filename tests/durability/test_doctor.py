@@ -136,7 +136,7 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
     with open_index(place) as again:
         if "path" in place:
             # Whoever writes to a folder counts it; nobody did that here.
-            again._store._folder.advance()
+            again._store._folder.changes.advance()
         check(
             again,
             place,
