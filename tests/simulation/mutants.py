@@ -503,11 +503,11 @@ def seed_that_finds(mutant: Mutant, seeds: int = MOST_SEEDS) -> tuple[int | None
     """The first seed whose run finds a fault, and what it found; None if none of so many does."""
     for seed in range(seeds):
         scenario = scenario_of(seed, mutant.store)
-        try:
-            with planted(mutant):
+        with planted(mutant):
+            try:
                 problems = run_scenario(scenario).problems
-        except Exception as error:  # the fault has broken the run itself
-            problems = (f"{type(error).__name__}: {error}",)
+            except Exception as error:  # the fault has broken the run itself
+                problems = (f"{type(error).__name__}: {error}",)
         if problems and not run_scenario(scenario).problems:  # or it finds something without the fault, too
             return seed, problems[0]
     return None, ""
