@@ -12,7 +12,7 @@ from leafspan.store import Reader, Store, read_consistently
 from leafspan.values import LeafId
 
 _SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
-# Share of them that may not be found. Chroma's search is not exact: of 30,000 random vectors of 256 dimensions, which are the
+# Share of them that may not be found. Chroma's search is not exact: of 30,000 random vectors of 256 dimensions, the
 # hardest to search, it misses 36 % in a whole index. Of a damaged graph next to nothing is found.
 _TOLERATED = 0.5
 
