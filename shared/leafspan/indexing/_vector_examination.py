@@ -12,7 +12,9 @@ from leafspan.store import Reader, Store, read_consistently
 from leafspan.values import LeafId
 
 _SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
-_TOLERATED = 0.02  # share of them that may not be found: Chroma's search is not exact
+# Share of them that may not be found. Chroma's search is not exact: of 30,000 random vectors of 256 dimensions, the
+# hardest to search, it misses 36 % in a whole index. Of a damaged graph next to nothing is found.
+_TOLERATED = 0.5
 
 
 def examine_vectors(
@@ -46,8 +48,9 @@ def examine_vectors(
     most = max(2, int(_TOLERATED * sample))
     still = lost
     if lost and mend:
+        # From the mirror only: vectors that are there are not worth embedding again.
         again = every if len(lost) > most else lost
-        yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, again=again)
+        yield from make_vectors_anew(store, copy, None, settings, timeout=timeout, again=again)
         still, _, _ = yield from _not_found(store)
     if len(lost) > most:
         named = sorted({LeafId.parse(id_).document_id for id_ in lost})
