@@ -428,7 +428,7 @@ class Index(View):
             of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
             found = yield from examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
-        for indexes in (self._sources.indexes, trees):
+        for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
                 embed, settings = self._embed_again, self._settings
