@@ -378,8 +378,8 @@ class Index(View):
 
         Args:
             mend: Whether to mend. If not, nothing is changed. Default: True.
-            quick: Whether to compare only which leaves there are, and to read no texts of documents that have all of
-                theirs. Default: False.
+            quick: Whether to compare only which leaves there are, and to read neither vectors nor the texts of documents
+                that have all of theirs. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
