@@ -34,7 +34,7 @@ class Reader:
         return self._catalogue
         yield
 
-    def unscoped(self):
+    def for_mirrors(self):
         return self
 
 

@@ -28,7 +28,7 @@ class Records:
     @property
     def collection(self) -> Collection:
         """It as readers and writers know it, which add at most three records at once."""
-        return Collection(self, 3, native=False)
+        return Collection(self, 3)
 
     def get(self, *, ids=None, limit=None, include=()):
         found = [id_ for id_ in (self.records if ids is None else ids) if id_ in self.records]

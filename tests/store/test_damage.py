@@ -16,6 +16,7 @@ from leafspan.store import Row
 from leafspan.store._manifest import CHANGES_ID, token_columns
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
 from tests.private_view.people import KEY
+from tests.store.tampering import count_a_change
 
 NAMES = ["first", "second", "third"]
 
@@ -61,7 +62,7 @@ def lose_leaf(index: Index, place: dict[str, Any], number: int) -> str:
 def notice(index: Index, place: dict[str, Any]) -> None:
     """Whoever writes says so to readers; nobody did that here."""
     if "path" in place:
-        index._store._folder.advance()  # type: ignore[attr-defined]
+        count_a_change(index)
     else:
         raw(index, place, "manifest").upsert(ids=[CHANGES_ID], **token_columns(uuid.uuid4().hex))
 

@@ -152,7 +152,7 @@ def test_a_missing_database_is_no_new_index(tmp_path: Path, remove: Callable[[Pa
     for call in (
         lambda: Index.open(tmp_path / "kb", create=create),
         lambda: Index.open(tmp_path / "kb", name="other", create=create),
-        lambda: run(has_index(tmp_path / "kb", None, "kb")),
+        lambda: run(has_index(tmp_path / "kb", None, "kb", 5.0)),
     ):
         with pytest.raises(DamagedIndex, match=r"though the folder has .* of an index: put the whole folder back"):
             call()

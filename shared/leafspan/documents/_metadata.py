@@ -83,7 +83,7 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise _refusal(document_id, key, f"an int of {value.bit_length()} bits, which needs more than 64 bits")
+            raise _refusal(document_id, key, f"{shown(value)}, which needs more than 64 bits")
         return int(value)
     remedy = "; flatten_metadata=True stores what is in it under keys of its own" if isinstance(value, Mapping) else ""
     raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}{remedy}")
