@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from leafspan import Index
 from leafspan.store import _connecting
 from tests.simulation.choices import Choices, Point
-from tests.simulation.documents import OPTIONS, expected
+from tests.simulation.documents import OPTIONS, VERSIONS, expected
 from tests.simulation.embedded import Disk
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks
@@ -26,6 +26,7 @@ from tests.simulation.records import Records
 from tests.simulation.recovery import (
     check_doctor,
     check_forgotten,
+    check_loss,
     check_reads,
     check_records,
     check_some_reads,
@@ -240,11 +241,49 @@ class _Run:
         if world.problems:
             return
         check_records(world, self._history, self._records)
+        if scenario.loses and not world.problems:
+            last = self._lose_leaves(last, numbers)
         self._alone(last, lambda _: check_reads(self._actors[last.number], numbers, trees=scenario.has_trees))
         for process in [each for each in world.processes if each.alive and each is not last and each.name != "0"]:
             actor = self._actors[process.number]
             world.start(process, lambda actor=actor: check_some_reads(actor, numbers))
         world.run()
+
+    def _lose_leaves(self, last: Process, numbers: Iterator[int]) -> Process:
+        """Take away a leaf of a document and a summary of a tree: the doctor names both, and writing restores them.
+
+        A document gets another version, a tree the same one.
+        """
+        lost = []
+        todo = []
+        if leaf := self._lose_first("kb.leaves"):
+            stored_id, version, _ = leaf.rsplit("#", 2)
+            keys = {each: key for key, each in expected().ids.items()}
+            view, id_ = keys[stored_id]
+            other = next(number for number in VERSIONS if expected().versions[stored_id][number].version != version)
+            todo.append(Operation(next(numbers), "add", view, ((id_, other),)))
+            lost.append(stored_id)
+        if summary := self._lose_first("kb.tree.leaves"):
+            todo.append(Operation(next(numbers), "build"))
+            lost.append(summary.rsplit("#", 2)[0])
+            self._history.in_doubt.add(lost[-1])
+        if not lost:
+            return last
+        self._alone(last, lambda index: check_loss(self._world, index, lost))
+        last = self._continue(todo)
+        self._history.in_doubt.clear()
+        self._alone(last, lambda index: check_doctor(self._world, index, mends=False))
+        check_records(self._world, self._history, self._records)
+        self._world.counts["lost leaves restored"] += len(lost)
+        return last
+
+    def _lose_first(self, name: str) -> str | None:
+        """Take away a record; None if there is none."""
+        records = self._records(name)
+        id_ = min(records.by_id, default=None) if records is not None else None
+        if records is not None and id_ is not None:
+            del records.by_id[id_]
+        return id_
 
     def _continue(self, todo: list[Operation]) -> Process:
         """A new process that has done this."""
