@@ -79,12 +79,11 @@ def check_doctor(world: World, index: Index, *, mends: bool) -> None:
         world.problem(f"at the end the doctor finds: {finding}")
 
 
-def check_loss(world: World, index: Index, lost: list[str]) -> None:
-    """Let the doctor look at documents and trees that have lost a leaf: it names each, and can mend none."""
+def check_loss(world: World, index: Index, lost: str) -> None:
+    """Let the doctor look at a document or tree that has lost a leaf: it names that, and cannot mend it."""
     findings = {each.document_id: each.mended for each in index.doctor()}
-    for id_ in lost:
-        if findings.get(id_, True):
-            world.problem(f"a leaf of {id_} was lost, and the doctor finds {findings}")
+    if findings != {lost: False}:
+        world.problem(f"a leaf of {lost} was lost, and the doctor finds {findings}")
 
 
 def check_records(world: World, history: History, records: Callable[[str], Records | None]) -> None:

@@ -242,48 +242,45 @@ class _Run:
             return
         check_records(world, self._history, self._records)
         if scenario.loses and not world.problems:
-            last = self._lose_leaves(last, numbers)
+            last = self._lose_a_leaf(last, numbers)
         self._alone(last, lambda _: check_reads(self._actors[last.number], numbers, trees=scenario.has_trees))
         for process in [each for each in world.processes if each.alive and each is not last and each.name != "0"]:
             actor = self._actors[process.number]
             world.start(process, lambda actor=actor: check_some_reads(actor, numbers))
         world.run()
 
-    def _lose_leaves(self, last: Process, numbers: Iterator[int]) -> Process:
-        """Take away a leaf of a document and a summary of a tree: the doctor names both, and writing restores them.
+    def _lose_a_leaf(self, last: Process, numbers: Iterator[int]) -> Process:
+        """Take away a leaf, or a summary of several documents: the doctor names it, and writing restores it.
 
-        A document gets another version, a tree the same one.
+        A document gets another version, since a restored one would have another than in a calm index. A summary of several
+        documents gets the same one.
         """
-        lost = []
+        trees, leaves = self._records("kb.tree.leaves"), self._records("kb.leaves")
+        layers = [id_ for id_ in trees.by_id if id_.startswith("leafspan:layer:")] if trees else []
         todo = []
-        if leaf := self._lose_first("kb.leaves"):
-            stored_id, version, _ = leaf.rsplit("#", 2)
-            keys = {each: key for key, each in expected().ids.items()}
-            view, id_ = keys[stored_id]
+        if trees is not None and layers:
+            lost = min(layers)
+            del trees.by_id[lost]
+        elif leaves is not None and leaves.by_id:
+            lost = min(leaves.by_id)
+            del leaves.by_id[lost]
+            stored_id, version, _ = lost.rsplit("#", 2)
+            view, id_ = next(key for key, each in expected().ids.items() if each == stored_id)
             other = next(number for number in VERSIONS if expected().versions[stored_id][number].version != version)
             todo.append(Operation(next(numbers), "add", view, ((id_, other),)))
-            lost.append(stored_id)
-        if summary := self._lose_first("kb.tree.leaves"):
-            todo.append(Operation(next(numbers), "build"))
-            lost.append(summary.rsplit("#", 2)[0])
-            self._history.in_doubt.add(lost[-1])
-        if not lost:
+        else:
             return last
-        self._alone(last, lambda index: check_loss(self._world, index, lost))
+        if self._scenario.has_trees:
+            todo.append(Operation(next(numbers), "build"))
+        name = lost.rsplit("#", 2)[0]
+        self._history.in_doubt.add(name)
+        self._alone(last, lambda index: check_loss(self._world, index, name))
         last = self._continue(todo)
         self._history.in_doubt.clear()
         self._alone(last, lambda index: check_doctor(self._world, index, mends=False))
         check_records(self._world, self._history, self._records)
-        self._world.counts["lost leaves restored"] += len(lost)
+        self._world.counts["lost leaves restored"] += 1
         return last
-
-    def _lose_first(self, name: str) -> str | None:
-        """Take away a record; None if there is none."""
-        records = self._records(name)
-        id_ = min(records.by_id, default=None) if records is not None else None
-        if records is not None and id_ is not None:
-            del records.by_id[id_]
-        return id_
 
     def _continue(self, todo: list[Operation]) -> Process:
         """A new process that has done this."""

@@ -72,7 +72,7 @@ class Scenario:
         threshold: Records after which an embedded Chroma writes its files.
         recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
             ``"same"`` versions of documents or with ``"other"`` ones.
-        loses: Whether leaves and summaries are lost at the end, which the doctor names and writing restores.
+        loses: Whether a leaf or summary is lost at the end, which the doctor names and writing restores.
         events: What happens at which point. None: what follows from the seed.
     """
 
