@@ -11,6 +11,7 @@ import pytest
 
 from leafspan import Finding, Index
 from leafspan.store._manifest import columns, unpack_rows
+from leafspan.store._reader import Reader
 from leafspan.values import LeafId
 from tests.durability.versions import document, open_index, records, text_of
 
@@ -147,3 +148,20 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
         )
         assert records(again, place["name"]) == whole
         assert {info.id for info in again.documents()} == {"first", "second"}
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+def test_a_document_that_is_replaced_or_deleted_while_the_doctor_reads_is_not_damaged(
+    index: Index, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    read = Reader.stored_records
+    todo = [lambda: index.add(document("first", 2)) if change == "replaced" else index.delete(["first"])]
+
+    def change_first(reader: Reader, ids: Any, columns: Any) -> Any:
+        while todo:
+            todo.pop()()
+        return read(reader, ids, columns)
+
+    monkeypatch.setattr(Reader, "stored_records", change_first)
+    assert index.doctor() == []
+    assert not todo

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(*report.log, sep="\n")
         if report.problems:
             findings.append(report)
-            print(f"\nseed {seed}: {report.problems[0]}")
+            print(f"\nseed {seed}: {report.problems[0]}", flush=True)
             if not told.no_shrink:
                 print(described(shrunk(report)))
         if len(findings) >= _MOST_FINDINGS:

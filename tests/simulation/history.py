@@ -49,6 +49,9 @@ class History:
         world: The world.
         records: Function from the name of a collection to its records.
         allowed: Function that says whether the operation at work may give a document a version.
+
+    Attributes:
+        in_doubt: Trees that have lost summaries, whose other ones may be deleted to be written again.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class History:
         self._tree_versions: dict[str, str | None] = {}
         self._seen: dict[tuple[int, str], list[Sight]] = defaultdict(list)
         self._unannounced: list[Change] = []
+        self.in_doubt: set[str] = set()
 
     def documents(self) -> dict[str, str | None]:
         """The current version of each document."""
@@ -125,7 +129,7 @@ class History:
         elif kind == "leaves" and method == "delete":
             for id_ in options["ids"]:
                 document, version, _ = id_.rsplit("#", 2)
-                if self._version(index, document) == version:
+                if self._version(index, document) == version and document not in self.in_doubt:
                     self._world.problem(f"leaf {id_} of a current version is deleted")
 
     def _version(self, index: str, document: str) -> str | None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
-
-from filelock import Timeout
 
 from tests.simulation.world import Over, Process, World
 
@@ -76,7 +74,7 @@ class FileLocks:
 
 
 class SimulatedFileLock:
-    """Like the lock on a file that leafspan uses: that of filelock, or its own."""
+    """Like ``leafspan.store._file_lock.FileLock``."""
 
     def __init__(self, world: World, holders: dict[Path, SimulatedFileLock], path: Path) -> None:
         self._world = world
@@ -96,7 +94,6 @@ class SimulatedFileLock:
         return ""
 
     def try_acquire(self) -> bool:
-        """As that of leafspan's own lock."""
         if self._world.over:
             raise Over
         if self.path in self._holders:
@@ -108,17 +105,13 @@ class SimulatedFileLock:
             task.process.holds.append(self)
         return True
 
-    def acquire(self, deadline: float | None = None, *, timeout: float = -1, poll_interval: float = 0.05) -> Any:
-        """As that of leafspan's own lock, with a deadline; or as that of filelock, with a timeout."""
-        end = deadline if deadline is not None else None if timeout < 0 else self._world.now + timeout
+    def acquire(self, deadline: float) -> bool:
         while not self.try_acquire():
-            left = None if end is None else end - self._world.now
-            if left is not None and left <= 0:
-                if deadline is not None:
-                    return False
-                raise Timeout(str(self.path))
+            left = deadline - self._world.now
+            if left <= 0:
+                return False
             self._world.wait_for(lambda: self.path not in self._holders, left)
-        return True if deadline is not None else _Acquired(self)
+        return True
 
     def release(self) -> None:
         self.drop()
@@ -130,16 +123,3 @@ class SimulatedFileLock:
         if self.owner is not None and self in self.owner.holds:
             self.owner.holds.remove(self)
         self.owner = None
-
-
-class _Acquired:
-    """What ``acquire`` returns: as a context, it releases the lock at its end."""
-
-    def __init__(self, lock: SimulatedFileLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> SimulatedFileLock:
-        return self._lock
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._lock.release()

@@ -91,12 +91,11 @@ MUTANTS = (
         "store._writer",
         """        yield from self.write_rows(deleted)
         yield from self.advance(settled=False)
-        yield from self.clear(deleted)
+        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
 """,
         """        yield from self._leaves.delete([id_ for row in rows for id_ in row.leaf_ids] or ["none"])
         yield from self.write_rows(deleted)
         yield from self.advance(settled=False)
-        yield from self.clear(deleted)
 """,
     ),
     Mutant(
@@ -104,11 +103,10 @@ MUTANTS = (
         "store._writer",
         """        yield from self.write_rows(deleted)
         yield from self.advance(settled=False)
-        yield from self.clear(deleted)
+        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
 """,
         """        yield from self._manifest.delete([row.document_id for row in deleted])
         yield from self.advance(settled=False)
-        yield from self.clear(deleted)
 """,
     ),
     Mutant(
@@ -134,21 +132,21 @@ MUTANTS = (
     Mutant(
         "a leaf of any version is current",
         "store._current_leaves",
-        "row.version == version and text is not None",
-        "text is not None",
+        "        if row is not None and row.version == version:\n",
+        "        if row is not None and row.version is not None:\n",
     ),
     Mutant(
-        "a leaf without a text is current",
+        "a leaf of a current version that has no text is left out",
         "store._current_leaves",
-        "row.version == version and text is not None",
-        "row.version == version",
+        "                    found.textless.append(id_)\n",
+        "                    pass\n",
         "folder",
     ),
     Mutant(
         "the selection is not looked at",
         "store._current_leaves",
-        "            if within is None or document_id in within.ids:\n",
-        "            if True:\n",
+        "            if ordinal < row.leaves and (within is None or document_id in within.ids):\n",
+        "            if ordinal < row.leaves:\n",
         "server",
     ),
     Mutant(
@@ -167,8 +165,8 @@ MUTANTS = (
     Mutant(
         "missing vectors are not noticed",
         "store._reader",
-        "        if len(records) < len(set(ids)):\n            raise StaleRead\n",
-        "",
+        "        if len(vectors) < len(set(ids)) or len(lengths) > 1:\n",
+        "        if False:\n",
     ),
     Mutant(
         "a doubtful leaf does not let reading start again",
@@ -191,30 +189,30 @@ MUTANTS = (
     Mutant(
         "reading is never started again",
         "store._consistent_reading",
-        "        except StaleRead:\n            continue\n",
-        "        except StaleRead:\n            break\n",
+        "            attempts += not isinstance(error, MetDamage)\n",
+        "            attempts = _ATTEMPTS\n",
     ),
     # In a folder: store/_folder_store.py, store/_folder.py, store/_files.py, store/_change_file.py
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "                self._catalogue = known = (count, Catalogue(unpack_rows(records)))\n",
+        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
         "                count = folder.changes.count\n"
-        "                self._catalogue = known = (count, Catalogue(unpack_rows(records)))\n",
+        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "            if known[0] != count:\n",
-        "            if known[0] == -1:\n",
+        "            if known is None or known[0] != count:\n",
+        "            if known is None:\n",
         "folder",
     ),
     Mutant(
         "Chroma is not opened again",
         "store._folder",
-        "            if self._synced != self.changes.count:\n                return None\n",
-        "",
+        "            if self._synced != self.changes.count or self._opened.failed:\n                return None\n",
+        "            if self._opened.failed:\n                return None\n",
         "folder",
     ),
     Mutant(
@@ -226,23 +224,23 @@ MUTANTS = (
     ),
     Mutant(
         "Chroma's files are written without their lock",
-        "store._files",
-        "        with self.locked():\n            return function(**options)\n",
-        "        return function(**options)\n",
+        "store._files_use",
+        "        with self._files.locked(deadline_after(self._timeout)):\n",
+        "        if True:\n",
         "folder",
     ),
     Mutant(
         "torn files are not restored",
         "store._files",
-        "            if self._changes.touching:\n                _restore(self._path)\n",
-        "",
+        "            files.put_back()\n",
+        "            pass\n",
         "folder",
     ),
     Mutant(
         "Chroma's files are not backed up",
-        "store._files",
-        "            _back_up(self._path)\n",
-        "",
+        "store._vector_files",
+        "        shutil.rmtree(coming, ignore_errors=True)\n        coming.mkdir(parents=True, mode=0o700)\n",
+        "        return\n",
         "folder",
     ),
     Mutant(
@@ -254,7 +252,7 @@ MUTANTS = (
     ),
     Mutant(
         "a client is closed while it has readers",
-        "store._folder",
+        "store._opened",
         """            self._retired = True
             unused = self._readers == 0
 """,
@@ -265,14 +263,9 @@ MUTANTS = (
     ),
     Mutant(
         "Chroma is opened without the lock on its files",
-        "store._folder",
-        """                with self._files.locked():
-                    handle = self.client.get_collection(name, embedding_function=None)
-                    handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
-""",
-        """                handle = self.client.get_collection(name, embedding_function=None)
-                handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
-""",
+        "store._opened",
+        "                with self._files.locked(deadline, opening=True):\n",
+        "                if True:\n",
         "folder",
     ),
     Mutant(
@@ -290,8 +283,8 @@ MUTANTS = (
     Mutant(
         "changes are not counted",
         "store._change_file",
-        "        self._numbers[0] = (self._numbers[0] + 1) % 2**64\n",
-        "",
+        "        count = (self.count + 1) % 2**64\n",
+        "        count = self.count\n",
         "folder",
     ),
     Mutant(
@@ -485,10 +478,11 @@ def _pairs(old: Any, new: Any, module: str) -> Iterator[tuple[types.FunctionType
 
 
 def _unwrapped(value: Any) -> Any:
-    """The function of a property or method; other values as they are."""
+    """The function of a property, method or context manager; other values as they are."""
     if isinstance(value, property):
         return value.fget
-    return value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    return inspect.unwrap(function) if isinstance(function, types.FunctionType) else function
 
 
 def _constants(function: types.FunctionType) -> object:

@@ -79,6 +79,13 @@ def check_doctor(world: World, index: Index, *, mends: bool) -> None:
         world.problem(f"at the end the doctor finds: {finding}")
 
 
+def check_loss(world: World, index: Index, lost: str) -> None:
+    """Let the doctor look at a document or tree that has lost a leaf: it names that, and cannot mend it."""
+    findings = {each.document_id: each.mended for each in index.doctor()}
+    if findings != {lost: False}:
+        world.problem(f"a leaf of {lost} was lost, and the doctor finds {findings}")
+
+
 def check_records(world: World, history: History, records: Callable[[str], Records | None]) -> None:
     """What is stored is what an undisturbed index stores of the same versions."""
     leaves = _records(records("kb.leaves"))
@@ -162,6 +169,7 @@ def _records(records: Records | None) -> dict[str, Record]:
 __all__ = [
     "LeafspanError",
     "check_doctor",
+    "check_loss",
     "check_reads",
     "check_records",
     "check_some_reads",

@@ -18,16 +18,16 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 import leafspan.index
 import leafspan.mirror
 import leafspan.store
 import leafspan.view
 from leafspan.engine import Call, _concurrent
 from leafspan.mirror import _segment
-from leafspan.store import _folder, _foreign
+from leafspan.store import _caller, _files, _folder, _folder_store, _foreign, _read_only_files, _vector_files
 from leafspan.store._change_file import ChangeFile
+from leafspan.store._database_facts import StoredVectors
+from leafspan.store._file_lock import FileLock
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading, ThreadLock
@@ -38,21 +38,12 @@ for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily 
         importlib.import_module(f"{_room.__name__}.{_module.name}")
 
 _ROOMS = ("leafspan.store", "leafspan.mirror")
-_TOGETHER = tuple(
-    function
-    for name in ("_run_in_shared_threads", "_run_in_spare_threads", "_run_in_own_threads")
-    if (function := getattr(_concurrent, name, None)) is not None
-)
+_TOGETHER = (_concurrent._run_in_spare_threads, _concurrent._run_in_own_threads)
 """What ``run_together`` and ``run_concurrently`` call: here, their flows are threads of the simulated process."""
-_PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = tuple(
-    each
-    for each in (
-        (_folder, "_folders", lambda _: weakref.WeakValueDictionary()),
-        (_folder, "_folders_mutex", ThreadLock),
-        (_folder, "_mutexes", lambda _: {}),
-        (_folder, "_mutexes_mutex", ThreadLock),
-    )
-    if hasattr(each[0], each[1])
+_PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = (
+    (_folder, "_folders", lambda _: weakref.WeakValueDictionary()),
+    (_folder, "_mutexes", lambda _: {}),
+    (_folder, "_mutexes_mutex", ThreadLock),
 )
 """What modules keep for each process: module, name, and function that makes the value of a new process."""
 
@@ -87,17 +78,12 @@ class AsyncioWithoutTimeouts:
         return getattr(asyncio, name)
 
 
-def _store_module(name: str) -> Any:
-    """A module of the store; None if there is no such module."""
-    return sys.modules.get(f"leafspan.store.{name}")
-
-
-def _answers_of(disk: Disk, facts: Any) -> dict[str, Callable[..., Any]]:
+def _answers_of(disk: Disk) -> dict[str, Callable[..., Any]]:
     """What the simulated database says of the vector files, by the names of the functions that ask it."""
 
     def stored_vectors(folder: Path) -> dict[str, Any]:
         stored = disk.vectors_stored().items()
-        return {segment: facts.StoredVectors(name, True, persisted) for segment, (name, persisted) in stored}
+        return {segment: StoredVectors(name, True, persisted) for segment, (name, persisted) in stored}
 
     return {
         "stored_vectors": stored_vectors,
@@ -117,17 +103,10 @@ def _done_at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 
 class ShutilWithPoints:
-    """Stands for the module ``shutil`` where Chroma's files are copied: others can come, and a process die, before each."""
+    """Stands for the module ``shutil`` where files are removed: others can come, and a process die, before that."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-
-    def copy2(self, source: Any, target: Any) -> Any:
-        self._world.point("before a file is copied")
-        return shutil.copy2(source, target)
-
-    def copytree(self, source: Any, target: Any) -> Any:
-        return shutil.copytree(source, target, copy_function=self.copy2)
 
     def rmtree(self, path: Any, ignore_errors: bool = False) -> None:
         self._world.point("before files are removed")
@@ -161,7 +140,6 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
         setattr(where, name, value)
 
     threads, clock, shutil_with_points = Threading(world), Clock(world), ShutilWithPoints(world)
-    own_locks = [filelock.FileLock, getattr(_store_module("_file_lock"), "FileLock", filelock.FileLock)]
     for name, module in list(sys.modules.items()):
         if name.startswith(_ROOMS):
             for attribute, value in list(vars(module).items()):
@@ -171,25 +149,24 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                     put(module, attribute, clock)
                 elif value is shutil:
                     put(module, attribute, shutil_with_points)
-                elif any(value is each for each in own_locks):
+                elif value is FileLock:
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
-    if (copy := getattr(vector_files := _store_module("_vector_files"), "_copy", None)) is not None:
+    copy = _vector_files._copy
 
-        def copy_at_a_point(source: Path, target: Path) -> Any:
-            world.point("before a file is copied")
-            return copy(source, target)
+    def copy_at_a_point(source: Path, target: Path) -> Any:
+        world.point("before a file is copied")
+        return copy(source, target)
 
-        put(vector_files, "_copy", copy_at_a_point)
+    put(_vector_files, "_copy", copy_at_a_point)
     driver = Driver(world)
-    drivers = {"run": driver.run, "arun": driver.arun, "run_within": driver.run, "arun_within": driver.arun}
     for module in (leafspan.view, leafspan.index):
-        for name, replacement in drivers.items():
-            if hasattr(module, name):
-                put(module, name, replacement)
-    if (caller := _store_module("_caller")) is not None:
-        put(caller, "in_thread", _done_at_once)
-        put(caller, "asyncio", AsyncioWithoutTimeouts())
+        put(module, "run", driver.run)
+        put(module, "arun", driver.arun)
+    put(leafspan.view, "run_within", driver.run)
+    put(leafspan.view, "arun_within", driver.arun)
+    put(_caller, "in_thread", _done_at_once)
+    put(_caller, "asyncio", AsyncioWithoutTimeouts())
     advance = ChangeFile.advance
 
     def counted_advance(changes: ChangeFile) -> int:
@@ -206,11 +183,10 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
     if disk is not None:
         for module in (_folder, _foreign):
             put(module, "fresh_client", lambda path, **database: EmbeddedClient(disk))
-        if (facts := _store_module("_database_facts")) is not None:
-            for module in filter(None, map(_store_module, ("_files", "_read_only_files", "_folder_store"))):
-                for name, answer in _answers_of(disk, facts).items():
-                    if hasattr(module, name):
-                        put(module, name, answer)
+        for module in (_files, _read_only_files, _folder_store):
+            for name, answer in _answers_of(disk).items():
+                if name in vars(module):
+                    put(module, name, answer)
     world.on_switch = _switch_memory(world)
     for module, name, _ in _PER_PROCESS:
         changes.append((module, name, getattr(module, name)))

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from leafspan import Index
 from leafspan.store import _connecting
 from tests.simulation.choices import Choices, Point
-from tests.simulation.documents import OPTIONS, expected
+from tests.simulation.documents import OPTIONS, VERSIONS, expected
 from tests.simulation.embedded import Disk
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks
@@ -26,6 +26,7 @@ from tests.simulation.records import Records
 from tests.simulation.recovery import (
     check_doctor,
     check_forgotten,
+    check_loss,
     check_reads,
     check_records,
     check_some_reads,
@@ -240,11 +241,46 @@ class _Run:
         if world.problems:
             return
         check_records(world, self._history, self._records)
+        if scenario.loses and not world.problems:
+            last = self._lose_a_leaf(last, numbers)
         self._alone(last, lambda _: check_reads(self._actors[last.number], numbers, trees=scenario.has_trees))
         for process in [each for each in world.processes if each.alive and each is not last and each.name != "0"]:
             actor = self._actors[process.number]
             world.start(process, lambda actor=actor: check_some_reads(actor, numbers))
         world.run()
+
+    def _lose_a_leaf(self, last: Process, numbers: Iterator[int]) -> Process:
+        """Take away a leaf, or a summary of several documents: the doctor names it, and writing restores it.
+
+        A document gets another version, since a restored one would have another than in a calm index. A summary of several
+        documents gets the same one.
+        """
+        trees, leaves = self._records("kb.tree.leaves"), self._records("kb.leaves")
+        layers = [id_ for id_ in trees.by_id if id_.startswith("leafspan:layer:")] if trees else []
+        todo = []
+        if trees is not None and layers:
+            lost = min(layers)
+            del trees.by_id[lost]
+        elif leaves is not None and leaves.by_id:
+            lost = min(leaves.by_id)
+            del leaves.by_id[lost]
+            stored_id, version, _ = lost.rsplit("#", 2)
+            view, id_ = next(key for key, each in expected().ids.items() if each == stored_id)
+            other = next(number for number in VERSIONS if expected().versions[stored_id][number].version != version)
+            todo.append(Operation(next(numbers), "add", view, ((id_, other),)))
+        else:
+            return last
+        if self._scenario.has_trees:
+            todo.append(Operation(next(numbers), "build"))
+        name = lost.rsplit("#", 2)[0]
+        self._history.in_doubt.add(name)
+        self._alone(last, lambda index: check_loss(self._world, index, name))
+        last = self._continue(todo)
+        self._history.in_doubt.clear()
+        self._alone(last, lambda index: check_doctor(self._world, index, mends=False))
+        check_records(self._world, self._history, self._records)
+        self._world.counts["lost leaves restored"] += 1
+        return last
 
     def _continue(self, todo: list[Operation]) -> Process:
         """A new process that has done this."""

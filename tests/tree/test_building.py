@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import DamagedIndex, Document, F, FunctionFailed, Index, IndexMismatch, InvalidArgument
+from leafspan.store._collection import Collection
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
@@ -697,6 +698,22 @@ def test_another_build_of_the_same_trees_meanwhile_does_no_harm(index, across):
     assert index.doctor() == []
     used = [key for row in rows_of(index).values() for key in row.extra["keys"]]
     assert set(records(index, "tree.texts")) == set(used)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_tree_that_another_build_has_written_meanwhile_is_not_taken_away_to_be_written_again(index, across, monkeypatch):
+    index.add(document("a", 16))
+    deleted = []
+
+    def happen():
+        building(index, Asked(), across_documents=across)
+        delete = Collection.delete
+        monkeypatch.setattr(Collection, "delete", lambda self, ids: deleted.extend(ids) or delete(self, ids))
+
+    index.build_tree(summarizer=Meanwhile(happen).summarizer(), clusterer=fours, across_documents=across)
+    assert [id_ for id_ in deleted if "#" in id_] == []
+    assert check_laws(index) == 1
+    assert index.doctor() == []
 
 
 def test_a_build_does_not_forget_what_another_one_has_just_kept(index):

@@ -90,7 +90,17 @@ def check_documents(
         verdict = yield Call(_verdict, (each, records, lost, stored_rows.get(id_), check_leaf))
         if verdict is not None:
             verdicts[id_] = verdict
+    if verdicts and reader.may_be_stale:
+        # What is missing may have been replaced or deleted since its row was read. The manifest is told first.
+        rows = yield from reader.stored_rows(list(verdicts))
+        written = {each.row.document_id for each in unchanged if _is_written(each.row, rows)}
+        return {id_: verdict for id_, verdict in verdicts.items() if id_ not in written}
     return verdicts
+
+
+def _is_written(row: Row, stored: Mapping[str, Any]) -> bool:
+    """Whether the manifest has another row of this document by now."""
+    return row.document_id not in stored or Row.unpack(row.document_id, stored[row.document_id]) != row
 
 
 def _verdict(
