@@ -89,6 +89,7 @@ class Actor:
         self._native = native
         self._expected: Expected = expected()
         self._index: Index | None = None
+        self._opens_once = opens_once
         self._opening: AbstractContextManager[Any] = ThreadLock(world) if opens_once else nullcontext()
 
     def do(self, operation: Operation) -> Outcome:
@@ -194,8 +195,12 @@ class Actor:
                 world.counts["operations that failed"] += 1
                 return
             chain = chain.__cause__ or chain.__context__
-        alone = len(world.tasks) == 1
-        if isinstance(error, WriterBusy | ConcurrentUpdate) and not alone:
+        at_work = [each for each in world.tasks if each.process.alive and not each.ended]
+        if (
+            isinstance(error, WriterBusy) and self._opens_once
+        ):  # behind a server, only threads of a process wait for each other
+            at_work = [each for each in at_work if each.process is self._process]
+        if isinstance(error, WriterBusy | ConcurrentUpdate) and len(at_work) > 1:
             world.counts[type(error).__name__] += 1
             return
         if isinstance(error, InvalidDocument) and "cannot be stored under this id" in str(error):
