@@ -102,7 +102,9 @@ def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on
     assert index.get("d3").text == DOCUMENTS[3].text
     findings = index.doctor()
     assert {finding.document_id for finding in findings} == {document.id for document in DOCUMENTS}
-    assert all("leaves have no vector; add the document again" in finding.problem for finding in findings)
+    assert all(
+        "leaves have no vector; doctor() with the embedder that made the index" in finding.problem for finding in findings
+    )
     del index
     gc.collect()
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
@@ -141,7 +143,7 @@ def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorde
         assert len(found(index)) < len(ids)
         looked = index.doctor(mend=False)
         assert {finding.document_id for finding in looked} <= {document.id for document in DOCUMENTS}
-        assert all("leaves have no vector; doctor() makes them anew" in finding.problem for finding in looked)
+        assert all("leaves have no vector; doctor() with the embedder" in finding.problem for finding in looked)
         assert len(found(index)) < len(ids)
         mended = index.doctor()
         assert all(finding == Finding(finding.document_id, finding.problem, True) for finding in mended)

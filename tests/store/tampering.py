@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,7 +48,7 @@ def count_a_change(index: Index) -> None:
     folder: Any = index._store._folder  # type: ignore[attr-defined]
     lock = folder.writer_lock()
     assert lock.try_acquire()
-    folder.advance(lock, math.inf)
+    folder.advance(lock, time.monotonic() + 5.0)
     lock.release()
 
 

@@ -8,7 +8,7 @@ from leafspan import ConcurrentUpdate
 from leafspan.documents import pack_place
 from leafspan.engine import run
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Catalogue, Reader, Row, StaleRead, read_consistently
+from leafspan.store import Catalogue, Met, Reader, Row, StaleRead, read_consistently
 from leafspan.store._manifest import columns
 from leafspan.values import Ancestor, Leaf
 from tests.store.memory import Records
@@ -21,21 +21,25 @@ class Index:
 
     def __init__(self, **versions: str) -> None:
         self.leaves, self.manifest = Records("leaves"), Records("manifest")
-        self.stale: set[tuple[str, str]] = set()
+        self.met = Met()
         self.changed = True
         for document_id, version in versions.items():
             self.write(document_id, version)
 
     def write(self, document_id: str, version: str, leaves: int = 2) -> None:
         """Make this version current, and leave the leaves of others where they are."""
-        row = Row(document_id, "hash", version, leaves)
+        texts = [f"{document_id} {version} {ordinal}" for ordinal in range(leaves)]
+        length = len(texts[0])
+        end, words = leaves * length, leaves * 3
+        row = Row(document_id, "hash", version, leaves, characters=end, words=words)
         self.manifest.upsert(ids=[document_id], **columns([row]))
-        for ordinal in range(leaves):
-            place = pack_place(Leaf(document_id, version, ordinal, ordinal, ordinal + 1, 1, (Ancestor(0, 1, 2, 0, 2, 2),)))
+        whole = Ancestor(0, leaves - 1, leaves, 0, end, words)
+        for ordinal, text in enumerate(texts):
+            leaf = Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,))
             self.leaves.add(
                 ids=[f"{document_id}#{version}#{ordinal}"],
-                documents=[f"{document_id} {version} {ordinal}"],
-                metadatas=[{STRUCTURE_KEY: place, "kept": True}],
+                documents=[text],
+                metadatas=[{STRUCTURE_KEY: pack_place(leaf), "kept": True}],
                 embeddings=[[float(ordinal), 1.0]],
             )
 
@@ -52,7 +56,7 @@ class Index:
             has_changed=lambda: self.changed,
             stay=lambda: None,
             leave=lambda: None,
-            stale=self.stale,
+            met=self.met,
         )
         return reader
 
@@ -101,7 +105,7 @@ def test_a_leaf_that_is_not_current_is_doubted_once_and_left_out_from_then_on(in
     known = index.catalogue() if in_memory else None
     with pytest.raises(StaleRead):
         run(index.reader(known).fetch_records(ids))
-    assert index.stale == {("a", OLD)}
+    assert index.met == {("a", OLD)}
     assert list(run(index.reader(known).fetch_records(ids))) == [f"a#{NEW}#0", f"b#{OLD}#1"]
 
 
@@ -110,18 +114,18 @@ def test_where_nothing_has_changed_a_leaf_that_is_not_current_was_left_by_a_kill
     index.write("a", NEW)
     index.changed = False
     assert list(run(index.reader().fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
-    assert index.stale == set()
+    assert index.met == set()
 
 
 def test_reading_starts_again_where_the_catalogue_is_behind_what_is_met():
     index = Index(a=OLD)
     known = index.catalogue()
     index.write("a", NEW)
-    index.stale.add(("a", NEW))  # met before, when it was not current yet
+    index.met.add(("a", NEW))  # met before, when it was not current yet
     with pytest.raises(StaleRead):
         run(index.reader(known).fetch_records([f"a#{NEW}#0"]))
     # But not where the manifest says no other than the catalogue.
-    index.stale.add(("a", OLD))
+    index.met.add(("a", OLD))
     assert list(run(index.reader(index.catalogue()).fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
 
 

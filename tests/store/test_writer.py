@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.engine import Call, run
+from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._writer import DocumentToWrite, Writer
@@ -57,7 +58,9 @@ class Disk:
 def document(name: str, version: str, leaves: int) -> DocumentToWrite:
     texts = [f"{name} {version} {n}" for n in range(leaves)]
     row = Row(name, f"hash of {version}", version, leaves, characters=9, words=3)
-    return DocumentToWrite(row, texts, [{"n": n} for n in range(leaves)], np.ones((leaves, 2), np.float32))
+    return DocumentToWrite(
+        row, texts, [{STRUCTURE_KEY: f"place {n}"} for n in range(leaves)], np.ones((leaves, 2), np.float32)
+    )
 
 
 def filled(leaves: dict[str, int], **options) -> Disk:
@@ -250,4 +253,5 @@ def test_progress_adds_up_to_the_number_of_leaves():
         *(f"a {NEW} {n}" for n in range(5)),
         *(f"b {NEW} {n}" for n in range(2)),
     ]
-    assert [each["metadatas"] for each in disk.leaves.records.values()] == [{"n": n} for n in [0, 1, 2, 3, 4, 0, 1]]
+    places = [each["metadatas"] for each in disk.leaves.records.values()]
+    assert places == [{STRUCTURE_KEY: f"place {n}"} for n in [0, 1, 2, 3, 4, 0, 1]]

@@ -121,7 +121,7 @@ def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Exam
     bar = Progress(sum(each.size for each in documents), show=how.show, what="Reading documents")
     try:
         for group in _groups(documents):
-            check = partial(check_documents, documents=group, check_leaf=how.check_leaf, with_vectors=not how.quick)
+            check = partial(check_documents, documents=group, check_leaf=how.check_leaf)
             verdicts |= yield from read_consistently(store, check)
             bar.advance(sum(each.size for each in group))
     finally:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.engine import Call, Flow
-from leafspan.errors import StorageFailed
 from leafspan.indexing._row_mending import mended_row
 from leafspan.indexing._whole_document import is_proven, problem_of_content, put_together
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Reader, Row, StaleRead, chroma_failure
+from leafspan.store import Reader, Row
 from leafspan.values import LeafId, leaf_ids
 
 CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], Any]
 """A function that reads a leaf of a row's document, and raises ValueError if it is not as it was written."""
-
-_MOST_LOST = 20  # vectors that are asked for one by one, since Chroma gives none of a request if it lacks one
 
 
 class DocumentToCheck(NamedTuple):
@@ -62,7 +58,7 @@ class Verdict:
 
 
 def check_documents(
-    reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf, *, with_vectors: bool
+    reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf
 ) -> Flow[dict[str, Verdict]]:
     """What is wrong with those of these documents that are not whole, by id.
 
@@ -70,7 +66,6 @@ def check_documents(
         reader: What reads the index.
         documents: The documents. Those that have been written since are left out.
         check_leaf: Function that reads a leaf.
-        with_vectors: Whether to look for vectors that are missing.
     """
     now = yield from reader.rows([each.row.document_id for each in documents])
     unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
@@ -81,13 +76,12 @@ def check_documents(
         for id_ in leaf_ids(row.document_id, version, sorted(ordinals))
     ]
     records = yield from reader.stored_records(ids, ["documents", "metadatas"])
-    lost = (yield from _without_vector(reader, ids)) if with_vectors else set()
     damaged = [each.row.document_id for each in unchanged if each.row.damage is not None]
     stored_rows = (yield from reader.stored_rows(damaged)) if damaged else {}
     verdicts = {}
     for each in unchanged:
         id_ = each.row.document_id
-        verdict = yield Call(_verdict, (each, records, lost, stored_rows.get(id_), check_leaf))
+        verdict = yield Call(_verdict, (each, records, stored_rows.get(id_), check_leaf))
         if verdict is not None:
             verdicts[id_] = verdict
     if verdicts and reader.may_be_stale:
@@ -104,13 +98,13 @@ def _is_written(row: Row, stored: Mapping[str, Any]) -> bool:
 
 
 def _verdict(
-    document: DocumentToCheck, records: Mapping[str, Any], lost: set[str], stored_row: Any, check_leaf: CheckLeaf
+    document: DocumentToCheck, records: Mapping[str, Any], stored_row: Any, check_leaf: CheckLeaf
 ) -> Verdict | None:
     row, there = document
     if row.damage is not None:
         mended = mended_row(row.document_id, stored_row, records, there)
         return Verdict(row.damage.problem, mended is not None, mended)
-    problem = _problem(row, records, lost, check_leaf)
+    problem = _problem(row, records, check_leaf)
     surplus = there.get(row.version or "", set()) - set(range(row.leaves))
     if surplus and problem is None and is_proven(row, records, check_leaf):
         ids = leaf_ids(row.document_id, row.version or "", sorted(surplus))
@@ -119,29 +113,27 @@ def _verdict(
         return None
     for version, ordinals in there.items():
         counted = replace(row, version=version, leaves=len(ordinals))
-        problem_of_count = _problem(counted, records, lost, check_leaf)
+        problem_of_count = _problem(counted, records, check_leaf)
         if counted != row and problem_of_count is None and is_proven(counted, records, check_leaf):
             said = f"{row.leaves} leaves of version {row.version}"
             return Verdict(f"its row says {said}, and it has {len(ordinals)} of {version}", True, counted)
     return Verdict(problem or f"{len(surplus)} leaves beyond its end", False, replace(row, hash=""))
 
 
-def _problem(row: Row, records: Mapping[str, Any], lost: set[str], check_leaf: CheckLeaf) -> str | None:
+def _problem(row: Row, records: Mapping[str, Any], check_leaf: CheckLeaf) -> str | None:
     """What is wrong with the leaves of a document; None if nothing is."""
     ids = row.leaf_ids
     missing = sum(id_ not in records for id_ in ids)
     if missing:
         return f"{missing} of {row.leaves} leaves are missing"
-    problems = list(_problems_of_leaves(row, ids, records, lost, check_leaf))
+    problems = list(_problems_of_leaves(row, ids, records, check_leaf))
     if problems:
         return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
     document = put_together(row, records, check_leaf)
     return None if document is None else problem_of_content(row, document)
 
 
-def _problems_of_leaves(
-    row: Row, ids: Sequence[str], records: Mapping[str, Any], lost: set[str], check_leaf: CheckLeaf
-) -> Iterator[str]:
+def _problems_of_leaves(row: Row, ids: Sequence[str], records: Mapping[str, Any], check_leaf: CheckLeaf) -> Iterator[str]:
     for ordinal, id_ in enumerate(ids):
         text, metadata = records[id_]["document"], records[id_]["metadata"]
         if text is None:
@@ -152,9 +144,7 @@ def _problems_of_leaves(
         except ValueError as error:
             yield str(error)
             continue
-        if id_ in lost:
-            yield f"the vector of its leaf {ordinal} is missing, or has another length"
-        elif not _is_shared(row, metadata):
+        if not _is_shared(row, metadata):
             yield f"the metadata of its leaf {ordinal} are not those of the document"
 
 
@@ -164,27 +154,3 @@ def _is_shared(row: Row, metadata: Mapping[str, Any]) -> bool:
     if row.extra.get("chunks"):
         own = {key: value for key, value in own.items() if key in row.metadata}
     return all(key in row.metadata and row.metadata[key] == value for key, value in own.items())
-
-
-def _without_vector(reader: Reader, ids: Sequence[str]) -> Flow[set[str]]:
-    """The leaves whose vectors cannot be read, or have another length than most. Chroma gives none if it lacks one."""
-    vectors: dict[str, Any] = {}
-    lost: set[str] = set()
-    todo = [list(ids)] if ids else []
-    while todo and len(lost) < _MOST_LOST:
-        some = todo.pop()
-        try:
-            records = yield from reader.stored_records(some, ["embeddings"])
-        except Exception as error:
-            if not isinstance(error, StaleRead | StorageFailed) and chroma_failure(error) is None:
-                raise
-            records = None
-        if records is None and len(some) > 1:
-            todo += [some[: len(some) // 2], some[len(some) // 2 :]]
-        elif records is None:
-            lost.update(some)
-        else:
-            vectors.update((id_, record["embedding"]) for id_, record in records.items())
-    lengths = Counter(len(vector) for vector in vectors.values() if vector is not None)
-    most = lengths.most_common(1)[0][0] if lengths else 0
-    return lost | {id_ for id_, vector in vectors.items() if vector is None or len(vector) != most}

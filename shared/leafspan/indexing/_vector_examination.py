@@ -39,7 +39,7 @@ def examine_vectors(
         findings.append(Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False))
     remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, mend=mend)
     findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
-    remedy = "doctor() makes them anew" if not mend else "add the document again to restore them"
+    remedy = "doctor() with the embedder that made the index makes them anew"
     for id_, count in sorted(remade.left.items()):
         findings.append(Finding(id_, f"{count} leaves have no vector; {remedy}", False))
     if remade.left:

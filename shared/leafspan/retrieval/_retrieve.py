@@ -44,10 +44,10 @@ def retrieve(
     if not queries:
         return []
     strategy = at_least(strategy, limits.min_score)
-    stale = Met()
+    met = Met()
 
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
-        answers = IndexAnswers(sources, reader, stale, scope)
+        answers = IndexAnswers(sources, reader, met, scope)
         try:
             found = yield from _attempt(sources, answers, reader, strategy, queries, limits, scope)
             return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out())

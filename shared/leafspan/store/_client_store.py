@@ -14,7 +14,7 @@ from leafspan.engine import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
-from leafspan.store._damage import DamageRule
+from leafspan.store._damage import DamageRule, Met
 from leafspan.store._failures import CollectionGone
 from leafspan.store._forks import check_process
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
@@ -70,7 +70,7 @@ class ClientStore:
         """See Store. Always False: a writer leaves no mark behind a server."""
         return False
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
         check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
@@ -84,7 +84,7 @@ class ClientStore:
             has_changed=lambda: True,
             stay=lambda: None,
             leave=lambda: None,
-            stale=stale,
+            met=met,
             scope=scope,
             rule=self.damage,
         )
@@ -96,7 +96,7 @@ class ClientStore:
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
             yield from self._wait_for_late_writes(timeout)
-            reader = yield from self.reader(set())
+            reader = yield from self.reader(Met())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
             lock.release()

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from leafspan.engine import Call, Flow
-from leafspan.errors import DamagedIndex
+from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
 
@@ -112,6 +112,8 @@ class Collection:
         try:
             found = yield from self.get(ids, ["embeddings"])
             return {id_ for id_, record in found.items() if record["embedding"] is None}
+        except ServerTimeout:
+            raise
         except Exception:  # Chroma fails if one of them has none, and does not say which
             if len(ids) <= _BLOCK:
                 return set(ids)

@@ -16,7 +16,7 @@ from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
 from leafspan.store._current_leaves import version_of
-from leafspan.store._damage import DamageRule
+from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._file_lock import FileLock
 from leafspan.store._folder import Folder
@@ -62,7 +62,7 @@ class FolderStore:
         """See Store."""
         return self._open_folder().changes.writing
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
@@ -89,7 +89,7 @@ class FolderStore:
                 has_lost=partial(self._has_replaced, folder, known[1]),
                 stay=opened.enter,
                 leave=opened.leave,
-                stale=stale,
+                met=met,
                 scope=scope,
                 rule=self.damage,
             )
@@ -114,7 +114,7 @@ class FolderStore:
         try:
             deadline = deadline_after(timeout)
             yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            reader = yield from self.reader(set())
+            reader = yield from self.reader(Met())
             reader.leave()
             rows = dict((yield from reader.rows()))
             use = folder.opened().use(self._timeout)

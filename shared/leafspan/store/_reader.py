@@ -45,7 +45,7 @@ class Reader:
             this process has replaced or deleted a document. Default: never.
         stay: Function that registers one more user of the reader.
         leave: Function that unregisters a user. The collections may be closed after the last one.
-        stale: Stored (document, version) pairs that were not current when met before, and what else was met.
+        met: Stored (document, version) pairs that were not current when met before, and what else was met.
         scope: What is visible. Default: the whole index.
         rule: What to do about damaged documents. Default: they are errors.
     """
@@ -60,7 +60,7 @@ class Reader:
         has_changed: Callable[[], bool],
         stay: Callable[[], None],
         leave: Callable[[], None],
-        stale: set[tuple[str, str]],
+        met: Met,
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
         has_lost: Callable[[], bool] = lambda: False,
@@ -71,9 +71,9 @@ class Reader:
         self._load = load
         self._has_changed = has_changed
         self._has_lost = has_lost
-        self._stale = stale if isinstance(stale, Met) else Met()
+        self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
-        self._met: dict[str, Row] = {}
+        self._read: dict[str, Row] = {}
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -84,7 +84,7 @@ class Reader:
         """A reader of the whole index that goes on without damaged documents. It may be used as long as this one."""
         reader = self.leaving_out()
         reader.scope = None
-        reader._met = {}
+        reader._read = {}
         return reader
 
     def leaving_out(self) -> Reader:
@@ -133,7 +133,7 @@ class Reader:
             everything = self._known.without(self._damaged)
             damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
         else:
-            damaged = {id_: row.damage for id_, row in self._met.items() if row.damage is not None}
+            damaged = {id_: row.damage for id_, row in self._read.items() if row.damage is not None}
         return {id_: damage.problem for id_, damage in sorted(damaged.items())}
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
@@ -149,7 +149,7 @@ class Reader:
     @property
     def _damaged(self) -> Mapping[tuple[str, str], Damage]:
         """The (document, version) pairs that reading goes on without."""
-        met = self._stale.damaged
+        met = self._met.damaged
         known = self._known.met if self._known is not None else {}
         return {**known, **met} if known and met else known or met
 
@@ -169,11 +169,11 @@ class Reader:
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
         """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""
-        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._met]
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
             rows = yield from self.rows(missing)
-            self._met.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
-        return self._met
+            self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
+        return self._read
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
@@ -337,8 +337,8 @@ class Reader:
             StaleRead: at the first call for this version of the document.
         """
         leaf = LeafId.parse(id_)
-        if (leaf.document_id, leaf.version) not in self._stale:
-            self._stale.add((leaf.document_id, leaf.version))
+        if (leaf.document_id, leaf.version) not in self._met:
+            self._met.add((leaf.document_id, leaf.version))
             raise StaleRead
 
     def stored_records(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
@@ -386,19 +386,19 @@ class Reader:
         """
         if not problems:
             return
-        met, damaged = self._stale, dict[tuple[str, str], Damage]()
+        damaged: dict[tuple[str, str], Damage] = {}
         for id_, problem in problems.items():
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
         if self._has_changed():
-            met.doubts.update(damaged.keys() - self._doubted)
+            self._met.doubts.update(damaged.keys() - self._doubted)
             self._doubted |= damaged.keys()
-            if any(met.doubts[pair] < _DOUBTS for pair in damaged):
+            if any(self._met.doubts[pair] < _DOUBTS for pair in damaged):
                 raise StaleRead
         self._refuse({document_id: each for (document_id, _), each in damaged.items()})
         if damaged.keys() <= self._damaged.keys():
             raise StaleRead  # reading is to come to an end
-        met.damaged = {**met.damaged, **damaged}
+        self._met.damaged = {**self._met.damaged, **damaged}
         if self._known is not None:
             self._known.met = {**self._known.met, **damaged}
         raise MetDamage
@@ -482,13 +482,13 @@ class Reader:
         else:
             rows = yield from self.rows_met(leaf.document_id for leaf in leaves)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
-        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._stale)
+        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._met)
         self._refuse({id_: damage for id_ in sorted_out.damaged if (damage := rows[id_].damage)})
         if sorted_out.textless:
             self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in sorted_out.textless})
         # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
         if sorted_out.doubtful and self._has_changed():
-            self._stale |= sorted_out.doubtful
+            self._met |= sorted_out.doubtful
             raise StaleRead
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
         # may have been replaced: the manifest knows.

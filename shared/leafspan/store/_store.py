@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
 from leafspan.store._catalogue import Visibility
-from leafspan.store._damage import DamageRule
+from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import Reader
 from leafspan.store._texts import Texts
 from leafspan.store._writer import Writer
@@ -41,11 +41,11 @@ class Store(Protocol):
         """Whether a writer is at work, or was killed. False if that is not known."""
         ...
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """A reader of everything that has been written so far.
 
         Args:
-            stale: Stored (document, version) pairs that were not current when met before. The reader adds to them.
+            met: Stored (document, version) pairs that were not current when met before. The reader adds to them.
             scope: What is visible to the reader. Default: the whole index.
             again: Whether an earlier reader met a stale leaf, so that a catalogue in memory may be out of date.
         """

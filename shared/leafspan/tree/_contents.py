@@ -79,10 +79,10 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
     """The result of ``read``, which starts again each time that something it saw was replaced meanwhile."""
-    stale = Met()
+    met = Met()
 
     def read_with_documents(reader: Reader) -> Flow[T]:
-        summaries = SummaryReader(trees, reader, stale)
+        summaries = SummaryReader(trees, reader, met)
         try:
             return (yield from read(summaries))
         finally:

@@ -10,7 +10,7 @@ from leafspan.documents import copy_metadata
 from leafspan.engine import Flow
 from leafspan.filters import Where
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
-from leafspan.store import Catalogue, Reader, Scope, StaleRead
+from leafspan.store import Catalogue, Met, Reader, Scope, StaleRead
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
 from leafspan.trace import Trace
 from leafspan.tree._layers import label_of
@@ -33,13 +33,13 @@ class SummaryReader:
     Args:
         trees: The trees of the index.
         documents: Reader of the documents. Summaries are visible if the documents that they cover are.
-        stale: Stored (document, version) pairs of trees that were not current when met before.
+        met: Stored (document, version) pairs of trees that were not current when met before.
     """
 
-    def __init__(self, trees: Trees, documents: Reader, stale: set[tuple[str, str]]) -> None:
+    def __init__(self, trees: Trees, documents: Reader, met: Met) -> None:
         self._trees = trees
         self._documents = documents
-        self._stale = stale
+        self._met = met
         self._opened: tuple[SearchIndexes, Reader] | None = None
         self._has_looked = False
 
@@ -49,8 +49,8 @@ class SummaryReader:
             indexes = yield from self._trees.existing()
             if indexes is not None:
                 visibility = yield from self._visibility()
-                again = bool(self._stale)
-                self._opened = indexes, (yield from indexes.store.reader(self._stale, scope=visibility, again=again))
+                again = bool(self._met)
+                self._opened = indexes, (yield from indexes.store.reader(self._met, scope=visibility, again=again))
             self._has_looked = True
         return self._opened
 
