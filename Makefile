@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist loadfile
 
 MINUTES ?= 20
 
-.PHONY: help demo test test-most test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo test test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,9 +16,6 @@ demo: .venv/demo ## Index some Wikipedia articles and ask them through both fram
 
 test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
 	$(TEST) -m "not slow"
-
-test-most: .venv/dev ## Run all tests but those that take minutes each, as CI does
-	LEAFSPAN_TESTS=thorough $(TEST) -m "not soak"
 
 test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the property tests
 	LEAFSPAN_TESTS=thorough $(TEST)

@@ -180,7 +180,6 @@ def test_a_database_older_than_what_lies_beside_it_is_an_error(tmp_path: Path, f
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize(
     "name", [*FILES, "chroma.sqlite3", "leafspan.changes", "leafspan.lock", "leafspan.files", "copy", "mirror"]

@@ -33,7 +33,6 @@ def test_nothing_is_found(store: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 def test_nothing_is_found_with_seeds_that_were_never_run() -> None:
     for _ in range(1_500 if THOROUGH else 100):
         seed = random.SystemRandom().randrange(10**9)
@@ -65,7 +64,6 @@ def test_a_planted_fault_is_found(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_planted_fault_is_found(mutant: Mutant) -> None:
     _check_found(mutant, 1_000)
@@ -101,7 +99,6 @@ def seed_that_finds_planted() -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 def test_two_minutes_of_the_soak_find_nothing() -> None:
     stages = soak(2.0, random.SystemRandom().randrange(10**6))
     assert [(stage.name, finding) for stage in stages for finding in stage.findings] == []
