@@ -80,7 +80,7 @@ class Runner:
         done: list[tuple[Try, Outcome]] = []
         plugin = _Loop(self, tries, done)
         files = sorted({file for each in tries for file in each.files})
-        options = ["-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider"]
+        options = ["-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-o", "timeout=0"]
         os.environ["LEAFSPAN_TESTS"] = ""
         with contextlib.chdir(self._root):
             code = pytest.main([*options, *([] if self._slow else ["-m", "not slow"]), *files], plugins=[plugin])
