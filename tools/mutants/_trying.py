@@ -176,7 +176,7 @@ class Runner:
         if each.module is not None:
             items = [item for item in items if self._seconds[item.nodeid] is not None]
         measured: dict[str, tuple[float, float] | None] = {}
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items, None][1:], strict=True):
             known = self._seconds.get(item.nodeid)
             processor, wall = _UNKNOWN
             if each.module is not None and known is not None:
