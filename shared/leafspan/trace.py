@@ -171,6 +171,8 @@ class Trace:
 
     def __add__(self, other: Trace) -> Trace:
         """The trace of a passage that is made of two. A step that both have comes once."""
+        if self is EMPTY_TRACE:
+            return other
         return Trace(
             _once(self.hits + other.hits),
             _once(self.fused + other.fused),
@@ -258,6 +260,10 @@ class Trace:
         if self.left_out:
             lines.append(f"left out, since what is stored of them is damaged: {', '.join(map(repr, self.left_out))}")
         return [*lines, *self.notes]
+
+
+EMPTY_TRACE = Trace()
+"""The trace of a result to which nothing has happened yet."""
 
 
 def _once(steps: tuple[T, ...]) -> tuple[T, ...]:

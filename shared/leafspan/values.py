@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leafspan.trace import Trace, TracedHit
@@ -358,9 +358,10 @@ def scored(candidate: Candidate, score: float, source: str, rank: int | None = N
         source: What found it, such as ``"vector"``.
         rank: Its rank there, from 1. Default: None, no rank in the trace.
     """
-    hit = TracedHit(candidate.span.first, score, source, rank)
-    layer = candidate.summary.layer if candidate.summary else 0
-    return replace(candidate, score=score, trace=Trace(hits=(hit,), layer=layer))
+    span, summary = candidate.span, candidate.summary
+    trace = Trace(hits=(TracedHit(span.first, score, source, rank),), layer=summary.layer if summary else 0)
+    # Without ``replace``, which takes four times as long, and a search scores each of its hits.
+    return Candidate(span, score, trace, candidate.metadata, candidate.words, candidate.leaf, summary, candidate.outside)
 
 
 @dataclass(frozen=True, slots=True)

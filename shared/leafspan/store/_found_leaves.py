@@ -10,7 +10,7 @@ from leafspan.store._as_written import read_place
 from leafspan.store._manifest import Row
 from leafspan.values import Hit, Leaf, LeafId
 
-_DIGITS = 19  # more than an ordinal can have
+_MOST = 10**18  # more than an ordinal can be
 
 
 class StoredLeaf(NamedTuple):
@@ -68,10 +68,12 @@ class Current(NamedTuple):
 def parsed(id_: str) -> LeafId:
     """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
     parts = id_.rsplit("#", 2)
-    ordinal = parts[-1]
-    is_number = ordinal.isdecimal() and ordinal.isascii() and (ordinal[0] != "0" or ordinal == "0")
-    if len(parts) == 3 and is_number and len(ordinal) < _DIGITS:
-        return LeafId(parts[0], parts[1], int(ordinal))
+    try:
+        ordinal = int(parts[-1])
+    except ValueError:  # no number, or one of thousands of digits
+        ordinal = -1
+    if len(parts) == 3 and 0 <= ordinal < _MOST and str(ordinal) == parts[2]:
+        return LeafId(parts[0], parts[1], ordinal)
     return LeafId(id_, "", 0)
 
 

@@ -12,7 +12,7 @@ from leafspan.filters import Where
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
 from leafspan.store import Catalogue, Met, Reader, Scope, StaleRead
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
-from leafspan.trace import Trace
+from leafspan.trace import EMPTY_TRACE
 from leafspan.tree._layers import label_of
 from leafspan.tree._stored_summaries import fetch_summaries
 from leafspan.tree._summary_cache import view_name
@@ -202,7 +202,7 @@ def _candidate(id_: str, record: SummaryRecord, documents: Catalogue) -> Candida
     covered = {run.document_id for run in summary.covers}
     metadata = copy_metadata(dict(sorted(documents.rows[min(covered)].metadata.items()))) if len(covered) == 1 else {}
     span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, 0))
-    return Candidate(span, 0.0, Trace(), metadata, words=record.words, summary=summary)
+    return Candidate(span, 0.0, EMPTY_TRACE, metadata, words=record.words, summary=summary)
 
 
 def _shown_id(id_: str, documents: Catalogue) -> str:
