@@ -206,3 +206,17 @@ def test_each_file_with_each_damage_gives_a_right_answer_or_says_so(
         check(met["last"])
         if name != "chroma.sqlite3":
             assert is_right(met["last"])
+
+
+def test_vectors_and_their_copy_that_are_both_older_than_the_database_are_made_anew(
+    tmp_path: Path, folders: tuple[Path, Path]
+) -> None:
+    place = shutil.copytree(folders[0], tmp_path / "kb")
+    for name in (vectors(place).name, "leafspan.vectors"):
+        shutil.rmtree(place / name)
+        shutil.copytree(folders[1] / name, place / name)
+    met = meet(place)
+    check(met["first"])
+    assert any("older than the database" in told for told in met["first"]["told"])
+    assert met["first"]["missing"] == []
+    assert is_right(met["last"])

@@ -83,10 +83,11 @@ def _answers_of(disk: Disk) -> dict[str, Callable[..., Any]]:
 
     def stored_vectors(folder: Path) -> dict[str, Any]:
         stored = disk.vectors_stored().items()
-        return {segment: StoredVectors(name, True, persisted) for segment, (name, persisted) in stored}
+        return {segment: StoredVectors(name, True, 1 if persisted else None) for segment, (name, persisted) in stored}
 
     return {
         "stored_vectors": stored_vectors,
+        "last_written": lambda folder: {},
         "count_missing": lambda folder, segment, there: disk.vectors_missing(segment, there),
         "check_pages": lambda folder: None,
     }

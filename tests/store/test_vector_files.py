@@ -141,3 +141,11 @@ def test_what_is_set_aside_is_kept_and_chroma_does_not_find_it(files: VectorFile
     assert not files.place.exists()
     assert not files.has_copy
     assert (files.set_aside_place / "data_level0.bin").read_bytes() == content
+
+
+def test_a_copy_is_before_a_change_that_came_after_it(files: VectorFiles):
+    assert not files.is_before(7)  # there is none
+    files.back_up()
+    assert not files.is_before(7)  # it does not say
+    files.back_up(6)
+    assert [files.is_before(last) for last in (None, 5, 6, 7)] == [False, False, False, True]

@@ -25,12 +25,12 @@ class StoredVectors:
     Attributes:
         collection: Name of the collection.
         own: Whether the collection is one of an index of leafspan.
-        persisted: Whether Chroma has ever written them to files.
+        last: Number of the last change of them that Chroma has written to files. None if it never wrote any.
     """
 
     collection: str
     own: bool
-    persisted: bool
+    last: int | None
 
 
 def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
@@ -48,7 +48,12 @@ def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
     indexes = {name.removesuffix(".manifest") for (name,) in _ask(folder, _MANIFESTS) or [] if name.endswith(".manifest")}
     own = {f"{index}{suffix}" for index in indexes for suffix in (".leaves", ".manifest", ".texts")}
     # A killed process may have made the leaves only. So what is called like leaves may be ours.
-    return {id_: StoredVectors(name, name in own or name.endswith(".leaves"), bool(last)) for id_, name, last in rows}
+    return {id_: StoredVectors(name, name in own or name.endswith(".leaves"), last or None) for id_, name, last in rows}
+
+
+def last_written(folder: Path) -> dict[str, int | None]:
+    """The same number for all collections, by the name of the folder that has their files, as far as it can be told."""
+    return dict(_ask(folder, _LAST) or ())
 
 
 def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | None:
@@ -80,6 +85,7 @@ _SEGMENTS = """
     left join max_seq_id on max_seq_id.segment_id = segments.id
     where segments.scope = 'VECTOR'
 """
+_LAST = "select segment_id, seq_id from max_seq_id"
 _MANIFESTS = """
     select collections.name from collections
     join collection_metadata on collection_metadata.collection_id = collections.id and collection_metadata.key = 'leafspan'

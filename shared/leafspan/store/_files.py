@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_facts import StoredVectors, count_missing, stored_vectors
+from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
 from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, is_older, is_vector_folder
 from leafspan.store._disk_errors import chroma_disk_error, disk_error
 from leafspan.store._file_lock import FileLock
@@ -36,8 +36,9 @@ class Files:
        as new as the database, and are copied. Others were torn, and the copy takes their place: Chroma reads what is
        missing from its log, since it removes records from the log only after all files are written.
     2. Nobody has written since, so they are damaged. The copy takes their place.
-    3. The copy is not whole either. The files are set aside, and Chroma begins anew. What is missing then is noted
-       (``LostVectors``), and made anew from the mirror or the texts.
+    3. The copy is not whole either, or older than the database, which knows the last change that Chroma has written to the
+       files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
+       noted (``LostVectors``), and made anew from the mirror or the texts.
 
     Args:
         path: Folder of the embedded Chroma.
@@ -121,7 +122,7 @@ class Files:
             ):
                 self._settle(files, unsure=touched or written_by_others, silent=touched)
                 if not files.is_copied:
-                    files.back_up()
+                    self._back_up(files)
                 self._known[name] = files.stamp
 
     def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
@@ -136,12 +137,17 @@ class Files:
         if files.ids_stamp is None and not self._is_stored(files, copied=recorded is not None or files.has_copy):
             return
         damaged = files.damaged(recorded) if recorded else []
-        if (recorded and not damaged) or ((recorded is None or unsure) and files.looks_complete()):
-            return
         stored = (self._stored or {}).get(files.place.name)
+        is_older = stored is not None and files.is_before(stored.last)
+        if recorded and not damaged:
+            if not is_older:
+                return
+            damaged = ["older than the database"]
+        elif (recorded is None or unsure) and files.looks_complete():
+            return
         what = ", ".join(damaged) or "files missing"
         where = f"Chroma's vectors of {stored.collection if stored else files.place.name!r} in {str(self.path)!r}"
-        if files.copy_is(recorded) if recorded else files.copy_looks_complete():
+        if not is_older and (files.copy_is(recorded) if recorded else files.copy_looks_complete()):
             files.put_back()
             outcome = "they were put back from leafspan's copy"
         else:
@@ -151,6 +157,9 @@ class Files:
         if missing or not silent:
             lost = f"; the vectors of {missing} records are missing, and are to be made anew" if missing else ""
             warnings.warn(f"{where} were damaged ({what}): {outcome}{lost}", RuntimeWarning, stacklevel=2)
+
+    def _back_up(self, files: VectorFiles) -> None:
+        files.back_up(last_written(self.path).get(files.place.name))
 
     def _is_stored(self, files: VectorFiles, *, copied: bool) -> bool:
         """Whether there should be vector files, where there are none.
@@ -167,7 +176,7 @@ class Files:
                 return False
             return True
         stored = (self._stored or {}).get(name)
-        if stored is None or not stored.persisted or self.lost.of(name):
+        if stored is None or stored.last is None or self.lost.of(name):
             return False  # nothing was ever written, or it is known to be lost: Chroma begins with its log
         return count_missing(self.path, name, ()) != 0  # what was lost may be in the log by now
 
@@ -209,7 +218,7 @@ class Files:
         for files in self._vector_files():
             if not files.is_copied:
                 try:
-                    files.back_up()
+                    self._back_up(files)
                 except OSError:
                     # What was written is whole. The next use will copy it before it touches it, or say why that fails.
                     files.forget_record()
@@ -223,6 +232,6 @@ class Files:
         copies = self.path / COPIES
         folders = [folder for folder in (self.path, copies) if folder.is_dir()]
         names = {each.name for folder in folders for each in folder.iterdir() if is_vector_folder(each)}
-        names |= {name for name, each in (self._stored or {}).items() if each.persisted}
+        names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
         foreign = {name for name, each in (self._stored or {}).items() if not each.own}
         return [VectorFiles(self.path / name, copies) for name in sorted(names - foreign)]

@@ -92,7 +92,7 @@ class ReadOnlyFiles:
                     shutil.copyfile(self.path / name, place / name)
             stored = stored_vectors(place) or {}
             names = {each.name for each in self.path.iterdir() if is_vector_folder(each)}
-            for name in sorted(names | {name for name, each in stored.items() if each.own and each.persisted}):
+            for name in sorted(names | {name for name, each in stored.items() if each.own and each.last is not None}):
                 self._link(VectorFiles(self.path / name, self.path / _COPIES), place, stored.get(name))
             self.lost = self._lost_in(place)
         except OSError as error:
@@ -109,11 +109,13 @@ class ReadOnlyFiles:
         recorded = files.recorded()
         if files.ids_stamp is None and recorded is None:
             source = None
-        elif recorded is None or not files.damaged(recorded):
-            source = files.place
-        elif files.copy_is(recorded):
-            source = files.copy
+        elif recorded is None:
+            source = files.place if files.looks_complete() else None
+        elif files.damaged(recorded):
+            source = files.copy if files.copy_is(recorded) else None
         else:
+            source = files.place
+        if recorded is not None and stored is not None and files.is_before(stored.last):
             source = None
         if source is not None:
             (place / name).mkdir()

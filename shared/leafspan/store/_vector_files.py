@@ -30,8 +30,8 @@ Checksums: TypeAlias = Mapping[str, tuple[int, int]]
 class VectorFiles:
     """The vector files of one collection, and their copy.
 
-    The copy has a record of size and checksum of each file. It is made of the files when a writer has used them, so the
-    files must be as the record says, unless a writer was killed since.
+    The copy has a record of size and checksum of each file, and of the last change that is in them. It is made of the files
+    when a writer has used them, so the files must be as the record says, unless a writer was killed since.
 
     Args:
         place: Folder of the files. Its name is the id that Chroma gave to the vectors.
@@ -68,6 +68,19 @@ class VectorFiles:
         ids = self.ids_stamp
         return ids is None or ids == _time_and_size(self.copy / IDS)
 
+    def is_before(self, last: int | None) -> bool:
+        """Whether the copy was made before a change: never where its number is not known."""
+        return last is not None and self._last is not None and self._last < last
+
+    @property
+    def _last(self) -> int | None:
+        """Number of the last change that is in the copy; None if that is not known."""
+        try:
+            last = json.loads((self.copy / _RECORD).read_bytes())["last"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return last if isinstance(last, int) else None
+
     def recorded(self) -> Checksums | None:
         """Size and checksum of each file, as they were when they were copied; None if that is not known."""
         with suppress(OSError):  # in a read-only folder nothing can be finished
@@ -95,8 +108,11 @@ class VectorFiles:
         """The same of a copy without a record, which an earlier version of leafspan has made."""
         return _looks_complete(self.copy)
 
-    def back_up(self) -> None:
+    def back_up(self, last: int | None = None) -> None:
         """Make a new copy of the files, with its record. It takes the place of the old one when it is complete.
+
+        Args:
+            last: Number of the last change that is in the files, as the database says. None if it does not.
 
         Raises:
             OSError: if that cannot be written.
@@ -106,7 +122,7 @@ class VectorFiles:
         coming.mkdir(parents=True, mode=0o700)
         try:
             files = {name: _copy(self.place / name, coming / name) for name in (*VECTORS, IDS)}
-            (coming / _RECORD).write_text(json.dumps({"format": _FORMAT, "files": files}))
+            (coming / _RECORD).write_text(json.dumps({"format": _FORMAT, "files": files, "last": last}))
         except OSError:
             shutil.rmtree(coming, ignore_errors=True)  # where the disk is full, half a copy is of no use
             raise
