@@ -14,8 +14,8 @@ from leafspan.checks import check_flag, shown
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
-from leafspan.errors import InvalidArgument, StorageReadOnly, WriterBusy
-from leafspan.indexing import Examination, Finding, examine, examine_vectors, make_vectors_anew
+from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
+from leafspan.indexing import Examination, Finding, examine, examine_database, examine_vectors, make_vectors_anew
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
@@ -422,12 +422,20 @@ class Index(View):
         check_flag("mend", mend)
         check_flag("quick", quick)
         how = Examination(mend, self._timeout, quick, progress)
-        findings = yield from examine(self._store, how)
+        try:
+            findings = yield from examine(self._store, how)
+        except (StorageFailed, DamagedIndex):
+            # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
+            if found := (yield from examine_database(self._store)):
+                return found
+            raise
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
             of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
             found = yield from examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
+        if not quick:
+            findings += yield from examine_database(self._store)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import chromadb.errors
@@ -17,6 +21,7 @@ from leafspan import (
     ConcurrentUpdate,
     DamagedIndex,
     Document,
+    Finding,
     Index,
     InvalidArgument,
     LeafspanError,
@@ -29,6 +34,7 @@ from leafspan import (
 from leafspan.engine import arun, run
 from leafspan.store._caller import Caller
 from leafspan.store._collection import Collection
+from leafspan.store._disk_errors import chroma_disk_error
 from leafspan.store._failures import CollectionGone, LeafGone
 from leafspan.store._stale_read import StaleRead
 
@@ -219,3 +225,66 @@ def test_a_collection_that_is_deleted_behind_a_client_is_said_to_be_gone():
     client.delete_collection("soon-gone.manifest")
     with pytest.raises(DamagedIndex, match="no longer there"):
         index.count()
+
+
+# What Chroma cannot open
+
+
+def altered(folder: Path, *statements: str) -> Path:
+    """An index of one document, whose database is altered behind Chroma's back."""
+    with Index.open(folder, embedding_cache=False) as index:
+        index.add(Document("a", "A text about rivers."))
+    gc.collect()
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return folder
+
+
+_LEAVES = "(select id from collections where name = 'kb.leaves')"
+
+
+def test_a_collection_that_chroma_cannot_open_is_damage(tmp_path: Path):
+    place = altered(tmp_path / "kb", f"delete from segments where scope = 'METADATA' and collection = {_LEAVES}")
+    with Index.open(place, embedding_cache=False) as index:
+        for ask in (index.count, lambda: index.retrieve("rivers"), lambda: index.get("a"), index.doctor):
+            with pytest.raises(DamagedIndex, match=r"Chroma cannot open 'kb\.leaves' in .* put the whole folder back"):
+                ask()
+
+
+def test_leaves_that_are_gone_are_damage_when_opening(tmp_path: Path):
+    place = altered(
+        tmp_path / "kb",
+        f"delete from segments where collection = {_LEAVES}",
+        "delete from collections where name = 'kb.leaves'",
+    )
+    with pytest.raises(DamagedIndex, match=r"could not get collection 'kb\.leaves' in the folder"):
+        Index.open(place, embedding_cache=False)
+
+
+def test_a_doctor_says_what_is_wrong_with_a_database_that_chroma_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = altered(tmp_path / "kb", f"delete from segments where scope = 'METADATA' and collection = {_LEAVES}")
+    monkeypatch.setattr("leafspan.store._folder_store.check_pages", lambda _: "Page 7 is never used")
+    with Index.open(place, embedding_cache=False) as index:
+        assert index.doctor() == [
+            Finding(
+                "chroma.sqlite3",
+                "the database is damaged (Page 7 is never used): put the whole folder back from a backup, or add the "
+                "documents to a new one",
+                False,
+            )
+        ]
+
+
+def test_what_chroma_says_on_a_disk_that_is_nearly_full_is_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    words = "Error in compaction: Failed to apply logs to the metadata segment"
+    left = {"free": 240_000}
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(**left))
+    full = chroma_disk_error(internal(words), "write", tmp_path, 0)
+    assert isinstance(full, StorageFull)
+    assert "nearly so (240,000 bytes are free); make space, then try again" in str(full)
+    left["free"] = 10**9
+    assert chroma_disk_error(internal(words), "write", tmp_path, 0) is None

@@ -14,7 +14,7 @@ import pytest
 
 from leafspan import BM25, DamagedIndex, Document, Index, StorageFailed, Vector
 from leafspan.engine import run
-from leafspan.store import has_index
+from leafspan.store import _connecting, has_index
 from tests.corpus import DOCUMENTS
 
 NOTICED = 0.15  # seconds within which a replaced folder is noticed
@@ -63,6 +63,21 @@ def test_vector_files_behind_a_link_are_refused(tmp_path: Path):
     vectors.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageFailed, match="is a link"):
         Index.open(tmp_path / "kb")
+
+
+def test_a_vector_file_behind_a_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 6)
+    with Index.open(tmp_path / "kb") as index:
+        index.add(DOCUMENTS)
+    gc.collect()
+    (ids,) = (tmp_path / "kb").glob("*/index_metadata.pickle")
+    file = ids.with_name("length.bin")
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere").read_bytes()
+    with pytest.raises(StorageFailed, match=r"length\.bin' is a link"):
+        Index.open(tmp_path / "kb")
+    assert (tmp_path / "elsewhere").read_bytes() == before
 
 
 def test_a_mirror_behind_a_link_is_kept_in_memory(tmp_path: Path):

@@ -9,7 +9,7 @@ from leafspan.indexing._known_files import FILE_KEY
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
-from leafspan.indexing._vector_examination import examine_vectors
+from leafspan.indexing._vector_examination import examine_database, examine_vectors
 from leafspan.indexing._vectors_anew import make_vectors_anew
 from leafspan.indexing._write_group import finish, write_group
 
@@ -29,6 +29,7 @@ __all__ = [
     "delete_documents",
     "delete_matching",
     "examine",
+    "examine_database",
     "examine_vectors",
     "finish",
     "get_document",

@@ -17,6 +17,15 @@ _SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
 _TOLERATED = 0.5
 
 
+def examine_database(store: Store) -> Flow[list[Finding]]:
+    """What is wrong with the pages of Chroma's database, which only a backup can mend. Nothing behind a server."""
+    problem = yield from store.check_database()
+    if problem is None:
+        return []
+    remedy = "put the whole folder back from a backup, or add the documents to a new one"
+    return [Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False)]
+
+
 def examine_vectors(
     store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, mend: bool, timeout: float
 ) -> Flow[list[Finding]]:
@@ -34,9 +43,6 @@ def examine_vectors(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     findings = []
-    if (problem := (yield from store.check_database())) is not None:
-        remedy = "put the whole folder back from a backup, or add the documents to a new one"
-        findings.append(Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False))
     remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, mend=mend)
     findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
     remedy = "doctor() with the embedder that made the index makes them anew"

@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import calling, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
@@ -108,11 +109,23 @@ class HierarchicalSplitter:
 
     def _measure(self, text: str) -> int:
         if callable(self.unit):
-            return self.unit(text)
+            return self._measured(self.unit, text)
         if self.unit == "characters":
             return len(text)
         # A URL, base64 data or a script without spaces would otherwise be one very long word.
         return max(count_words(text), len(text) // 12)
+
+    @staticmethod
+    def _measured(unit: Callable[[str], int], text: str) -> int:
+        with calling("unit of the splitter,", unit, text):
+            length = unit(text)
+        try:
+            whole = index(length)
+        except TypeError:
+            whole = -1
+        if whole < 0:
+            raise unusable("unit of the splitter,", unit, "return a whole number >= 0", length, text)
+        return whole
 
     def _leaf_ends(self, text: str, headings: Sequence[Heading], done: Callable[[int], None]) -> list[int]:
         """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument, Stora
 from leafspan.store._chroma import Chroma
 from leafspan.store._client_store import ClientStore, Connection
 from leafspan.store._database_file import check_there
+from leafspan.store._disk_errors import disk_error
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._foreign import open_chroma
@@ -112,7 +114,13 @@ def _folder_path(path: Any, *, create: bool) -> Path:
     folder_path = Path(path).expanduser()
     if not create and not check_there(folder_path):
         raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
-    if folder_path.exists() and not folder_path.is_dir():
+    try:
+        is_something_else = not stat.S_ISDIR(folder_path.stat().st_mode)
+    except FileNotFoundError:
+        is_something_else = False
+    except OSError as error:
+        raise disk_error(error, f"open {str(folder_path)!r}") from error
+    if is_something_else:
         raise InvalidArgument(f"path must be a folder, got the file {str(folder_path)!r}")
     return folder_path
 
@@ -144,7 +152,7 @@ def _in_folder(
     # Another thread may have replaced and closed the first one meanwhile.
     opened = yield Call(folder.reopened_reader, (deadline_after(timeout),))
     try:
-        leaves = yield Call(opened.client.get_collection, (leaves_name(name),), {"embedding_function": None})
+        leaves = yield Chroma(opened.client).call("get_collection", leaves_name(name), embedding_function=None)
     finally:
         opened.leave()
     _check_format(stored_settings)

@@ -11,6 +11,7 @@ from leafspan.errors import StorageFailed, StorageFull, StorageReadOnly
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 _FULL_WORDS = ("disk is full", "No space left", "disk I/O error")
+_LITTLE = 4 << 20  # bytes: SQLite and Chroma need some for anything that they write
 _READ_ONLY_WORDS = ("readonly database", "read-only", "Permission denied", "unable to open database file")
 
 
@@ -38,7 +39,7 @@ def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int)
         error: The failure.
         doing: What could not be done.
         path: Folder of the index.
-        needed: Bytes that Chroma may have wanted to write. It does not say itself that the disk was full.
+        needed: Bytes that Chroma may have wanted to write. It often does not say itself that the disk was full.
     """
     if isinstance(error, StorageFailed):
         return None
@@ -48,9 +49,10 @@ def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int)
     if any(each in words for each in _READ_ONLY_WORDS):
         return StorageReadOnly(f"cannot {doing} in {str(path)!r}: {words}; see who may write there, and how it is mounted")
     free = _free(path)
-    if any(each in words for each in _FULL_WORDS) or (free is not None and free <= needed):
+    if any(each in words for each in _FULL_WORDS) or (free is not None and free <= max(needed, _LITTLE)):
         left = "" if free is None else f" ({free:,} bytes are free)"
-        return StorageFull(f"cannot {doing} in {str(path)!r}: the disk is full{left}; make space, then try again: {words}")
+        full = f"the disk is full, or nearly so{left}; make space, then try again"
+        return StorageFull(f"cannot {doing} in {str(path)!r}: {full}: {words}")
     return None
 
 

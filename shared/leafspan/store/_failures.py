@@ -48,6 +48,7 @@ _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
 _SERVER = "see whether the server runs and is reached, and what its log says, then try again"
 _AGAIN = "try again; if it fails again, run doctor()"
+_REPLACE = "put the whole folder back from a backup, or delete it and add the documents again"
 
 
 class CollectionGone(DamagedIndex):
@@ -104,6 +105,23 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
     if any(each in lower for each in _WORDS_DAMAGED):
         return DamagedIndex(f"{told}; {_CHECK}")
     return StorageFailed(f"{told}; {_AGAIN}")
+
+
+def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
+    """The error of ours for a collection of a folder that Chroma cannot open. None for those that are to pass as they are.
+
+    Args:
+        error: What Chroma raised.
+        name: Name of the collection.
+        folder: The folder.
+    """
+    told = translated(error, f"open {name!r}", f"the folder {folder!r}", server=False, writing=False)
+    if isinstance(told, CollectionGone):
+        return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {_REPLACE}")
+    if type(told) is StorageFailed:
+        why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
+        return DamagedIndex(f"{why}: try again; if it fails again, {_REPLACE}")
+    return told if isinstance(told, LeafspanError) else None
 
 
 def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerTimeout:

@@ -18,6 +18,7 @@ from leafspan.store._collection import Collection
 from leafspan.store._current_leaves import version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
+from leafspan.store._failures import CollectionGone
 from leafspan.store._file_lock import FileLock
 from leafspan.store._folder import Folder
 from leafspan.store._forks import check_process
@@ -272,11 +273,9 @@ def _mirror_folder(folder: Folder, id_: str) -> Path:
 
 
 def _find(opened: Opened, name: str, deadline: float) -> Collection | None:
-    from chromadb.errors import NotFoundError
-
     try:
         return opened.collection(name, deadline)
-    except NotFoundError:
+    except CollectionGone:
         return None
 
 

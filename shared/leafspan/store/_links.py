@@ -6,6 +6,7 @@ from pathlib import Path
 
 from leafspan.errors import StorageFailed
 from leafspan.store._database_file import DATABASE, is_vector_folder
+from leafspan.store._vector_files import IDS, VECTORS
 
 _OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.mirror")
 
@@ -16,9 +17,11 @@ def check_links(folder: Path) -> None:
     Raises:
         StorageFailed: if something is.
     """
-    for name in (DATABASE, *_OWN, *(each.name for each in folder.iterdir() if is_vector_folder(each))):
-        if (folder / name).is_symlink():
+    vectors = [each for each in folder.iterdir() if is_vector_folder(each)]
+    inside = [each / name for each in vectors for name in (*VECTORS, IDS)]
+    for path in (*(folder / name for name in (DATABASE, *_OWN)), *vectors, *inside):
+        if path.is_symlink():
             raise StorageFailed(
-                f"{str(folder / name)!r} is a link, and what is written to an index must not go elsewhere: put what it "
+                f"{str(path)!r} is a link, and what is written to an index must not go elsewhere: put what it "
                 "leads to in its place (the folder of the index itself may be a link)"
             )

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from leafspan.store._collection import Collection
+from leafspan.store._failures import CollectionGone, not_opened
 from leafspan.store._files import Files
 from leafspan.store._files_use import ClientState, Place, Use
 from leafspan.store._read_only_files import ReadOnlyFiles
@@ -49,7 +50,8 @@ class Opened:
             deadline: Until when to wait for other threads and processes, in seconds of ``time.monotonic``.
 
         Raises:
-            chromadb.errors.NotFoundError: if there is no such collection.
+            CollectionGone: if there is no such collection.
+            DamagedIndex: if Chroma cannot open it.
             WriterBusy: if others do not let go of the files in time.
         """
         with held(self._loading, deadline, f"loading {name!r}"):
@@ -63,16 +65,15 @@ class Opened:
 
     def _load(self, name: str) -> Any:
         """Chroma's handle of a collection, loaded; the error if there is none, which leaves the files as they were."""
-        from chromadb.errors import NotFoundError
-
         try:
             handle = self.client.get_collection(name, embedding_function=None)
             handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
-        except NotFoundError as error:
-            return error
         except BaseException as error:
+            told = not_opened(error, name, str(self._files.path))
+            if isinstance(told, CollectionGone):
+                return told
             self._state.failed = True
-            if explained := self._files.explain(error, f"open {name!r}"):
+            if explained := self._files.explain(error, f"open {name!r}") or told:
                 raise explained from error
             raise
         return handle
