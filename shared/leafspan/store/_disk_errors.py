@@ -26,7 +26,7 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
     if error.errno in _FULL:
         return StorageFull(f"cannot {doing}: {words}; make space on that disk, then try again")
     if error.errno in _READ_ONLY:
-        return StorageReadOnly(f"cannot {doing}: {words}; see who may write there, and how it is mounted")
+        return StorageReadOnly(f"cannot {doing}: {words}; see who may read and write there, and how it is mounted")
     if error.errno == errno.ELOOP:
         return StorageFailed(f"cannot {doing}: it is a link, which is not followed; put the file itself there")
     return StorageFailed(f"cannot {doing}: {words}")
