@@ -4,7 +4,9 @@ BIN := .venv/bin
 # Tests of one file share their indexes, so a file stays with one worker.
 TEST := $(BIN)/pytest -n auto --dist loadfile
 
-.PHONY: help demo test test-all check lint types contracts format adapter-docs wheel-test benchmarks clean
+MINUTES ?= 20
+
+.PHONY: help demo test test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,7 +20,19 @@ test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
 test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the property tests
 	LEAFSPAN_TESTS=thorough $(TEST)
 
+soak: .venv/dev ## Look for faults for MINUTES (20): simulated runs, kills, a full disk, a hostile server, many readers
+	$(BIN)/python -m tests.simulation.soak --minutes $(MINUTES)
+
+# All changes of a module or room: make mutants MODULE=spans/_packing.py. Some of all: make mutants SAMPLE=640 SEED=1.
+# The list made by hand: make mutants LIST=1. AGAIN=1 tries again what no test has noticed; ROOM=1 runs no wider tests.
+mutants: .venv/mutants ## Make single changes to the code, and count those that tests notice: make mutants SAMPLE=640
+	$(BIN)/python -m tools.mutants $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(LIST),--by-hand) $(if $(AGAIN),--again) $(if $(ROOM),--only-room)
+
 check: lint types contracts ## Check style, types and the contracts between rooms
+
+audit: .venv/dev ## Look up known vulnerabilities of what is installed, if the network allows it
+	$(BIN)/python tools/audit.py
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .
@@ -52,7 +66,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
 clean: ## Remove what the other targets have made
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mutants dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -66,3 +80,7 @@ clean: ## Remove what the other targets have made
 .venv/dev: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@ .venv/demo
+
+.venv/mutants: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
+	touch $@

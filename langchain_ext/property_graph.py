@@ -46,6 +46,8 @@ class PropertyGraphRetriever(NamedRetriever):
             or LlamaIndex. Default: all documents.
         min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all that
             reach it are returned. Default: any.
+        retrieval_timeout: Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, whatever it waits for:
+            ``timeout`` of the core's ``retrieve``. Default: none.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
             both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.

@@ -25,6 +25,7 @@ from leafspan.hosting import (
     check_flag,
     check_index,
     check_option_names,
+    check_timeout,
     is_elsewhere,
     is_plain,
     make_strategy,
@@ -40,7 +41,7 @@ class SpanRetriever(BaseRetriever):
 
     Each of its options can also be given to a call, in place of the retriever's own: ``retriever.invoke(question, k=3)``.
     As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score`` hold
-    beside those of the call; its ``k``, ``candidates`` and ``budget`` do not.
+    beside those of the call; its ``k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -51,6 +52,7 @@ class SpanRetriever(BaseRetriever):
     budget: int | Budget | None = None
     where: Any = None
     min_score: float | None = None
+    retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
 
@@ -90,7 +92,9 @@ class SpanRetriever(BaseRetriever):
         draft = cls.model_construct(**values)
         check_index(draft.index)
         strategy = draft._strategy()
+        check_index(draft.index, strategy)
         Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
+        check_timeout(draft.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
         check_flag("explain", draft.explain)
         options = draft._plain_options(strategy)
@@ -131,7 +135,7 @@ class SpanRetriever(BaseRetriever):
         return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
     def _limits(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in CALL_OPTIONS}
+        return {"timeout": self.retrieval_timeout, **{name: getattr(self, name) for name in CALL_OPTIONS}}
 
     def _documents(self, passages: Sequence[Passage]) -> list[Document]:
         return [to_document(passage, explain=self.explain) for passage in passages]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafspan import ChunkSplitter, InvalidArgument, Splitter
+from leafspan.hosting import shown
 
 
 def splitter_from(text_splitter: Any) -> Splitter:
@@ -17,7 +18,7 @@ def splitter_from(text_splitter: Any) -> Splitter:
         InvalidArgument: if it has no ``split_text``.
     """
     if not callable(getattr(text_splitter, "split_text", None)):
-        raise InvalidArgument(f"a LangChain text splitter must have split_text, got {text_splitter!r}")
+        raise InvalidArgument(f"a LangChain text splitter must have split_text, got {shown(text_splitter)}")
     kind = type(text_splitter).__name__
     size, overlap = getattr(text_splitter, "_chunk_size", None), getattr(text_splitter, "_chunk_overlap", None)
     name = f"{kind}(chunk_size={size}, chunk_overlap={overlap})"

@@ -35,6 +35,8 @@ class TreeRetriever(BasedLeafRetriever):
             even if it alone is over the budget. Default: any number.
         where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma, Haystack
             or LlamaIndex. Default: all documents.
+        retrieval_timeout: Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, whatever it waits for:
+            ``timeout`` of the core's ``retrieve``. Default: none.
         filter_policy: Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for
             both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.
         explain: Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. Default: False.

@@ -25,6 +25,7 @@ from leafspan.hosting import (
     check_flag,
     check_index,
     check_option_names,
+    check_timeout,
     is_elsewhere,
     is_plain,
     make_strategy,
@@ -59,7 +60,8 @@ class SpanRetriever(BaseRetriever):
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
     filter. As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score``
-    hold beside those of the other one; its ``similarity_top_k``, ``candidates`` and ``budget`` do not.
+    hold beside those of the other one; its ``similarity_top_k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do
+    not.
     """
 
     index: View | None = field(default=None, kw_only=False)
@@ -68,6 +70,7 @@ class SpanRetriever(BaseRetriever):
     budget: int | Budget | None = None
     where: Any = None
     min_score: float | None = None
+    retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
     callback_manager: CallbackManager = field(default_factory=CallbackManager)
@@ -86,7 +89,9 @@ class SpanRetriever(BaseRetriever):
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
         strategy = self._strategy()
+        check_index(self.index, strategy)
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+        check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
         vars(self).update(self._plain_options(strategy))
@@ -173,6 +178,7 @@ class SpanRetriever(BaseRetriever):
             "budget": self.budget,
             "where": self._joined(getattr(bundle, "filters", None)),
             "min_score": self.min_score,
+            "timeout": self.retrieval_timeout,
         }
 
     def _joined(self, where: object) -> Where | None:

@@ -9,7 +9,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
 
 from leafspan import Cut, InvalidArgument, InvalidDocument, Splitter
-from leafspan.hosting import cuts_at
+from leafspan.hosting import cuts_at, shown
 
 
 def splitter_from(node_parser: NodeParser) -> Splitter:
@@ -22,7 +22,7 @@ def splitter_from(node_parser: NodeParser) -> Splitter:
         InvalidArgument: if it is no node parser.
     """
     if not isinstance(node_parser, NodeParser):
-        raise InvalidArgument(f"a LlamaIndex node parser must be a NodeParser, got {node_parser!r}")
+        raise InvalidArgument(f"a LlamaIndex node parser must be a NodeParser, got {shown(node_parser)}")
     return _NodeParserSplitter(node_parser)
 
 

@@ -148,6 +148,7 @@ def test_the_core_offers_these_names():
         "DamagedVault",
         "VaultNotFound",
         "FunctionFailed",
+        "UnusableResult",
         "FinderFailed",
         "RetrievalTimeout",
         "ConcurrentUpdate",
@@ -283,6 +284,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_prompt",
         "check_strategy",
         "check_template",
+        "check_timeout",
         "citation",
         "cuts_at",
         "from_langchain",
@@ -341,6 +343,7 @@ class Option:
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
     "min_score": Option(None, float | None),
+    "retrieval_timeout": Option(None, float | None),
     "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),
     "candidates": Option(None, int | None),

@@ -53,6 +53,10 @@ class Host:
 
 
 _OF_A_CALL = ("k", "candidates", "budget", "where", "min_score")
+_TIMEOUT = (
+    "Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, whatever it waits for: ``timeout`` of the core's "
+    "``retrieve``. Default: none."
+)
 
 LANGCHAIN = Host(
     "LangChain",
@@ -60,6 +64,7 @@ LANGCHAIN = Host(
     "k",
     {
         **dict.fromkeys(_OF_A_CALL, ""),
+        "retrieval_timeout": _TIMEOUT,
         "filter_policy": 'Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` '
         'for both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
@@ -78,6 +83,7 @@ LLAMAINDEX = Host(
     "similarity_top_k",
     {
         **dict.fromkeys(_OF_A_CALL, ""),
+        "retrieval_timeout": _TIMEOUT,
         "filter_policy": 'Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` '
         'for both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
         "explain": "Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.",

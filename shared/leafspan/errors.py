@@ -20,6 +20,7 @@ LeafspanError
 ├── DamagedVault                                a vault's file is not whole, or is none
 ├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
 ├── FunctionFailed      (also a RuntimeError)   a function of the user's raised, or returned something unusable
+│   ├── UnusableResult  (also an InvalidArgument)  it returned something else than it must
 │   └── FinderFailed                            a finder of names did
 ├── RetrievalTimeout    (also a TimeoutError)   a retrieval took longer than its own timeout
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
@@ -125,7 +126,18 @@ class FunctionFailed(LeafspanError, RuntimeError):
     """A function of yours (splitter, analyzer, embedder, counter, clusterer) raised, or returned something unusable.
 
     The message names it and what it was given; its own error is the cause.
+
+    Attributes:
+        quoting_nothing: The message without anything of a text, for where that must not be seen.
     """
+
+    def __init__(self, message: str = "", quoting_nothing: str = "") -> None:
+        super().__init__(message)
+        self.quoting_nothing = quoting_nothing
+
+
+class UnusableResult(FunctionFailed, InvalidArgument):
+    """A function of yours returned something else than it must; the message gives the rule and what it returned."""
 
 
 class FinderFailed(FunctionFailed):

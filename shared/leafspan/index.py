@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import iscoroutinefunction
@@ -9,21 +10,28 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
-from leafspan.checks import check_flag
+from leafspan.checks import check_flag, shown
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
-from leafspan.errors import InvalidArgument
-from leafspan.indexing import Finding, examine
+from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
+from leafspan.indexing import Examination, Finding, examine, examine_database, examine_vectors, make_vectors_anew
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
 from leafspan.retrieval import Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import EmbedderRecord, Store, has_index, open_store
-from leafspan.tree import Trees
+from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
+from leafspan.tree import Trees, check_summary
 from leafspan.view import View
+
+TREES = ".tree"
+"""The end of the name under which the trees of an index are stored."""
+
+MOST_NAME = 495
+"""Most characters of an index's name: those of its trees and of their collections have more, and Chroma takes 512."""
+_FEW_TO_EMBED = 5_000  # texts that are embedded again when an index is opened, where that may cost money
 
 
 class Index(View):
@@ -50,6 +58,7 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
@@ -74,7 +83,11 @@ class Index(View):
                 ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
-            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
+                Default: 30.
+            on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
+                is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
+                ``trace.left_out``, and warns once. Default: ``"raise"``.
 
         Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
         open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did not
@@ -84,15 +97,21 @@ class Index(View):
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
                 option is out of its range.
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
+            ServerTimeout: if a server does not answer within the timeout.
+            StorageFailed: if a server cannot be reached, or what is stored cannot be opened.
             IndexNotFound: if there is none, and ``create`` is False.
+            DamagedIndex: if its settings are not stored as they were written.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
         """
         if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
-            raise InvalidArgument(f"client must not be asynchronous here, got {client!r}: use `await Index.aopen(...)`")
+            raise InvalidArgument(
+                f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
+            )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return run(opened)
 
     @classmethod
@@ -112,10 +131,12 @@ class Index(View):
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
         timeout: float = 30.0,
+        on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, create, timeout, suggest=True)
+        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return await arun(opened)
 
     @classmethod
@@ -175,7 +196,7 @@ class Index(View):
             cache: See ``open``.
             dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
-            timeout: Seconds, >= 0, to wait for another writer. Default: 30.
+            timeout: See ``open``.
 
         Returns:
             What was done, and which records could not be taken, and why.
@@ -234,8 +255,8 @@ class Index(View):
     ) -> Flow[Adopted]:
         check_flag("dry_run", dry_run)
         # All that can be wrong is found before the index is made.
-        there = yield from has_index(place["path"], place["client"], place["name"])
-        source = yield from open_source(thing, found["collection"], found["docstore"])
+        there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
+        source = yield from open_source(thing, found["collection"], found["docstore"], place["timeout"])
         try:
             chosen = source.embedder if embedder is None else embedder
             used = default_embedder() if chosen is None else to_embedder(chosen)
@@ -266,21 +287,42 @@ class Index(View):
         create: bool,
         timeout: float,
         *,
+        on_damage: OnDamage = "raise",
         suggest: bool = False,
     ) -> Flow[Self]:
+        check_flag("create", create)
+        rule = DamageRule.of(on_damage)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
+        if create:
+            yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
         place: dict[str, Any] = {"timeout": timeout, "cache": cache}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
+        store.damage = rule
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            return open_store(path, client, f"{name}.tree", settings=TREE_SETTINGS, create=create, **place)
+            trees = yield from open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
+            trees.damage = rule.for_trees()
+            return trees
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
-        return cls(sources, settings, timeout)
+        index = cls(sources, settings, timeout)
+        yield from index._restore_vectors(embed=used.local)
+        return index
+
+    @staticmethod
+    def _check_new_name(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[None]:
+        """Check that an index of this name can have trees, and does not stand where another one has its trees."""
+        if not isinstance(name, str) or (len(name) <= MOST_NAME and not name.endswith(TREES)):
+            return
+        if not (yield from has_index(path, client, name, timeout)):
+            raise InvalidArgument(
+                f"name must have at most {MOST_NAME} characters and not end with {TREES!r}, which is for trees, got "
+                f"{shown(name)}"
+            )
 
     def private(
         self,
@@ -310,7 +352,7 @@ class Index(View):
             entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
 
         Raises:
-            InvalidArgument: if an option is of a wrong type.
+            InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
             MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
         """
         return PrivateView.of(
@@ -326,33 +368,80 @@ class Index(View):
             entities_field=entities_field,
         )
 
-    def doctor(self, *, mend: bool = True) -> list[Finding]:
-        """Find what is not whole, and mend it: half-written documents, leaves that belong to none, missing leaves.
+    def doctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Find what is not as it was written, and mend it: half-written documents, missing or altered leaves, lost counts.
 
-        The trees are examined, too. A document with missing leaves cannot be mended from within: its finding says so, and
-        the next ``add`` of it restores it; of a tree, the next ``build_tree``. Run it while nobody else writes to a server.
+        The texts of all documents and trees are read, and compared with what was written. Nothing is deleted that may be
+        part of a document. A document that cannot be mended from within is marked: its finding says so, and the next
+        ``add`` of it writes it anew, though it has not changed; of a tree, the next ``build_tree``. Run it while nobody
+        else writes to a server.
 
         Args:
             mend: Whether to mend. If not, nothing is changed. Default: True.
+            quick: Whether to compare only which leaves there are, and to read neither vectors nor the texts of documents
+                that have all of theirs. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             What was found. An empty list if everything is whole.
 
         Raises:
+            InvalidArgument: if an option is of a wrong type.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(mend))
+        return run(self._examine(mend, quick, progress))
 
-    async def adoctor(self, *, mend: bool = True) -> list[Finding]:
+    async def adoctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(self._examine(mend))
+        return await arun(self._examine(mend, quick, progress))
 
-    def _examine(self, mend: bool) -> Flow[list[Finding]]:
-        findings = yield from examine(self._store, mend=mend, timeout=self._timeout)
+    def _restore_vectors(self, *, embed: bool) -> Flow[None]:
+        """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
+
+        Args:
+            embed: Whether to embed any number of texts. If not, no more than are embedded in a moment.
+        """
+        if not self._store.has_lost:
+            return
+        for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
+            if indexes is None or (missing := indexes.store.lost_vectors()) is None:
+                continue
+            embed_some = self._embed_again if embed or missing <= _FEW_TO_EMBED else None
+            kept: dict[str, Any] = {"settings": self._settings, "timeout": self._timeout}
+            try:
+                yield from make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
+            except (WriterBusy, StorageReadOnly) as error:
+                warnings.warn(f"lost vectors could not be made anew: {error}", RuntimeWarning, stacklevel=2)
+
+    def _embed_again(self, texts: Sequence[str]) -> Flow[Any]:
+        """The vectors of texts that are stored. Whose they are is not known here, so no view shares them in the cache."""
+        yield from self._embedder.confirm(record=False)
+        return (yield from self._embedder.documents(texts, view="vectors made anew"))
+
+    def _examine(self, mend: bool, quick: bool, progress: bool | None) -> Flow[list[Finding]]:
+        check_flag("mend", mend)
+        check_flag("quick", quick)
+        how = Examination(mend, self._timeout, quick, progress)
+        try:
+            findings = yield from examine(self._store, how)
+        except (StorageFailed, DamagedIndex):
+            # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
+            if found := (yield from examine_database(self._store)):
+                return found
+            raise
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
-            found = yield from examine(trees.store, mend=mend, timeout=self._timeout, remedy=remedy)
+            of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
+            found = yield from examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
+        if not quick:
+            findings += yield from examine_database(self._store)
+        for indexes in () if quick else (self._sources.indexes, trees):
+            if indexes is not None:
+                options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
+                embed, settings = self._embed_again, self._settings
+                found = yield from examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
+                findings += found
         return findings
 
     @property

@@ -154,6 +154,7 @@ class Trace:
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
         kind: Kind of a passage of another source, such as ``"row"``. "" for a piece of a document and for a summary.
+        left_out: Ids of damaged documents that the retrieval went on without (``on_damage="leave out"``).
     """
 
     hits: tuple[TracedHit, ...] = ()
@@ -166,9 +167,12 @@ class Trace:
     notes: tuple[str, ...] = ()
     layer: int = 0
     kind: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __add__(self, other: Trace) -> Trace:
         """The trace of a passage that is made of two. A step that both have comes once."""
+        if self is EMPTY_TRACE:
+            return other
         return Trace(
             _once(self.hits + other.hits),
             _once(self.fused + other.fused),
@@ -180,6 +184,7 @@ class Trace:
             _once(self.notes + other.notes),
             self.layer or other.layer,
             self.kind or other.kind,
+            _once(self.left_out + other.left_out),
         )
 
     def done_for(self, query: str) -> Trace:
@@ -219,6 +224,7 @@ class Trace:
             filled=changed(self.filled),
             merges=changed(self.merges),
             notes=tuple(map(change, self.notes)),
+            left_out=tuple(map(change, self.left_out)),
         )
 
     def explain(self) -> list[str]:
@@ -251,7 +257,13 @@ class Trace:
             lines.append(f"widened to the parent at level {self.parent_level}")
         if self.window is not None:
             lines.append(f"widened to the neighbours: {self.window[0]} before and {self.window[1]} after")
+        if self.left_out:
+            lines.append(f"left out, since what is stored of them is damaged: {', '.join(map(repr, self.left_out))}")
         return [*lines, *self.notes]
+
+
+EMPTY_TRACE = Trace()
+"""The trace of a result to which nothing has happened yet."""
 
 
 def _once(steps: tuple[T, ...]) -> tuple[T, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Never, overload
 
-from leafspan.checks import check_flag, shown
+from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document
-from leafspan.engine import Flow, arun, run
+from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
@@ -30,7 +30,7 @@ from leafspan.indexing import (
     surrounding_text,
     sync,
 )
-from leafspan.retrieval import Limits, Sources, retrieve, warm
+from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import DEFAULT, OtherIndex, Strategy, at_least
@@ -75,6 +75,11 @@ class View:
     def __hash__(self) -> int:
         return hash((id(self._sources), self._scope))
 
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: see ``Index.private``."""
+        return False
+
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
         return self._sources is other._sources
@@ -110,6 +115,7 @@ class View:
             InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
                 ``F("tenant").not_in([])``.
         """
+        check_flag("share_statistics", share_statistics)
         condition = to_filter(where)
         if condition is None or constant(condition):
             raise InvalidArgument(f"a scope must have a filter that says what it shows, got {shown(where)}")
@@ -266,12 +272,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is none of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._get(document_id))
+        return run(self._get(checked_id("document_id", document_id)))
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(self._get(document_id))
+        return await arun(self._get(checked_id("document_id", document_id)))
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
@@ -283,12 +290,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is no document of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._list_leaves(document_id))
+        return run(self._list_leaves(_checked_id(document_id)))
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(self._list_leaves(document_id))
+        return await arun(self._list_leaves(_checked_id(document_id)))
 
     def surroundings(
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
@@ -343,6 +351,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -356,6 +365,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
     def retrieve(
@@ -368,6 +378,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
@@ -388,14 +399,19 @@ class View:
                 Haystack or LlamaIndex. Default: all documents.
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
+            timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout it
+                runs in a thread, and so do functions of yours that it calls. Default: none; each single wait for the index
+                still ends within the ``timeout`` that it was opened with.
 
         Raises:
             InvalidArgument: if an option is out of its range, or a query is blank.
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
+            RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
         """
+        check_timeout(timeout)
         flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = run(flow)
+        passages: list[Passage] | list[list[Passage]] = run_within(flow, timeout)
         return passages
 
     @overload
@@ -409,6 +425,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage]: ...
 
     @overload
@@ -422,6 +439,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
     async def aretrieve(
@@ -434,10 +452,12 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        timeout: float | None = None,
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
+        check_timeout(timeout)
         flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = await arun(flow)
+        passages: list[Passage] | list[list[Passage]] = await arun_within(flow, timeout)
         return passages
 
     def as_strategy(
@@ -502,7 +522,9 @@ class View:
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
-            InvalidArgument: if an option is out of its range, or a clusterer returns something else than clusters.
+            InvalidArgument: if an option is out of its range.
+            FunctionFailed: if a clusterer fails, or returns something else than clusters. Summaries that fail are in the
+                result; if the first ten do, the others are not asked for.
             IndexMismatch: if the trees there were built with another summarizer, and none is given.
             WriterBusy: if another writer holds the index for longer than the timeout.
 
@@ -535,12 +557,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is no document of that id.
+            InvalidArgument: if the id is no string.
         """
-        return run(self._list_summaries(document_id))
+        return run(self._list_summaries(_checked_id(document_id)))
 
     async def asummaries(self, document_id: str | None = None) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._list_summaries(document_id))
+        return await arun(self._list_summaries(_checked_id(document_id)))
 
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
@@ -627,7 +650,7 @@ class View:
     ) -> Flow[TreesBuilt]:
         check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
         plan = Plan(
-            clusterer or Bisecting(),
+            Bisecting() if clusterer is None else clusterer,
             to_summarizer(summarizer),
             summarizer is not None,
             max_layers,
@@ -658,3 +681,7 @@ class View:
 
     def _stats(self) -> Flow[Stats]:
         return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
+
+
+def _checked_id(document_id: object) -> str | None:
+    return None if document_id is None else checked_id("document_id", document_id)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
 from leafspan.embedding import CheckedEmbedder
+from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 FORMATS = Path(__file__).parent.parent / "store" / "formats"
@@ -530,18 +532,19 @@ def test_the_doctor_finds_nothing_in_a_whole_index(kb):
         assert (result.exit_code, result.stdout) == (0, "kb is whole\n")
 
 
-def test_the_doctor_mends_leaves_that_belong_to_no_document(kb):
+def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
     with Index.open(kb, create=False) as index:
         index.client.get_collection("kb.leaves", embedding_function=None).add(
-            ids=["stray#00000000#0"], documents=["stray"], embeddings=[[1.0] * 256]
+            ids=["texts/bees.md#00000000#0"], documents=["stray"], embeddings=[[1.0] * 256]
         )
     looked = leafspan("doctor", "--kb", kb, "--dry-run")
     assert looked.exit_code == 1
-    assert re.match("not mended stray: 1 leaves", looked.stdout)
+    assert re.match("not mended texts/bees.md: 1 leaves of version", looked.stdout)
     mended = leafspan("doctor", "--kb", kb)
     assert mended.exit_code == 0
-    assert re.match("mended +stray: 1 leaves", mended.stdout)
+    assert re.match("mended +texts/bees.md: 1 leaves of version", mended.stdout)
     assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
+    assert leafspan("doctor", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
 
 
 def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):
@@ -657,3 +660,19 @@ def test_python_m_leafspan_is_the_command_and_loads_no_framework_and_no_chroma()
 def test_without_arguments_the_commands_are_listed():
     result = leafspan()
     assert [name for name in ("index", "query", "show", "tree", "doctor", "demo") if name not in result.output] == []
+
+
+def test_a_query_can_have_a_timeout(kb, monkeypatch):
+    assert leafspan("query", "volcano", "--kb", kb, "--timeout", 20).exit_code == 0
+    assert (
+        fails(leafspan("query", "volcano", "--kb", kb, "--timeout", 0))
+        == "timeout must be a number of seconds > 0, got 0.0"
+    )
+    monkeypatch.setattr("leafspan.retrieval._index_answers.LeafReader.loaded_vector_search", _sleep)
+    assert fails(leafspan("query", "volcano", "--kb", kb, "--strategy", "vector", "--timeout", 0.2)).startswith(
+        "a retrieval must be done within its timeout of 0.2 seconds, and this one still waits for sleep()"
+    )
+
+
+def _sleep(*_):
+    yield Call(time.sleep, (1.5,))

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -165,6 +166,15 @@ def hold(job: dict[str, Any]) -> None:
     say("done")
 
 
+def hold_files(job: dict[str, Any]) -> None:
+    """Use Chroma's files until told to stop."""
+    index = open_index(job["place"])
+    with index._store._folder.files.locked(time.monotonic() + 60.0):
+        say("held")
+        hear()
+    say("done")
+
+
 def read(job: dict[str, Any]) -> None:
     """Read all the time, and check what is seen against the states that a writer says it starts and has completed."""
     index = open_index(job["place"])
@@ -254,4 +264,6 @@ def allowed(states: list[dict[str, Any]], since: int, until: int) -> dict[str, d
 
 if __name__ == "__main__":
     told = json.loads(sys.argv[1])
-    {"write": write, "fork": fork, "create": create, "hold": hold, "read": read, "ask": ask}[told["job"]](told)
+    {"write": write, "fork": fork, "create": create, "hold": hold, "hold_files": hold_files, "read": read, "ask": ask}[
+        told["job"]
+    ](told)

@@ -11,6 +11,7 @@ import pytest
 
 from leafspan import Finding, Index
 from leafspan.store._manifest import columns, unpack_rows
+from leafspan.store._reader import Reader
 from leafspan.values import LeafId
 from tests.durability.versions import document, open_index, records, text_of
 
@@ -54,26 +55,37 @@ def test_an_empty_index_has_no_findings(place: dict[str, Any]) -> None:
         check(index, place, [])
 
 
-def test_leaves_of_a_version_or_a_document_that_is_not_current_are_named_and_deleted(
-    index: Index, place: dict[str, Any]
-) -> None:
+def test_leaves_of_a_version_that_is_not_current_are_named_and_deleted(index: Index, place: dict[str, Any]) -> None:
     whole = records(index, place["name"])
     leaves = raw(index, place, "leaves")
     leaves.add(
-        ids=["first#00000000#0", "first#00000000#1", "stranger#00000000#4"],
-        documents=["a", "b", "c"],
-        metadatas=[{"leafspan": "1|0,0,1,1"}] * 3,
-        embeddings=[[1.0] * 8] * 3,
+        ids=["first#00000000#0", "first#00000000#1"],
+        documents=["a", "b"],
+        metadatas=[{"leafspan": "1|0,0,1,1"}] * 2,
+        embeddings=[[1.0] * 8] * 2,
     )
-    check(
-        index,
-        place,
-        [
-            ("first", "2 leaves of version 00000000, which does not count"),
-            ("stranger", "1 leaves of version 00000000, which does not count"),
-        ],
-    )
+    check(index, place, [("first", "2 leaves of version 00000000, which does not count")])
     assert records(index, place["name"]) == whole
+
+
+def test_leaves_of_a_document_whose_row_is_lost_are_named_and_kept_until_it_is_added_again(
+    index: Index, place: dict[str, Any]
+) -> None:
+    whole = records(index, place["name"])
+    raw(index, place, "manifest").delete(ids=["first"])
+    raw(index, place, "leaves").add(
+        ids=["strange"], documents=["a"], metadatas=[{"leafspan": "1|0,0,1,1"}], embeddings=[[1.0] * 8]
+    )
+    index.close()
+    with open_index(place) as again:
+        before = records(again, place["name"])["leaves"]
+        lost = "8 leaves of a document that is not in the manifest; add the document again to restore it"
+        expected = [Finding("strange", "a record that is no leaf", False), Finding("first", lost, False)]
+        assert again.doctor() == expected
+        assert records(again, place["name"])["leaves"] == before
+        assert again.add([document("first", 1), document("second", 1)]).added == ("first",)
+        assert again.doctor() == [Finding("strange", "a record that is no leaf", True)]
+        assert records(again, place["name"]) == whole
 
 
 def test_leaves_beyond_the_end_and_records_that_are_no_leaves_are_named_and_deleted(
@@ -125,7 +137,7 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
     with open_index(place) as again:
         if "path" in place:
             # Whoever writes to a folder counts it; nobody did that here.
-            again._store._folder.advance()
+            again._store._folder.changes.advance()
         check(
             again,
             place,
@@ -136,3 +148,20 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
         )
         assert records(again, place["name"]) == whole
         assert {info.id for info in again.documents()} == {"first", "second"}
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+def test_a_document_that_is_replaced_or_deleted_while_the_doctor_reads_is_not_damaged(
+    index: Index, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    read = Reader.stored_records
+    todo = [lambda: index.add(document("first", 2)) if change == "replaced" else index.delete(["first"])]
+
+    def change_first(reader: Reader, ids: Any, columns: Any) -> Any:
+        while todo:
+            todo.pop()()
+        return read(reader, ids, columns)
+
+    monkeypatch.setattr(Reader, "stored_records", change_first)
+    assert index.doctor() == []
+    assert not todo

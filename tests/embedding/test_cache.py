@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
-from leafspan import Document, Embedder, EmbeddingCache, F, Index, InvalidArgument
+from leafspan import Document, Embedder, EmbeddingCache, F, FunctionFailed, Index, InvalidArgument
 from leafspan.embedding import EmbedderIdentity, to_embedder
 from leafspan.embedding._cache import Space, text_key
 from leafspan.embedding._embedders import PROBE
@@ -76,7 +76,7 @@ def stored(index: Index) -> dict[str, np.ndarray]:
 def test_an_add_that_failed_goes_on_without_embedding_anything_twice(tmp_path: Path, cache):
     service = Service(fails_after=200)
     with Index.open(tmp_path / "kb", embedder=service, embedding_cache=cache) as index:
-        with pytest.raises(ValueError, match="the money is spent"):
+        with pytest.raises(FunctionFailed, match="the money is spent"):
             index.add(MANY)
         assert index.count() == 0  # 300 leaves are one group, which is written when it is embedded
         assert service.embedded.total() == 256  # two batches of 128

@@ -72,7 +72,7 @@ def test_headings_of_html_are_headings_of_the_index(tmp_path: Path):
     (tmp_path / "bees.htm").write_text(PAGE)
     with Index.open(tmp_path / "kb") as index:
         assert index.add(tmp_path / "bees.htm").added == ("bees.htm",)
-        [row] = index._store._catalogue[1].rows.values() if index.documents() else []
+        [row] = index._store._folder.catalogues["kb.manifest"][1].rows.values() if index.documents() else []
     assert [(section.depth, section.text) for section in row.sections] == [(1, "Bees"), (2, "Honey")]
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from langchain_core.runnables import ConfigurableField, RunnableConfig
@@ -15,9 +19,9 @@ from llama_index_instrumentation import get_dispatcher
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import BM25, F, Index, InvalidArgument, SentenceWindow, Vector
+from leafspan import BM25, F, Index, InvalidArgument, RetrievalTimeout, SentenceWindow, Vector
 from llamaindex_ext import FilteredQueryBundle
-from tests.corpus import QUESTIONS
+from tests.corpus import DOCUMENTS, QUESTIONS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, needed
 
 QUESTION = QUESTIONS[0]
@@ -215,3 +219,73 @@ def test_many_queries_reach_a_base_of_the_hosts_own_each(shared_index: Index):
     assert [{node.node_id for node in row} for row in rows] == [{"a", "c"}, {"b", "c"}]
     assert sorted(set(asked)) == ["a", "b", "c"]
     assert [len(row) for row in asyncio.run(retriever.aretrieve_many(["a", "b"]))] == [2, 2]
+
+
+# A timeout for the whole call, beside those of parts that an ensemble has.
+
+
+class Slow:
+    """An embedder that takes its time once it is told to."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+        self.released.set()
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.released.wait(20)
+        return [[1.0, len(text) % 5] for text in texts]
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[Index, Slow]]:
+    embedder = Slow()
+    with Index.open(tmp_path / "kb", embedder=embedder, embedding_cache=False) as index:
+        index.add(DOCUMENTS)
+        yield index, embedder
+        embedder.released.set()
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=repr)
+async def test_a_retrieval_of_either_host_ends_within_its_timeout(host: Host, slow: tuple[Index, Slow]):
+    index, embedder = slow
+    base = host.make("VectorRetriever", index)
+    whole = host.ask(base, QUESTION)
+    retrievers = [
+        host.make("VectorRetriever", index, retrieval_timeout=0.2),
+        host.make("EnsembleRetriever", index, retrievers=[base, base], timeout=20, retrieval_timeout=0.2),
+    ]
+    assert host.ask(retrievers[0], QUESTION) == whole
+    embedder.released.clear()
+    for retriever in retrievers:
+        asks = (
+            (retriever.invoke, retriever.ainvoke)
+            if host.package is langchain_ext
+            else (retriever.retrieve, retriever.aretrieve)
+        )
+        start = time.monotonic()
+        with pytest.raises(RetrievalTimeout, match=r"within its timeout of 0\.2 seconds"):
+            await asyncio.to_thread(asks[0], QUESTION)
+        with pytest.raises(RetrievalTimeout, match=r"within its timeout of 0\.2 seconds"):
+            await asks[1](QUESTION)
+        assert time.monotonic() - start < 2.4
+    embedder.released.set()
+    assert host.ask(retrievers[0], QUESTION) == whole
+
+
+def test_a_call_and_a_copy_can_have_a_timeout_of_their_own(slow: tuple[Index, Slow]):
+    index, embedder = slow
+    langchain, llamaindex = langchain_ext.VectorRetriever(index=index), llamaindex_ext.VectorRetriever(index=index)
+    embedder.released.clear()
+    with pytest.raises(RetrievalTimeout):
+        langchain.invoke(QUESTION, retrieval_timeout=0.2)
+    with pytest.raises(RetrievalTimeout):
+        llamaindex.with_options(retrieval_timeout=0.2).retrieve(QUESTION)
+    with pytest.raises(RetrievalTimeout):
+        llamaindex.with_options(retrieval_timeout=0.2).retrieve_many([QUESTION, QUESTION])
+    for wrong in (0, -1, "soon"):
+        with pytest.raises(InvalidArgument, match="retrieval_timeout must be a number of seconds > 0, got"):
+            langchain.invoke(QUESTION, retrieval_timeout=wrong)
+        with pytest.raises(InvalidArgument, match="retrieval_timeout must be a number of seconds > 0, got"):
+            llamaindex.with_options(retrieval_timeout=wrong)
+    with pytest.raises(InvalidArgument, match="has no option 'timeout'; here it is 'retrieval_timeout'"):
+        langchain.invoke(QUESTION, timeout=1)

@@ -247,6 +247,25 @@ def test_the_base_is_asked_the_whole_bundle(shared_index: Index):
     assert base.bundles == [bundle, bundle, QueryBundle("a"), QueryBundle("b")]
 
 
+def nested(index: Index, base: Stub) -> EnsembleRetriever:
+    """The base below one retriever, below two, and below three."""
+    window = SentenceWindowRetriever(index, base=base)
+    return EnsembleRetriever(retrievers=[window, EnsembleRetriever(retrievers=[window, base], index=index)], index=index)
+
+
+def test_a_base_below_others_is_asked_the_whole_bundle(shared_index: Index):
+    base, bundle = Stub([]), QueryBundle(QUESTIONS[0], custom_embedding_strs=["an imagined answer"])
+    assert nested(shared_index, base).retrieve(bundle) == []
+    assert base.bundles == [bundle] * 3
+
+
+async def test_a_base_is_asked_the_whole_bundle_asynchronously_too(shared_index: Index):
+    base, bundle = Stub([]), QueryBundle(QUESTIONS[0], custom_embedding_strs=["an imagined answer"])
+    assert await AutoMergingRetriever(shared_index, base=base).aretrieve(bundle) == []
+    assert await nested(shared_index, base).aretrieve(bundle) == []
+    assert base.bundles == [bundle] * 4
+
+
 def test_the_prompt_can_be_read_and_changed_as_elsewhere_in_llamaindex(shared_index: Index):
     llm = Rephrasing()
     retriever = MultiQueryRetriever(shared_index, llm=llm)

@@ -28,7 +28,7 @@ from pydantic import Field
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import F, Index, InvalidArgument, SentenceWindow, Vector
+from leafspan import F, FunctionFailed, Index, InvalidArgument, SentenceWindow, Vector
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS, Host, LangChain, LlamaIndex, WritingLLM, words_in_common
 
@@ -122,7 +122,7 @@ def test_its_error_is_raised_or_its_results_stay_as_they_are(host: Host, shared_
         raise ConnectionError("the line is dead")
 
     retriever = host.make("RerankRetriever", shared_index, rerank=doing(host, fail))
-    with pytest.raises(ConnectionError, match="the line is dead"):
+    with pytest.raises(FunctionFailed, match=r"the reranker \w+ failed with ConnectionError: the line is dead"):
         host.ask(retriever, QUESTIONS[0])
     keeping = host.make("RerankRetriever", shared_index, rerank=doing(host, fail), on_failure="keep", explain=True)
     found = host.ask(keeping, QUESTIONS[0])

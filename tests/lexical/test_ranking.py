@@ -303,3 +303,31 @@ def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "rank_bm25", None)
     with pytest.raises(MissingExtra, match=r'pip install "leafspan\[rank-bm25\]"'):
         RankBM25([])
+
+
+@pytest.mark.parametrize(
+    ("options", "bound", "absent"),
+    [
+        ({}, 0, 0),
+        ({"variant": "okapi"}, 0, 0),
+        ({"variant": "bm25l"}, 0.5, 0),
+        ({"variant": "bm25l", "delta": 0.2}, 0.2, 0),
+        ({"variant": "bm25+"}, 1, 1),
+        ({"variant": "bm25+", "delta": 0.2}, 0.2, 0.2),
+    ],
+)
+def test_the_delta_of_each_variant_and_what_a_leaf_without_the_term_gets(options, bound, absent):
+    settings = BM25Settings(**options)
+    assert (settings.lower_bound, settings.absent) == (bound, absent)
+
+
+def test_the_ideal_counts_a_term_that_no_leaf_has_as_the_rarest_there_could_be():
+    corpus = of(["a", "b"], ["a", "c"], ["d"])
+    idf_of_a, idf_of_none = log(1 + (3 - 2 + 0.5) / (2 + 0.5)), log(1 + (3 - 0 + 0.5) / (0 + 0.5))
+    settings = BM25Settings()
+    assert corpus.score(["a"], settings=settings).ideal == pytest.approx(idf_of_a)
+    assert corpus.score(["a", "unknown"], settings=settings).ideal == pytest.approx(idf_of_a + idf_of_none)
+    assert corpus.score(["a", "a", "unknown"], settings=settings).ideal == pytest.approx(2 * idf_of_a + idf_of_none)
+    assert corpus.score(["unknown"], settings=settings).ideal == pytest.approx(idf_of_none)
+    # So a leaf with all other terms still scores below it.
+    assert max(corpus.score(["a", "b", "unknown"], settings=settings).scores) < idf_of_a + idf_of_none

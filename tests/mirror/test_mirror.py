@@ -40,6 +40,7 @@ from leafspan.documents import indexed_heads, titles_of_leaves
 from leafspan.engine import run
 from leafspan.lexical import describe_analyzer
 from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment_folder
+from leafspan.store import Met
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 
@@ -444,7 +445,7 @@ def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
     with open_at(tmp_path / "kb") as index:
         index.add(some_documents(1, 2))
         answers(index)
-        stale = run(index._store.reader(set()))
+        stale = run(index._store.reader(Met()))
         index.add(some_documents(3, 4))
         answers(index)
         there = segments(tmp_path / "kb")

@@ -26,6 +26,7 @@ from leafspan import (
     ParentDocument,
     RelevantSegments,
     SentenceWindow,
+    SourceFailed,
     Vector,
 )
 from leafspan.strategies import CallFunction, HostResult, Passage, Strategy, Trace, outside_candidate
@@ -189,18 +190,22 @@ def test_a_retriever_must_return_results(returned):
         asyncio.run(leafspan.aretrieve("q", broken))
 
 
-def test_the_error_of_a_retriever_is_its_own():
+async def test_the_error_of_a_retriever_names_it_and_the_question():
     def ask(question: str) -> list[HostResult]:
         raise ConnectionError("no such host")
 
     async def aask(question: str) -> list[HostResult]:
         return ask(question)
 
-    with pytest.raises(ConnectionError, match="no such host"):
+    message = "gone failed on 'q' with ConnectionError: no such host"
+    with pytest.raises(SourceFailed, match=message) as caught:
         leafspan.retrieve("q", HostRetriever("gone", ask, aask))
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    with pytest.raises(SourceFailed, match=message):
+        await leafspan.aretrieve("q", HostRetriever("gone", ask, aask))
     kept = Ensemble(retrievers=[HostRetriever("gone", ask, aask), WIKI], on_failure="leave out")
     first, *_ = leafspan.retrieve("q", kept)
-    assert first.trace.notes == ("retriever 1 (gone) was left out: ConnectionError: no such host",)
+    assert first.trace.notes == (f"retriever 1 (gone) was left out: SourceFailed: {message}",)
 
 
 class Rows(Strategy):

@@ -47,6 +47,26 @@ def test_a_merged_node_takes_up_what_was_not_merged_below_it():
     assert [hit.ordinal for hit in merged[0].trace.hits] == [4, 5, 0]
 
 
+def test_what_is_taken_up_may_begin_or_end_with_the_node():
+    first, last = hits(tree(4, 2, grandparents=(2,)), {0: 0.9, 4: 0.4, 5: 0.2}), hits(tree(2, 4), {0: 0.4, 1: 0.2, 5: 0.9})
+    # Of 4 children one is not more than a quarter, and so hits 0 and 5 stand alone, until the document takes them up.
+    assert spans(merge(first, threshold=0.25)) == [(0, 5, pytest.approx(0.3))]
+    assert spans(merge(last, threshold=0.25)) == [(0, 5, pytest.approx(0.3))]
+
+
+def test_the_longest_node_to_merge_into_has_max_words():
+    found = hits(tree(2, 2, 2, 2, grandparents=(2, 2)), {0: 0.8, 1: 0.6, 2: 0.4, 3: 0.2})
+    assert [item[:2] for item in spans(merge(found, max_words=2))] == [(0, 1), (2, 3)]  # parents of exactly 2 words
+    assert [item[:2] for item in spans(merge(found, max_words=4))] == [(0, 3)]
+
+
+def test_the_parent_of_a_single_leaf_is_that_leaf_and_its_merge_is_not_worth_telling():
+    leaves = tree(1, 3)
+    [merged] = merge(hits(leaves, {0: 0.9}))
+    assert (merged.leaf, merged.words) == (leaves[0], 1)
+    assert merged.trace.explain() == ["vector found leaf 0 (score 0.900)"]
+
+
 def test_max_level_and_max_words_stop_the_merging():
     leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
     found = hits(leaves, {0: 0.8, 1: 0.6, 2: 0.4, 3: 0.2})
@@ -75,6 +95,17 @@ def test_wider_gaps_are_filled_only_where_asked_for():
     found = hits(leaves, {0: 0.8, 3: 0.4})
     assert spans(merge(found, fill_gaps=1)) == [(0, 0, 0.8), (3, 3, 0.4)]
     assert spans(merge(found, fill_gaps=2)) == [(0, 4, pytest.approx((0.8 + 0.6 + 0.6 + 0.4) / 4))]
+
+
+def test_a_gap_of_two_leaves_counts_as_two_children():
+    leaves = tree(8, 2)
+    found = hits(leaves, {0: 0.9, 1: 0.9, 4: 0.3})
+    #                     Hits 0, 1 and 4 and leaves 2 and 3 between them are 5 of 8; counted as one, they would be half.
+    assert spans(merge(found, fill_gaps=2)) == [(0, 7, pytest.approx((0.9 + 0.9 + 0.6 + 0.6 + 0.3) / 5))]
+
+
+def test_what_fills_a_gap_is_dropped_where_the_parent_is_not_merged():
+    assert spans(merge(hits(tree(9, 3), {0: 0.8, 2: 0.4}), fill_gaps=1)) == [(0, 0, 0.8), (2, 2, 0.4)]  # 3 of 9 children
 
 
 def test_gaps_are_not_filled_across_parents():
@@ -132,6 +163,10 @@ def test_no_hit_is_lost_and_no_text_comes_twice(tree_and_hits, chosen):
     for item in merged:
         assert item.span.anchor == (item.span.first, leaves[item.span.first].start)
         assert {hit.ordinal for hit in item.trace.hits} <= set(range(item.span.first, item.span.last + 1))
+        assert item.words == item.span.size  # every leaf is one word
+        assert item.leaf == (leaves[item.span.first] if item.span.size == 1 else None)
+        assert item.trace.merges or item.span.first in {hit.span.first for hit in found}
+        assert chosen["max_words"] is None or item.words <= max(1, chosen["max_words"])
 
 
 @examples(200)

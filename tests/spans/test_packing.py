@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Budget, InvalidArgument, Trace, TracedHit
-from leafspan.spans import shortlist, within_budget
+from leafspan import Budget, InvalidArgument, Passage, Trace, TracedHit
+from leafspan.spans import joined, shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
 from leafspan.trace import Calibrated
 from leafspan.values import Candidate, Span, Summary
@@ -48,6 +51,70 @@ def test_a_budget_may_count_tokens():
     assert within_budget(leaves, Budget(5, count=len), texts) == (leaves[:1], True)
 
 
+def test_a_budget_of_tokens_is_kept_to_by_their_number_and_not_by_words():
+    a_token_each = Budget(2, count=lambda text: 1)
+    leaves, texts = several("one two three four", "five six", "seven")
+    assert within_budget(leaves, a_token_each, texts) == (leaves[:2], True)  # 6 words
+    # Before there are texts, nothing is known of tokens: what has too many words for the budget is not left out.
+    assert shortlist(leaves, None, a_token_each) == (leaves, False)
+    assert shortlist(leaves, 2, a_token_each) == (leaves[:2], False)
+    assert shortlist(leaves, None, Budget(2)) == (leaves[:1], True)
+
+
+def test_of_a_budget_of_tokens_summaries_come_besides_the_first_k():
+    summary, _ = found("a summary", document_id="s", summary=True)
+    leaves, _ = several("one", "two", "three")
+    both = [leaves[0], summary, *leaves[1:]]
+    assert shortlist(both, 2, Budget(9, count=len)) == ([leaves[0], summary, leaves[1]], False)
+
+
+def test_a_passage_is_cut_by_tokens_where_the_budget_counts_them():
+    run, texts = found("aaaa ", "bb ", "c ", "dddd", best=1)
+    #                   5 + 3 + 2 + 4 characters, in 4 words
+    [cut], _ = within_budget([run], Budget(5, count=len), texts)
+    assert (cut.span.first, cut.span.last) == (1, 2)  # 3 + 2
+    [cut], _ = within_budget([run], Budget(10, count=len), texts)
+    assert (cut.span.first, cut.span.last) == (0, 2)  # 3 + 2 + 5: the last leaf no longer fits
+
+
+def test_a_passage_behind_others_is_cut_to_what_they_have_left_or_left_out():
+    first, its_texts = found("aa", document_id="a")
+    run, texts = found("bbb ", "cc ", "d", best=0)
+    texts = {**texts, **its_texts}
+    kept, full = within_budget([first, run], Budget(9, count=len), texts)
+    assert ([(each.span.first, each.span.last) for each in kept], full) == ([(0, 0), (0, 1)], True)  # 2 + 4 + 3
+    kept, full = within_budget([first, run], Budget(5, count=len), texts)
+    assert (kept, full) == ([first], True)  # 3 characters are left, and the best leaf has 4
+
+
+def test_a_budget_is_estimated_in_words():
+    assert Budget(100).words == 100
+    assert Budget(100, count=len).words == 100 * 3 // 4
+    assert Budget(1, count=len).words == 1  # and never none
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "len"])
+def test_what_counts_is_a_function(wrong):
+    with pytest.raises(InvalidArgument, match=f"count must be a function from a text to a number, got {wrong!r}"):
+        Budget(5, count=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None, "7"])
+def test_what_is_counted_is_a_whole_number(wrong):
+    rule = "must return a whole number >= 0 (such as len(tokenizer.encode(text)))"
+    with pytest.raises(
+        InvalidArgument, match=f"^count of the budget, .*<lambda> {re.escape(rule)}, got {wrong!r}; it was given"
+    ):
+        Budget(5, count=lambda text: wrong).length("text")
+    assert Budget(5, count=lambda text: 0).length("text") == 0
+
+
+def test_joined_texts_are_stripped_and_blank_ones_leave_no_gap():
+    passages = [Passage("", "d", 0, 0, text, 1.0, {}, Trace()) for text in (" one\n", " \n ", "two three ", "")]
+    assert joined(passages) == "one\n\ntwo three"
+    assert joined([]) == ""
+
+
 def test_nothing_stays_nothing():
     leaves, texts = several("x")
     assert within_budget([], Budget(1), {}) == ([], False)
@@ -88,6 +155,24 @@ def test_a_summary_that_alone_is_over_the_budget_is_passed_over():
     assert shortlist(both, 1, Budget(4)) == (leaves[:1], False)
     assert shortlist(both, None, Budget(2)) == (leaves[:1], True)
     assert shortlist(both, 2, None) == (both[:2], False)
+
+
+def test_one_that_does_not_fit_is_left_in_the_list_where_it_can_be_cut_to_what_is_left():
+    first, _ = found("a b", document_id="a")
+    run, _ = found("c ", "d e f")
+    single, _ = found("g h i j", document_id="c")
+    assert shortlist([first, run, single], None, Budget(4)) == ([first, run], True)
+    assert shortlist([first, single, run], None, Budget(4)) == ([first], True)
+    assert shortlist([run, first], None, Budget(2)) == ([run], True)  # the first of all, which will be cut
+
+
+def test_the_place_of_what_is_cut_is_right_wherever_its_anchor_is():
+    run, texts = found("a ", "bb ", "ccc ", "d ", "e", best=3)
+    anchored = replace(run, span=replace(run.span, anchor=(2, 105)))  # leaf 2 begins at 105, so leaf 0 at 100
+    [cut], _ = within_budget([anchored], Budget(2), texts)
+    assert (cut.span.first, cut.span.last, cut.span.anchor) == (3, 4, (3, 109))
+    [cut], _ = within_budget([anchored], Budget(4), texts)
+    assert (cut.span.first, cut.span.last, cut.span.anchor) == (1, 4, (1, 102))
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 30))

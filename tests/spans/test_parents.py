@@ -25,6 +25,23 @@ def test_parents_can_be_of_a_higher_level_or_the_document():
     assert spans(parents_of(found, level=9)) == [(0, 7, 0.9)]
 
 
+def test_in_the_place_of_a_parent_that_is_too_long_comes_what_is_below_it():
+    leaves = tree(2, 2, 3, 3, grandparents=(2, 2))
+    found = hits(leaves, {0: 0.9, 1: 0.8, 5: 0.7, 4: 0.6})
+    assert spans(parents_of(found, level=2, max_words=6)) == [(0, 3, 0.9), (4, 9, 0.7)]  # 4 and 6 words
+    assert spans(parents_of(found, level=2, max_words=5)) == [(0, 3, 0.9), (4, 6, 0.7)]
+    assert spans(parents_of(found, level=2, max_words=2)) == [(0, 1, 0.9), (5, 5, 0.7), (4, 4, 0.6)]
+    assert parents_of(found, level=2, max_words=1) == found  # as they are
+
+
+def test_a_parent_knows_its_words_and_is_no_leaf():
+    leaves = tree(3, 1)
+    assert [(each.words, each.leaf) for each in parents_of(hits(leaves, {0: 0.9, 3: 0.8}), level=1)] == [
+        (3, None),
+        (1, None),
+    ]
+
+
 def test_the_trace_names_the_hits_and_the_level():
     leaves = tree(3, 3)
     assert parents_of(hits(leaves, {1: 0.9, 0: 0.8}), level=1)[0].trace.explain() == [

@@ -53,6 +53,13 @@ def test_the_length_is_known_where_one_holds_all_others():
     assert unite([run(0, 3, 0.5, words=4), run(2, 5, 0.9, words=4)])[0].words is None
 
 
+def test_what_was_united_is_no_single_leaf():
+    one, other = run(2, 2, 0.9, words=1), run(0, 3, 0.5, words=4)
+    assert one.leaf is not None
+    assert [each.leaf for each in unite([one, other])] == [None]
+    assert [each.leaf for each in unite([one, run(2, 2, 0.5, words=1)])] == [None]
+
+
 def test_the_anchor_is_the_place_of_a_leaf_within():
     united = unite([run(0, 3, 0.5), run(2, 5, 0.9)])[0]
     assert united.span.anchor == (2, LEAVES[2].start)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, SentenceWindow
-from leafspan.spans import windows_around
+from leafspan.spans import neighbours_of, windows_around
 from tests.profiles import examples
 from tests.trees import hits, spans, tree, trees_with_hits
 
@@ -59,6 +59,48 @@ def test_windows_cover_exactly_the_neighbourhood_of_the_hits(tree_and_hits, befo
     firsts = sorted((item.span.first, item.span.last) for item in windows)
     assert all(last + 1 < first for (_, last), (first, _) in pairwise(firsts))
     assert windows == sorted(windows, key=lambda item: item.order)
+
+
+@examples(100)
+@given(trees_with_hits(), st.integers(0, 3), st.integers(0, 3), st.booleans())
+def test_a_window_is_no_leaf_and_has_a_length_where_those_of_its_leaves_are_known(tree_and_hits, before, after, known):
+    leaves, found = tree_and_hits
+    for window in windows_around(found, before=before, after=after, words=words_of(leaves) if known else None):
+        assert window.leaf is None
+        assert window.words == (window.span.size if known or window.span.size == 1 else None)
+
+
+@examples(100)
+@given(
+    trees_with_hits(),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.sampled_from([None, 3]),
+    st.sampled_from([None, 4]),
+    st.data(),
+)
+def test_the_order_of_the_hits_does_not_matter(tree_and_hits, before, after, max_words, budget, data):
+    leaves, found = tree_and_hits
+    options = {"before": before, "after": after, "max_words": max_words, "budget": budget, "words": words_of(leaves)}
+    assert windows_around(data.draw(st.permutations(found)), **options) == windows_around(found, **options)
+
+
+def test_the_neighbours_to_load_are_those_of_the_windows_without_the_hits():
+    leaves = tree(9)
+    ids = [leaf.id for leaf in leaves]
+    assert neighbours_of(hits(leaves, {0: 0.9, 4: 0.8}), before=1, after=2) == [ids[1], ids[2], ids[3], ids[5], ids[6]]
+    assert neighbours_of(hits(leaves, {8: 0.9, 7: 0.8}), before=2, after=3) == [ids[6], ids[5]]  # each once
+    assert neighbours_of(hits(leaves, {3: 0.9}), before=0, after=0) == []
+
+
+@examples(100)
+@given(trees_with_hits(), st.integers(0, 3), st.integers(0, 3))
+def test_windows_are_made_of_the_hits_and_their_neighbours(tree_and_hits, before, after):
+    _, found = tree_and_hits
+    neighbours = neighbours_of(found, before=before, after=after)
+    assert len(neighbours) == len(set(neighbours))
+    in_windows = [id_ for window in windows_around(found, before=before, after=after) for id_ in window.span.leaf_ids]
+    assert sorted(in_windows) == sorted([*neighbours, *(hit.id for hit in found)])
 
 
 def words_of(leaves) -> dict[str, int]:

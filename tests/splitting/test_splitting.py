@@ -3,11 +3,21 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from leafspan import ChunkSplitter, Cut, Document, HierarchicalSplitter, InvalidArgument, InvalidDocument
+from leafspan import (
+    ChunkSplitter,
+    Cut,
+    Document,
+    FunctionFailed,
+    HierarchicalSplitter,
+    InvalidArgument,
+    InvalidDocument,
+    UnusableResult,
+)
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, find_headings, front_matter
 from leafspan.splitting._grouping import group
@@ -229,7 +239,8 @@ def test_a_document_id_may_hold_the_separator():
     [
         ([Cut(3)], "the last cut must be at the end of the text, 4, got 3"),
         ([Cut(2), Cut(2), Cut(4)], "cuts must ascend and be within the text, got 2 after 2"),
-        ([Cut(4, -1)], "the level of a cut must be >= 0, got -1 at 4"),
+        ([Cut(4, -1)], "the level of a cut must be from 0 to 100, got -1 at 4"),
+        ([Cut(4, 101)], "the level of a cut must be from 0 to 100, got 101 at 4"),
         ([], "the last cut must be at the end of the text, 4, got 0"),
     ],
 )
@@ -326,3 +337,26 @@ def test_front_matter_is_no_heading(line: str, end: str):
 @pytest.mark.parametrize("text", ["# Bees\n", "---\nno end", "Text.\n---\na: b\n---\n", ""])
 def test_what_does_not_begin_with_front_matter_has_none(text: str):
     assert front_matter(text) == ""
+
+
+def broken(text):
+    raise ZeroDivisionError("boom")
+
+
+def test_a_unit_that_fails_is_named_with_what_it_was_given():
+    with pytest.raises(
+        FunctionFailed, match=r"unit of the splitter, .*broken failed with ZeroDivisionError: boom.*'A short text"
+    ):
+        HierarchicalSplitter(unit=broken)("A short text. And another one.")
+
+
+@pytest.mark.parametrize("length", [None, 1.5, float("nan"), "x", -1])
+def test_a_unit_must_give_a_whole_number(length):
+    with pytest.raises(UnusableResult, match=r"unit of the splitter, .* must return a whole number >= 0"):
+        HierarchicalSplitter(unit=lambda text: length)("A short text. And another one.")
+
+
+def test_a_unit_may_give_a_number_of_numpys():
+    text = "A short text. And another one."
+    cuts = HierarchicalSplitter(leaf_words=4, parent_words=(), unit=lambda text: np.int64(len(text) // 4))(text)
+    assert cuts == HierarchicalSplitter(leaf_words=4, parent_words=(), unit=lambda text: len(text) // 4)(text)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from dataclasses import replace
 
-from leafspan.store import Row
+from leafspan.store import Damage, Row
+from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import CHANGES_ID, columns, grouped, token_columns, unpack_rows, unpack_token
 from leafspan.values import Section
 
@@ -21,31 +24,48 @@ ROW = Row(
     words=150,
     lines="0,3,1,2",
     extra={"of": "0a1b2c3d"},
+    checksums="AAAA9zJt+MEnxV5f",
 )
-PACKED = (
+BODY = (
     '{"hash":"5d41","version":"0a1b2c3d","leaves":12,"litter":[["ffffffff",3],["eeeeeeee",4]],"title":"Plän",'
     '"metadata":{"year":2024,"tags":["a","b"]},"sections":[[2,5,1,"The budget"],[3,3,2,"Salaries"]],'
-    '"characters":900,"words":150,"lines":"0,3,1,2","more":{"of":"0a1b2c3d"}}'
+    '"characters":900,"words":150,"lines":"0,3,1,2","more":{"of":"0a1b2c3d"}'
 )
+CHECKS = ',"checks":"AAAA9zJt+MEnxV5f"'
+PACKED = BODY + CHECKS + ',"crc":"0fd6523d"}'
+EARLIER = BODY.replace('"lines":"0,3,1,2"', '"lines":"0,0,1,0,0,0,0,0,0,0,0,9"') + "}"
 EMPTY = (
     '{"hash":"","version":null,"leaves":0,"litter":[],"title":null,"metadata":{},"sections":[],'
-    '"characters":0,"words":0,"lines":"","more":{}}'
+    '"characters":0,"words":0,"lines":"","more":{}'
 )
 
 
 def test_a_row_is_stored_as_this_string():
     assert columns([ROW]) == {"embeddings": [[0.0]], "metadatas": [{"row": PACKED}]}
-    assert columns([Row("plan", "", None, 0)])["metadatas"] == [{"row": EMPTY}]
+    assert columns([Row("plan", "", None, 0)])["metadatas"] == [{"row": EMPTY + ',"crc":"98b1c46d"}'}]
 
 
 def test_a_row_is_read_from_this_string():
-    records = {"plan": {"metadata": {"row": PACKED}}, "empty": {"metadata": {"row": EMPTY}}}
+    records = {"plan": {"metadata": {"row": PACKED}}, "empty": {"metadata": {"row": EMPTY + "}"}}}
     assert unpack_rows(records) == {"plan": ROW, "empty": Row("empty", "", None, 0)}
 
 
-def test_a_row_of_an_earlier_version_has_no_lines():
-    earlier = PACKED.replace('"lines":"0,3,1,2",', "")
-    assert unpack_rows({"plan": {"metadata": {"row": earlier}}}) == {"plan": replace(ROW, lines="")}
+def test_a_row_of_an_earlier_version_has_no_checksums_and_one_of_0_1_0_no_lines():
+    now = replace(ROW, lines="0,0,1,0,0,0,0,0,0,0,0,9", checksums="")
+    assert unpack_rows({"plan": {"metadata": {"row": EARLIER}}}) == {"plan": now}
+    without_lines = EARLIER.replace('"lines":"0,0,1,0,0,0,0,0,0,0,0,9",', "")
+    assert unpack_rows({"plan": {"metadata": {"row": without_lines}}}) == {"plan": replace(now, lines="")}
+
+
+def test_the_checksum_of_a_row_is_the_crc_32_of_the_id_of_its_document_and_what_comes_before():
+    assert PACKED.endswith(f',"crc":"{zlib.crc32(("plan " + BODY + CHECKS).encode()):08x}"}}')
+    (elsewhere,) = unpack_rows({"map": {"metadata": {"row": PACKED}}}).values()
+    assert elsewhere.damage == Damage("its row in the manifest is damaged: its checksum is another one", in_row=True)
+
+
+def test_a_checksum_of_a_leaf_is_24_bits_of_the_crc_32_of_its_text_and_as_many_of_its_place_in_base64():
+    bits = [zlib.crc32(part.encode()).to_bytes(4, "big")[1:] for part in ("Bees dance.", "1|1,0,11,2")]
+    assert pack_checksums([("Bees dance.", "1|1,0,11,2")]) == "".join(base64.b64encode(each).decode() for each in bits)
 
 
 def test_headings_are_those_over_all_of_the_leaves():

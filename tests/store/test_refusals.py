@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import chromadb
 import pytest
 
 from leafspan import Document, Index, IndexMismatch
+from leafspan.store import Row
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])
 
@@ -63,7 +65,10 @@ def test_a_leaf_in_another_format_is_refused_where_it_is_read(tmp_path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("plan", "The budget."))
         leaves = index.client.get_collection("kb.leaves", embedding_function=None)
+        manifest = index.client.get_collection("kb.manifest", embedding_function=None)
         (id_,) = leaves.get()["ids"]
         leaves.update(ids=[id_], metadatas=[{"leafspan": "2|0,0,11,2|0,0,1,0,11,2"}])
-        with pytest.raises(IndexMismatch, match=rf"leaf '{id_}' is stored in format '2'"):
-            index.retrieve("budget")
+        row = Row.unpack("plan", manifest.get(ids=["plan"])["metadatas"][0])
+        manifest.update(ids=["plan"], metadatas=[replace(row, checksums="").pack()])
+    with Index.open(tmp_path / "kb") as index, pytest.raises(IndexMismatch, match=rf"leaf '{id_}' is stored in format '2'"):
+        index.retrieve("budget")

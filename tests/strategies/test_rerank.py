@@ -12,6 +12,7 @@ from leafspan import (
     BM25,
     Ensemble,
     F,
+    FunctionFailed,
     Hybrid,
     Index,
     InvalidArgument,
@@ -169,7 +170,9 @@ def fail(question, texts):
 
 
 def test_an_error_of_the_function_is_raised_with_a_note():
-    with pytest.raises(ConnectionError, match="no route") as caught:
+    with pytest.raises(
+        FunctionFailed, match=r"rerank failed with ConnectionError: no route; it was given 'fire\?'"
+    ) as caught:
         answered(Rerank(base=Found(THREE), rerank=fail), ["fire?"])
     assert caught.value.__notes__ == [
         "rerank of Rerank failed; with on_failure='keep' the results stay in the order of the base"

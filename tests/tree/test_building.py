@@ -17,7 +17,8 @@ from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import ConcurrentUpdate, Document, F, Index, IndexMismatch, InvalidArgument
+from leafspan import DamagedIndex, Document, F, FunctionFailed, Index, IndexMismatch, InvalidArgument
+from leafspan.store._collection import Collection
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
@@ -210,7 +211,7 @@ def test_a_cluster_that_is_too_long_is_refused(index):
         )
 
 
-def test_a_clusterer_may_do_what_it_likes_with_what_it_is_given_and_its_errors_are_its_own(index):
+def test_a_clusterer_may_do_what_it_likes_with_what_it_is_given_and_its_errors_name_it(index):
     index.add(document("a", 20))
 
     def destructive(vectors, sizes, most):
@@ -227,7 +228,7 @@ def test_a_clusterer_may_do_what_it_likes_with_what_it_is_given_and_its_errors_a
     def broken(vectors, sizes, most):
         raise TypeError("mine")
 
-    with pytest.raises(TypeError, match="mine"):
+    with pytest.raises(FunctionFailed, match=r"broken failed with TypeError: mine; it was given 20 texts, the first"):
         index.build_tree(clusterer=broken)
 
 
@@ -626,14 +627,14 @@ def test_a_build_that_an_error_interrupts_is_continued_by_the_next(index):
 def test_a_document_that_has_lost_leaves_is_reported_and_the_others_have_their_trees(index):
     index.add([document("a", 8), document("b", 8)])
     index.client.get_collection(f"{name_of(index)}.leaves").delete(ids=[index.leaves("a")[3].id])
-    with pytest.raises(ConcurrentUpdate, match=r"leaves are missing, and doctor\(\) says of which document"):
+    with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: its leaf 3 is missing; call doctor\(\)"):
         index.build_tree()
     assert [each.document_id for each in index.doctor()] == ["a"]
     built = index.build_tree()
     assert built.built == ("b",)
     [failed] = built.failed
     assert (failed.tree, failed.layer) == ("a", 0)
-    assert str(failed.error) == "leaves of the document are missing, as doctor() has found; add it again"
+    assert str(failed.error) == "the document is damaged; call doctor(), then add it again"
     index.add(document("a", 8))
     assert index.build_tree().built == ("a",)
 
@@ -697,6 +698,22 @@ def test_another_build_of_the_same_trees_meanwhile_does_no_harm(index, across):
     assert index.doctor() == []
     used = [key for row in rows_of(index).values() for key in row.extra["keys"]]
     assert set(records(index, "tree.texts")) == set(used)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_tree_that_another_build_has_written_meanwhile_is_not_taken_away_to_be_written_again(index, across, monkeypatch):
+    index.add(document("a", 16))
+    deleted = []
+
+    def happen():
+        building(index, Asked(), across_documents=across)
+        delete = Collection.delete
+        monkeypatch.setattr(Collection, "delete", lambda self, ids: deleted.extend(ids) or delete(self, ids))
+
+    index.build_tree(summarizer=Meanwhile(happen).summarizer(), clusterer=fours, across_documents=across)
+    assert [id_ for id_ in deleted if "#" in id_] == []
+    assert check_laws(index) == 1
+    assert index.doctor() == []
 
 
 def test_a_build_does_not_forget_what_another_one_has_just_kept(index):
@@ -916,3 +933,37 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
 def test_flags_must_be_true_or_false(index, name):
     with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
         index.build_tree(**{name: "no"})
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_model_that_always_fails_is_not_asked_for_everything(index, concurrency):
+    asked = []
+
+    def dead(texts):
+        asked.append(texts)
+        raise ConnectionError("no model")
+
+    index.add([document(f"d{number:02}", 16) for number in range(10)])  # four groups of four leaves each
+    summarizer = Abstractive(generate=dead, prompt=None, retries=2, wait=0, concurrency=concurrency)
+    built = index.build_tree(summarizer=summarizer, clusterer=fours)
+    assert 10 <= built.asked <= 10 + concurrency - 1
+    assert len(asked) == 3 * built.asked  # with two retries each
+    assert (built.built, len(built.failed)) == ((), 40)
+    assert sum("not asked, since it failed on 1" in str(each.error) for each in built.failed) == 40 - built.asked
+    assert "ConnectionError: no model; mend it, and build again" in str(built.failed[-1].error)
+    again = index.build_tree(summarizer=lambda texts: "It burns.", clusterer=fours)
+    assert (len(again.built), again.failed) == (10, ())
+
+
+def test_a_model_that_fails_on_some_is_asked_for_everything(index):
+    def picky(texts):
+        if len(succeeded) == 1:
+            raise ValueError("I will not")
+        succeeded.append(texts)
+        return "It burns."
+
+    succeeded: list[list[str]] = []
+    index.add([document(f"d{number:02}", 16) for number in range(10)])
+    built = index.build_tree(summarizer=Abstractive(generate=picky, prompt=None, retries=0, concurrency=1), clusterer=fours)
+    assert (built.asked, len(built.failed)) == (40, 39)
+    assert {str(each.error) for each in built.failed} == {"I will not"}

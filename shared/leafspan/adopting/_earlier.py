@@ -71,4 +71,4 @@ def read_earlier(store: Store, collection: str) -> Flow[EarlierAdoption]:
             records.setdefault(document_id, set()).add(record)
         return EarlierAdoption(collection, holders, records)
 
-    return read_consistently(store, read)
+    return read_consistently(store, read, leave_out=True)  # a damaged document is adopted again

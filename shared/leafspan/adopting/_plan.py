@@ -109,7 +109,7 @@ def _checked_names(rename: Mapping[str, str]) -> dict[str, str]:
     if not all(isinstance(name, str) and name for name in names) or len(set(rename.values())) < len(rename):
         raise InvalidArgument(f"rename must be a mapping from metadata keys to different new names, got {shown(rename)}")
     if reserved := [name for name in rename.values() if is_reserved(name)]:
-        raise InvalidArgument(f"rename must give names that are not reserved, got {reserved[0]!r}")
+        raise InvalidArgument(f"rename must give names that are not reserved, got {shown(reserved[0])}")
     return dict(rename)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import check_path, is_unicode, shown
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 from leafspan.store import MADE_BY_LEAFSPAN, ForeignCollection, find_collection, open_chroma
@@ -35,7 +35,7 @@ class Source:
             self.opened.close()
 
 
-def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
+def open_source(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     """The collection that a user means. It is recognised by its methods, so that no framework need be installed.
 
     Args:
@@ -43,14 +43,17 @@ def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Sourc
             Chroma collection, a Chroma client, or a folder of Chroma.
         collection: Name of the collection, for a client or folder. None for the only one there.
         docstore: LlamaIndex's docstore. None for that of the ``StorageContext`` or ``VectorStoreIndex``.
+        timeout: Seconds in which a server must answer each request, >= 0.
 
     Raises:
         InvalidArgument: if it is none of these, or the collection of an index.
         IndexNotFound: if there is no such collection.
     """
+    if collection is not None and (not isinstance(collection, str) or not is_unicode(collection)):
+        raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
     if docstore is not None and not hasattr(docstore, "get_document"):
         raise InvalidArgument(f"docstore must be a docstore of LlamaIndex, got {shown(docstore)}")
-    source = yield from _found(thing, collection, docstore)
+    source = yield from _found(thing, collection, docstore, timeout)
     try:
         if (yield from source.collection.maker()) == MADE_BY_LEAFSPAN:
             name = source.collection.name
@@ -61,8 +64,9 @@ def open_source(thing: Any, collection: str | None, docstore: Any) -> Flow[Sourc
     return source
 
 
-def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
+def _found(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     if isinstance(thing, str | Path):
+        check_path("source", thing)
         client = yield Call(open_chroma, (thing,))
         try:
             found = yield from find_collection(client, collection, place=f"in {str(thing)!r}")
@@ -71,9 +75,9 @@ def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
             raise
         return Source(found, docstore=docstore, opened=client)
     if hasattr(thing, "get_collection") and hasattr(thing, "list_collections"):
-        return Source((yield from find_collection(thing, collection)), docstore=docstore)
+        return Source((yield from find_collection(thing, collection, timeout=timeout)), docstore=docstore)
     if collection is not None:
-        raise InvalidArgument(f"collection must only be given with a folder or a client, got {collection!r}")
+        raise InvalidArgument(f"collection must only be given with a folder or a client, got {shown(collection)}")
     embedder = None
     if hasattr(thing, "vector_store"):  # LlamaIndex's StorageContext or VectorStoreIndex
         embedder = getattr(thing, "_embed_model", None)
@@ -85,7 +89,7 @@ def _found(thing: Any, collection: str | None, docstore: Any) -> Flow[Source]:
             "source must be a Chroma of LangChain, a ChromaVectorStore, StorageContext or VectorStoreIndex of LlamaIndex, "
             f"a collection or client of chromadb, or a folder, got {type(thing).__name__}"
         )
-    return Source(ForeignCollection(handle), getattr(thing, "embeddings", None) or embedder, docstore)
+    return Source(ForeignCollection(handle, timeout), getattr(thing, "embeddings", None) or embedder, docstore)
 
 
 def _has(thing: object, names: Iterable[str]) -> bool:

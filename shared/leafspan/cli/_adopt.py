@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from leafspan.adopting import Adopted
+from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
@@ -52,7 +53,7 @@ def adopt(
 def _renamed(pair: str) -> tuple[str, str]:
     key, equals, name = pair.partition("=")
     if not equals or not key or not name:
-        raise InvalidArgument(f"--rename must be KEY=NAME, got {pair!r}")
+        raise InvalidArgument(f"--rename must be KEY=NAME, got {shown(pair)}")
     return key, name
 
 

@@ -17,6 +17,8 @@ from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorC
 CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorClusters()}
 """The clusterers by their names on the command line."""
 
+_SHOWN = 20  # failed summaries that are printed
+
 
 def build(
     kb: KnowledgeBase = DEFAULT_FOLDER,
@@ -72,8 +74,10 @@ def build(
         stats = opened.stats()
     now = f"now {stats.trees} trees, {stats.summaries} summaries in {stats.layers} layers"
     console().print(plain(f"{kb}: {_counts(result)}; "), plain(now, "dim"), sep="")
-    for failed in result.failed:
+    for failed in result.failed[:_SHOWN]:
         console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))
+    if len(result.failed) > _SHOWN:
+        console(stderr=True).print(plain(f"and {len(result.failed) - _SHOWN:,} more failed", "red"))
     if result.failed:
         raise typer.Exit(1)
 

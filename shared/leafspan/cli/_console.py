@@ -8,6 +8,8 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
+from leafspan.cli._visible import visible
+
 
 def console(*, stderr: bool = False, wrap: bool = False) -> Console:
     """A console for standard output or standard error, as these are at the moment.
@@ -23,14 +25,15 @@ def console(*, stderr: bool = False, wrap: bool = False) -> Console:
     return Console(file=stream, soft_wrap=not (wrap or stream.isatty()), highlight=False)
 
 
-def plain(text: str, style: str = "") -> Text:
-    """A text that is printed as it is: markup and terminal commands in it have no effect.
+def plain(text: str, style: str = "", *, lines: bool = False) -> Text:
+    """A text that is printed as it is: markup, terminal commands and invisible characters in it have no effect.
 
     Args:
         text: The text.
         style: Style of rich, such as ``"bold"``. Default: none.
+        lines: Whether it may have several lines. Default: False.
     """
-    return Text(text.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"), style)
+    return Text(visible(text, lines=lines), style)
 
 
 def shortened(text: str, characters: int) -> str:

@@ -18,14 +18,17 @@ from leafspan.indexing import Finding
 def doctor(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what is found, and change nothing.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compare which leaves there are, and read no texts of documents that have all.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find half-written documents and trees, and missing leaves, and mend what can be mended.
+    """Find half-written documents and trees, and missing or altered leaves, and mend what can be mended.
 
     The exit code is 1 if something is still not whole; with --dry-run, if anything was found.
     """
     with Index.open(kb, create=False) as opened:
-        findings = opened.doctor(mend=not dry_run)
+        findings = opened.doctor(mend=not dry_run, quick=quick)
     if as_json:
         print_json({"dry_run": dry_run, "findings": [asdict(finding) for finding in findings]})
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from rich.text import Text
 from typer.core import TyperGroup
 
 from leafspan.cli._console import console, plain
@@ -28,8 +27,8 @@ class CleanGroup(TyperGroup):
         except (LeafspanError, OSError) as error:
             if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
                 raise
-            line = " ".join(str(plain("; ".join([str(error), *getattr(error, "__notes__", [])]))).split())
-            console(stderr=True).print(Text(f"error: {line}", style="red"))
+            line = " ".join("; ".join([str(error), *getattr(error, "__notes__", [])]).split())
+            console(stderr=True).print(plain(f"error: {line}", "red"))
             raise typer.Exit(2) from None
         except KeyboardInterrupt as interruption:
             line = ": ".join(["interrupted", *getattr(interruption, "__notes__", [])])
@@ -39,5 +38,5 @@ class CleanGroup(TyperGroup):
             if (failure := chroma_failure(error)) is None:
                 raise
             remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
-            console(stderr=True).print(Text(f"error: {plain(failure)}; {remedy}", style="red"))
+            console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
             raise typer.Exit(2) from None

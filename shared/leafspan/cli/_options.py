@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 
@@ -57,7 +58,9 @@ def parse_filter(where: str | None) -> dict[str, Any] | None:
     try:
         condition = json.loads(where)
     except ValueError as error:
-        raise InvalidArgument(f"where must be JSON, got {where!r}: {error}") from None
+        raise InvalidArgument(f"where must be JSON, got {shown(where)}: {error}") from None
+    except RecursionError:
+        raise InvalidArgument(f"where must not be nested so deep, got {shown(where)}") from None
     if not isinstance(condition, dict):
-        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {where!r}')
+        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {shown(where)}')
     return condition

@@ -47,6 +47,7 @@ def query(
         float | None,
         typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
     ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for each question. By default any number.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +65,9 @@ def query(
     questions = [line.strip() for line in sys.stdin if line.strip()] if question == STDIN else [question]
     with Index.open(kb, create=False) as opened:
         for each in questions:
-            found = opened.retrieve(each, chosen, k=k, candidates=candidates, budget=budget, where=condition)
+            found = opened.retrieve(
+                each, chosen, k=k, candidates=candidates, budget=budget, where=condition, timeout=timeout
+            )
             passages = [passage for passage in found if is_worth_printing(passage, min_score)]
             if as_json and question == STDIN:
                 print_json({"question": each, "passages": _as_json(passages, explain=explain)}, one_line=True)
@@ -85,7 +88,7 @@ def _print(passages: Sequence[Passage], *, explain: bool, found: int) -> None:
         if number > 1:
             out.print()
         out.print(plain(f"{number}. {_place(passage)}  score {passage.score:.3f}", "bold cyan"))
-        out.print(plain(passage.text.strip()))
+        out.print(plain(passage.text.strip(), lines=True))
         for line in passage.trace.explain() if explain else []:
             out.print(plain(f"  - {line}", "dim"))
 

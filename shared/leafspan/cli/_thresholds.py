@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
@@ -40,4 +41,4 @@ def with_answer_probability(strategy: Strategy, least: float, name: str) -> Stra
     based: Any = strategy
     if any(field.name == "base" for field in fields(based)) and isinstance(based.base, Hybrid):
         return replace(based, base=replace(based.base, min_answer_probability=least))  # type: ignore[no-any-return]
-    raise InvalidArgument(f"min_answer_probability needs a strategy over hybrid, got {name!r}")
+    raise InvalidArgument(f"min_answer_probability needs a strategy over hybrid, got {shown(name)}")

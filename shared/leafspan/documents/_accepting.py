@@ -55,7 +55,8 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
             yield document
         elif seen[document.id] != hash_:
             raise InvalidDocument(
-                f"two different documents of one add have the id {document.id!r}, so one would replace the other: give "
+                f"two different documents of one add have the id {shown(document.id)}, so one would replace the "
+                "other: give "
                 "each an id of its own, or put chunks of one text together with chunks_of"
             )
 
@@ -70,7 +71,8 @@ def content_hash(document: Document) -> str:
 
 def is_single(things: object) -> bool:
     """Whether it is one document or path. A framework's Document is iterable too, over its fields."""
-    single = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable)
+    # An array of numpy without a dimension cannot be walked through.
+    single = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable) or not getattr(things, "ndim", 1)
     return single or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
@@ -104,18 +106,18 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
     """
     id_ = _name(given) if given.id is None else given.id
     if not isinstance(id_, str) or not id_:
-        raise InvalidDocument(f"a document's id must be a non-empty string, got {id_!r}")
+        raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
     if id_.startswith(RESERVED_ID_PREFIX):
-        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {id_!r}")
+        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
     if not isinstance(given.text, str):
-        raise InvalidDocument(f"the text of document {id_!r} must be a string, got {type(given.text).__name__}")
+        raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(given.text).__name__}")
     if given.title is not None and not isinstance(given.title, str):
-        raise InvalidDocument(f"the title of document {id_!r} must be a string, got {type(given.title).__name__}")
+        raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(given.title).__name__}")
     for name, value in (("id", id_), ("text", given.text), ("title", given.title or "")):
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise InvalidDocument(f"the {name} of document {id_!r} must be valid Unicode: {error}") from None
+            raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
     metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
     chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
     if isinstance(given, GivenDocument) and given.id is None:
@@ -135,12 +137,17 @@ def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) ->
 
 def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) -> Iterator[Chunk]:
     before = 0
+    if not isinstance(given.chunks, tuple | list):
+        raise InvalidDocument(f"the chunks of document {shown(id_)} must be a list of Chunks, got {shown(given.chunks)}")
     for chunk in given.chunks:
         if not isinstance(chunk, Chunk) or not isinstance(chunk.end, int) or chunk.end <= before:
-            raise InvalidDocument(f"the chunks of document {id_!r} must be Chunks with ascending ends, got {shown(chunk)}")
+            raise InvalidDocument(
+                f"the chunks of document {shown(id_)} must be Chunks with ascending ends, got {shown(chunk)}"
+            )
         before = chunk.end
         yield Chunk(chunk.end, _stored_metadata(id_, chunk.metadata, flat=flat))
     if given.chunks and before != len(given.text):
         raise InvalidDocument(
-            f"the last chunk of document {id_!r} must end at the end of the text, {len(given.text)}, got {before}"
+            f"the last chunk of document {shown(id_)} must end at the end of the text, {len(given.text)}, got "
+            f"{shown(before)}"
         )

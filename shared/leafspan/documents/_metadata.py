@@ -11,6 +11,8 @@ from leafspan.checks import shown
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
+_MOST_LEVELS = 100  # of nested mappings
+
 
 def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """A copy of metadata that the caller may change. The original is shared, and filters are decided by it."""
@@ -38,13 +40,17 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
             of one of these types. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
-        raise InvalidDocument(f"metadata of document {document_id!r} must be a mapping, got {type(metadata).__name__}")
+        raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
     cleaned = {}
     for key, value in metadata.items():
         if not isinstance(key, str) or not key:
-            raise InvalidDocument(f"metadata keys must be non-empty strings, got {key!r} in document {document_id!r}")
+            raise InvalidDocument(
+                f"metadata keys must be non-empty strings, got {shown(key)} in document {shown(document_id)}"
+            )
         if is_reserved(key):
-            raise InvalidDocument(f"metadata key {key!r} of document {document_id!r} is reserved; use another name")
+            raise InvalidDocument(
+                f"metadata key {shown(key)} of document {shown(document_id)} is reserved; use another name"
+            )
         _check_text(document_id, key, key)
         stored = _clean_value(document_id, key, value)
         if stored is not None:
@@ -77,7 +83,7 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise _refusal(document_id, key, f"{value}, which needs more than 64 bits")
+            raise _refusal(document_id, key, f"{shown(value)}, which needs more than 64 bits")
         return int(value)
     remedy = "; flatten_metadata=True stores what is in it under keys of its own" if isinstance(value, Mapping) else ""
     raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}{remedy}")
@@ -87,27 +93,30 @@ def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
     """Metadata without nested mappings: ``{"a": {"b": 1}}`` becomes ``{"a.b": 1}``.
 
     Raises:
-        InvalidDocument: if two values would have the same key.
+        InvalidDocument: if two values would have the same key, or mappings are nested more than 100 deep.
     """
     flat: dict[str, object] = {}
-    for key, value in _leaf_values(metadata):
+    for key, value in _leaf_values(metadata, 1):
         if key in flat:
-            raise InvalidDocument(f"metadata have two values for {key!r} when they are flattened; rename one of them")
+            raise InvalidDocument(f"metadata have two values for {shown(key)} when they are flattened; rename one of them")
         flat[key] = value
     return flat
 
 
-def _leaf_values(metadata: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[str, object]]:
+    if level > _MOST_LEVELS:
+        raise InvalidDocument(f"metadata must have at most {_MOST_LEVELS} levels of mappings inside each other, got more")
     for key, value in metadata.items():
         if isinstance(value, Mapping):
-            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value))
+            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value, level + 1))
         else:
             yield key, value
 
 
 def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:
     return InvalidDocument(
-        f"metadata {key!r} of document {document_id!r} must be a str, a finite int or float, a bool, a date, or a list of "
+        f"metadata {shown(key)} of document {shown(document_id)} must be a str, a finite int or float, a bool, a "
+        "date, or a list of "
         f"one of these types, got {what}"
     )
 
@@ -116,4 +125,6 @@ def _check_text(document_id: str, key: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidDocument(f"metadata {key!r} of document {document_id!r} must be valid Unicode: {error}") from None
+        raise InvalidDocument(
+            f"metadata {shown(key)} of document {shown(document_id)} must be valid Unicode: {error}"
+        ) from None

@@ -7,12 +7,19 @@ first number is the version of this format.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import pairwise
 
 from leafspan.errors import IndexMismatch
 from leafspan.values import Ancestor, Leaf, LeafId
 
 FORMAT = "1"
+
+# Whole numbers >= 0, as ``pack_place`` writes them, of no more digits than fit into 64 bits.
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_PLACE = re.compile(",".join([_NUMBER] * 4))
+_ANCESTOR = re.compile(",".join([_NUMBER] * 6))
 
 
 def pack_place(leaf: Leaf) -> str:
@@ -28,25 +35,71 @@ def _pack_ancestor(ancestor: Ancestor) -> str:
     return ",".join(map(str, ancestor))
 
 
-def unpack_place(id_: LeafId, packed: str) -> Leaf:
+def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     """The leaf with this id, from its packed place.
 
     Args:
         id_: Id of the leaf.
         packed: The result of ``pack_place``.
+        checked: Whether it is known to be the one that was written. Default: False.
 
     Raises:
         IndexMismatch: if the string has another format.
+        ValueError: if no leaf with this id has such a place. The message says what is wrong.
     """
-    format_, place, *levels = packed.split("|")
+    if not isinstance(packed, str):
+        raise ValueError("its place is missing")
+    format_, _, rest = packed.partition("|")
     if format_ != FORMAT:
         raise IndexMismatch(f"leaf {str(id_)!r} is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
-    ordinal, start, end, words = map(int, place.split(","))
-    ancestors = tuple(map(_unpack_ancestor, levels))
+    place, _, above = rest.partition("|")
+    if checked:
+        ordinal, start, end, words = map(int, place.split(","))
+        return Leaf(id_.document_id, id_.version, ordinal, start, end, words, _unpack_ancestors(above) if above else ())
+    numbers = _PLACE.fullmatch(place)
+    if numbers is None:
+        raise ValueError(f"its place must be 4 whole numbers, got {place!r}")
+    ordinal, start, end, words = map(int, numbers.groups())
+    ancestors = _unpack_ancestors(above) if above else ()
+    if ordinal != id_.ordinal:
+        raise ValueError(f"its place is that of leaf {ordinal}")
+    if start > end:
+        raise ValueError(f"its place ends before it starts, at {start} and {end}")
+    if ancestors:
+        first, last, _, parent_start, parent_end, _ = ancestors[0]
+        if not (
+            (parent_start == start if ordinal == first else first < ordinal and parent_start < start)
+            and (parent_end == end if ordinal == last else ordinal < last and end < parent_end)
+        ):
+            raise ValueError(f"its place, {place!r}, is not within that of its parent, {above.partition('|')[0]!r}")
     return Leaf(id_.document_id, id_.version, ordinal, start, end, words, ancestors)
 
 
 @lru_cache(maxsize=8192)
+def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
+    """A leaf's ancestors from their strings. Cached, since all leaves below a parent have the same."""
+    ancestors = tuple(map(_unpack_ancestor, packed.split("|")))
+    for below, above in pairwise(ancestors):
+        if not (
+            above.first <= below.first
+            and below.last <= above.last
+            and above.start <= below.start
+            and below.end <= above.end
+        ):
+            raise ValueError(f"its ancestors are not within each other: {packed!r}")
+    if ancestors[-1].first != 0 or ancestors[-1].start != 0:
+        raise ValueError(f"its last ancestor does not begin where the document does: {packed!r}")
+    return ancestors
+
+
+@lru_cache(maxsize=8192)
 def _unpack_ancestor(packed: str) -> Ancestor:
-    """An ancestor from its string. Cached, since hits often stand close together and share ancestors."""
-    return Ancestor(*map(int, packed.split(",")))
+    """An ancestor from its string. Cached, since leaves of one document share the upper ones."""
+    numbers = _ANCESTOR.fullmatch(packed)
+    if numbers is None:
+        raise ValueError(f"one of its ancestors must be 6 whole numbers, got {packed!r}")
+    ancestor = Ancestor(*map(int, numbers.groups()))
+    first, last, children, start, end, _ = ancestor
+    if first > last or start > end or not 1 <= children <= last - first + 1:
+        raise ValueError(f"one of its ancestors is impossible: {packed!r}")
+    return ancestor

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import NoneType
 from typing import Any
 
 from leafspan.checks import check_number, check_whole, shown
 from leafspan.documents._packed_place import FORMAT
-from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.errors import DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer, probe_terms
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
@@ -45,6 +46,8 @@ class OpenOptions:
     bm25: BM25Settings | None = None
 
     def __post_init__(self) -> None:
+        if self.splitter is not None and (isinstance(self.splitter, type) or not callable(self.splitter)):
+            raise InvalidArgument(f"splitter must be a function from a text to its cuts, got {shown(self.splitter)}")
         if self.context_sentences is not None:
             check_whole("context_sentences", self.context_sentences, 0)
         if self.title_weight is not None:
@@ -81,10 +84,10 @@ class IndexSettings:
     def made(cls, wanted: OpenOptions) -> IndexSettings:
         """The settings of a new index: the given options, and defaults for the others."""
         return cls(
-            wanted.splitter or HierarchicalSplitter(),
+            HierarchicalSplitter() if wanted.splitter is None else wanted.splitter,
             wanted.context_sentences or 0,
             TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
-            wanted.analyzer or Analyzer(),
+            Analyzer() if wanted.analyzer is None else wanted.analyzer,
             wanted.bm25 or BM25Settings(),
         )
 
@@ -112,10 +115,13 @@ class IndexSettings:
             wanted: The options that it is opened with. They give the splitter and the analyzer if these are functions.
 
         Raises:
+            DamagedIndex: if they are not what leafspan stores.
             IndexMismatch: if an option differs from the stored settings, or they are those of trees.
         """
         if record == TREE_SETTINGS:
             raise IndexMismatch("these are the trees of another index; open that one")
+        if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, wanted), kinds)]:
+            raise _damaged(record, wrong)
         descriptions = {
             "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
             "context_sentences": wanted.context_sentences,
@@ -130,10 +136,32 @@ class IndexSettings:
                     f"{name}=, or make another index"
                 )
         splitter_options, analyzer_options = record["splitter_options"], record["analyzer_options"]
-        return cls(
-            wanted.splitter or (HierarchicalSplitter(**splitter_options) if splitter_options else None),
-            int(record["context_sentences"]),
-            float(record["title_weight"]),
-            wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
-            BM25Settings(**record["bm25"]),
-        )
+        try:
+            return cls(
+                wanted.splitter or (HierarchicalSplitter(**splitter_options) if splitter_options else None),
+                int(record["context_sentences"]),
+                float(record["title_weight"]),
+                wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
+                BM25Settings(**record["bm25"]),
+            )
+        except (TypeError, ValueError) as error:  # of options that none of these has, or out of their range
+            raise _damaged(record, [str(error)]) from error
+
+
+# What is stored, by name, and its types.
+_STORED: dict[str, tuple[type, ...]] = {
+    "splitter": (str,),
+    "splitter_options": (dict, NoneType),
+    "context_sentences": (int,),
+    "title_weight": (int, float),
+    "analyzer": (str,),
+    "analyzer_options": (dict, NoneType),
+    "bm25": (dict,),
+}
+
+
+def _damaged(record: Mapping[str, Any], wrong: Sequence[str]) -> DamagedIndex:
+    return DamagedIndex(
+        f"the settings of the index are damaged ({', '.join(wrong)}), got {shown(dict(record))}: restore the index from a "
+        "backup, or add the documents to a new one"
+    )

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
 from leafspan.embedding._retrying import RetryingEmbedder
@@ -72,7 +73,7 @@ class CheckedEmbedder:
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
-            InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.
+            FunctionFailed: if the embedder fails, or returns anything but a vector of finite numbers for each text.
         """
         yield from self._check(record=True)
         assert self._identity is not None
@@ -96,10 +97,11 @@ class CheckedEmbedder:
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
-            InvalidArgument: if the embedder returns anything but a vector of finite numbers for each question.
+            FunctionFailed: if the embedder fails, or returns anything but a vector of finite numbers for each question.
         """
         yield from self._check(record=False)
-        vectors = yield self._embedder.embed_queries(texts)
+        with calling("the embedder", self._embedder.name, texts):
+            vectors = yield self._embedder.embed_queries(texts)
         return self._checked_vectors(vectors, len(texts))
 
     def confirm(self, *, record: bool) -> Flow[None]:
@@ -142,7 +144,9 @@ class CheckedEmbedder:
         if record:
             probe = (yield from self._retrying.documents([PROBE]))[0]
         else:  # someone waits for an answer
-            probe = check_vectors((yield self._embedder.embed_documents([PROBE])), 1, name=self._embedder.name)[0]
+            with calling("the embedder", self._embedder.name, PROBE):
+                vectors = yield self._embedder.embed_documents([PROBE])
+            probe = check_vectors(vectors, 1, name=self._embedder.name)[0]
         identity = yield from self._record.read()
         if identity is None and record:
             own = EmbedderIdentity.of(self._embedder.name, probe)

@@ -12,6 +12,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import shown, unusable
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
 
@@ -59,11 +60,11 @@ class Embedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Call:
         """The call that embeds texts to be stored."""
-        return Call(self.documents, (list(texts),), native=self.adocuments)
+        return Call(self.documents, (list(texts),), native=self.adocuments, what=f"the embedder {self.name}")
 
     def embed_queries(self, texts: Sequence[str]) -> Call:
         """The call that embeds questions."""
-        return Call(self.queries, (list(texts),), native=self.aqueries)
+        return Call(self.queries, (list(texts),), native=self.aqueries, what=f"the embedder {self.name}")
 
 
 def to_embedder(thing: object) -> Embedder:
@@ -98,7 +99,7 @@ def to_embedder(thing: object) -> Embedder:
         return Embedder(_name(model), model, queries, model=_model(model), settings=_settings(model))
     hint = ""
     if isinstance(model, str):
-        hint = f"; for the model of that name, SentenceTransformer({model!r}) (pip install sentence-transformers)"
+        hint = f"; for the model of that name, SentenceTransformer({shown(model)}) (pip install sentence-transformers)"
     raise InvalidArgument(
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
         f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}{hint}"
@@ -135,14 +136,19 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
         dimension: Length that the vectors must have. Default: None, any.
 
     Raises:
-        InvalidArgument: if the number of vectors or their length is wrong, or they hold anything but finite numbers.
+        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers.
     """
     import numpy as np
 
     try:
-        array = np.asarray(vectors, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"{name} must give vectors of numbers of one length: {error}") from error
+        given = np.asarray(vectors)
+        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be taken for numbers
+        with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
+            array = given.astype(np.float32, copy=False) if is_numbers else given
+    except (TypeError, ValueError, OverflowError) as error:
+        raise unusable("the embedder", name, "give vectors of numbers of one length", vectors) from error
+    if not is_numbers:
+        raise unusable("the embedder", name, "give vectors of numbers", vectors)
     if (
         array.ndim != 2
         or len(array) != count
@@ -150,9 +156,10 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
         or (dimension is not None and array.shape[1] != dimension)
     ):
         wanted = f"({count}, {dimension if dimension is not None else 'dimension'})"
-        raise InvalidArgument(f"{name} must give vectors of shape {wanted}, got {array.shape}")
+        raise unusable("the embedder", name, f"give vectors of shape {wanted}", array.shape)
     if not np.isfinite(array).all():
-        raise InvalidArgument(f"{name} must give finite numbers, got nan or infinity")
+        number = array[~np.isfinite(array)][0]
+        raise unusable("the embedder", name, "give finite numbers", float(number))
     return array
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from leafspan.checks import calling
 from leafspan.embedding._embedders import Embedder, check_vectors
 from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
 from leafspan.engine import Call, Flow
@@ -39,8 +40,13 @@ class RetryingEmbedder:
         """A vector, as a row, for each text.
 
         Raises:
-            InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.
+            FunctionFailed: if the embedder fails after all attempts, or returns anything but a vector of finite numbers for
+                each text.
         """
+        with calling("the embedder", self._embedder.name, texts):
+            return (yield from self._documents(texts))
+
+    def _documents(self, texts: Sequence[str]) -> Flow[NDArray[np.float32]]:
         import numpy as np
 
         if self._embedder.local:

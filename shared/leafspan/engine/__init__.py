@@ -1,8 +1,11 @@
 """Runs flows: algorithms written once, without I/O, that a blocking driver and one for asyncio carry out."""
 
+from leafspan.engine._call import Call, Flow
 from leafspan.engine._concurrent import run_concurrently, run_together
-from leafspan.engine._flow import Call, Flow, arun, run
+from leafspan.engine._flow import arun, run
 from leafspan.engine._progress import Progress
+from leafspan.engine._run_within import arun_within, run_within
+from leafspan.engine._threads import in_thread
 from leafspan.engine._within import acall_within, call_within, late
 
 __all__ = [
@@ -11,9 +14,12 @@ __all__ = [
     "Progress",
     "acall_within",
     "arun",
+    "arun_within",
     "call_within",
+    "in_thread",
     "late",
     "run",
     "run_concurrently",
     "run_together",
+    "run_within",
 ]

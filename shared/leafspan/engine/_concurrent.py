@@ -11,17 +11,20 @@ from collections.abc import Sequence
 from concurrent.futures import wait
 from typing import Any, NamedTuple
 
-from leafspan.engine._flow import Call, Flow, arun, run
-from leafspan.engine._threads import shared_threads
+from leafspan.engine._call import Call, Flow
+from leafspan.engine._deadline import current_deadline
+from leafspan.engine._flow import arun, run
+from leafspan.engine._threads import in_spare_thread
 
 
 def run_together(flows: Sequence[Flow[Any]]) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
     It is for short work of the package's own, and uses threads that stay for the next time. The last flow runs in the
-    caller's thread, and so does every flow that no thread has started by then, so that calls can nest.
+    caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits for a flow that
+    has not begun, and a flow never waits for the one that runs it.
     """
-    return Call(_run_in_shared_threads, (flows,), native=_arun_together)
+    return Call(_run_in_spare_threads, (flows,), native=_arun_together, what="")
 
 
 def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
@@ -38,7 +41,7 @@ def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None
         ValueError: if there is not one timeout for each flow.
     """
     limited = [_Limited(flow, timeout) for flow, timeout in zip(flows, timeouts, strict=True)]
-    return Call(_run_in_own_threads, (limited,), native=_arun_limited)
+    return Call(_run_in_own_threads, (limited,), native=_arun_limited, what="")
 
 
 class _Limited(NamedTuple):
@@ -57,6 +60,7 @@ def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
     if len(flows) == 1 and flows[0].timeout is None:
         return [_outcome(flows[0].flow)]
     finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+    outer = current_deadline.get()
     start = time.monotonic()
     deadlines = {number: None if each.timeout is None else start + each.timeout for number, each in enumerate(flows)}
     for number, each in enumerate(flows):
@@ -64,8 +68,13 @@ def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
     results: dict[int, Any] = {}
     while deadlines:
         try:
-            number, result = finished.get(timeout=_seconds_to_first(deadlines))
+            seconds = _seconds_to_first(deadlines)
+            if outer is not None:
+                seconds = outer.left if seconds is None else min(seconds, outer.left)
+            number, result = finished.get(timeout=seconds)
         except queue.Empty:
+            if outer is not None and outer.is_over:
+                raise outer.error() from None
             now = time.monotonic()
             late = [number for number, deadline in deadlines.items() if deadline is not None and deadline <= now]
             results |= {number: flows[number].late for number in late}
@@ -101,16 +110,16 @@ def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
     return max(0.0, min(times) - time.monotonic()) if times else None
 
 
-def _run_in_shared_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
+def _run_in_spare_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
     *others, own = flows
-    started = [shared_threads().submit(contextvars.copy_context().run, _outcome, flow) for flow in others]
+    started = [in_spare_thread(_outcome, flow) for flow in others]
     try:
         last = _outcome(own)
         return [
-            _outcome(flow) if future.cancel() else future.result() for flow, future in zip(others, started, strict=True)
+            _outcome(flow) if future is None else future.result() for flow, future in zip(others, started, strict=True)
         ] + [last]
     finally:
-        wait([future for future in started if not future.cancel()])
+        wait([future for future in started if future is not None])
 
 
 async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
@@ -120,7 +129,7 @@ async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
 def _outcome(flow: Flow[Any]) -> Any:
     """The flow's result, or the Exception that ended it."""
     try:
-        return run(flow)
+        return run(flow, current_deadline.get())
     except Exception as error:
         return error
 
@@ -138,7 +147,7 @@ async def _aoutcome(limited: _Limited) -> Any:
     limit = asyncio.timeout(limited.timeout)
     try:
         async with limit:
-            return await arun(limited.flow)
+            return await arun(limited.flow, current_deadline.get())
     except Exception as error:
         # The flow may have a TimeoutError of its own.
         return limited.late if limit.expired() and isinstance(error, TimeoutError) else error

@@ -8,6 +8,8 @@ A flow is a generator that does no I/O itself. The protocol between a flow and i
 3. The driver sends back the result, or a list of results in the order of the calls. If a call failed, it throws the
    error into the flow, at the ``yield`` that asked for it.
 4. What the flow returns is the result of ``run`` and ``arun``.
+5. If a deadline is over, the driver makes no further calls. It throws ``Stopped`` into the flow, so that the flow lets go
+   of what it holds; calls that it asks for meanwhile are not made. A cancelled task throws its CancelledError.
 
 A flow calls another one by ``yield from``. So every algorithm is written once, runs in a plain script and in an event loop,
 and can be tested without either. httpx does the same with its ``auth_flow``, psycopg with its ``generators``.
@@ -16,96 +18,149 @@ and can be tested without either. httpx does the same with its ``auth_flow``, ps
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+from leafspan.engine._call import Call, Flow
+from leafspan.engine._deadline import Deadline, Stopped
+from leafspan.engine._threads import in_thread
 from leafspan.errors import LeafspanError
 
 T = TypeVar("T")
 
+_MOST_THREADS = 32  # that are waited for in one event loop
+_MOST_CLEANUPS = 100
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One piece of blocking work: ``function(*arguments, **options)``.
+
+def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
+    """The flow's result. Blocks until it is there.
 
     Args:
-        function: What ``run`` calls, and ``arun`` calls in a thread. None if only asyncio can do the work.
-        arguments: Its positional arguments.
-        options: Its keyword arguments.
-        native: A coroutine function with the same arguments, which ``arun`` awaits instead of using a thread.
-        finish: Whether a cancelled task waits for the end of the work, such as a write under a lock.
+        flow: The flow.
+        deadline: When to go no further. The call that is being made then is waited for. Default: never.
+
+    Raises:
+        RetrievalTimeout: if the deadline is over before the flow is done.
     """
-
-    function: Callable[..., Any] | None
-    arguments: tuple[Any, ...] = ()
-    options: dict[str, Any] = field(default_factory=dict)
-    native: Callable[..., Any] | None = None
-    finish: bool = False
-
-
-Flow = Generator[Call | Sequence[Call], Any, T]
-
-
-def run(flow: Flow[T]) -> T:
-    """The flow's result. Blocks until it is there."""
     answer: Any = None
     failure: BaseException | None = None
-    while True:
-        try:
-            request = flow.throw(failure) if failure else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer = failure = None
-        try:
-            answer = _perform(request) if isinstance(request, Call) else [_perform(call) for call in request]
-        except BaseException as error:
-            failure = error
+    try:
+        while True:
+            try:
+                request = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = _perform(request, deadline)
+                else:
+                    answer = [_perform(call, deadline) for call in request]
+            except BaseException as error:
+                failure = error
+            if deadline is not None and deadline.is_over:
+                late = deadline.error()
+                _stop(flow)
+                raise late
+    finally:
+        if deadline is not None:
+            deadline.forget(flow)
 
 
-async def arun(flow: Flow[T]) -> T:
-    """The flow's result, without blocking the event loop. Independent calls run together."""
+async def arun(flow: Flow[T], deadline: Deadline | None = None) -> T:
+    """The flow's result, without blocking the event loop. Independent calls run together.
+
+    Args:
+        flow: The flow.
+        deadline: What is told what the flow waits for. To end in time, cancel the task. Default: none.
+    """
     answer: Any = None
     failure: BaseException | None = None
-    while True:
-        try:
-            request = flow.throw(failure) if failure else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer = failure = None
-        try:
-            if isinstance(request, Call):
-                answer = await _aperform(request)
-            else:
-                answer = await asyncio.gather(*map(_aperform, request))
-        except BaseException as error:
-            failure = error
+    try:
+        while True:
+            try:
+                request = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = await _aperform(request)
+                else:
+                    answer = await asyncio.gather(*map(_aperform, request))
+            except BaseException as error:
+                failure = error
+    finally:
+        if deadline is not None:
+            deadline.forget(flow)
 
 
-def _perform(call: Call) -> Any:
+def _perform(call: Call, deadline: Deadline | None) -> Any:
     if call.function is None:
         raise LeafspanError(
             "this index was opened with an asynchronous client: use the methods that start with 'a', such as aretrieve"
         )
+    if deadline is not None and deadline.is_over:
+        raise Stopped
     return call.function(*call.arguments, **call.options)
+
+
+def _stop(flow: Flow[Any]) -> None:
+    """End a flow that nobody waits for. What it asks for while it lets go is not done."""
+    for _ in range(_MOST_CLEANUPS):
+        try:
+            flow.throw(Stopped())
+        except BaseException:
+            return
 
 
 async def _aperform(call: Call) -> Any:
     if call.native is not None:
         awaitable = call.native(*call.arguments, **call.options)
-    elif call.function is not None:
-        awaitable = asyncio.to_thread(call.function, *call.arguments, **call.options)
-    else:
+        if not call.finish:
+            return await awaitable
+        return await _finished(asyncio.ensure_future(awaitable))
+    if call.function is None:
         raise LeafspanError("a call needs a function or a native coroutine function")
-    if not call.finish and call.native is not None:
-        return await awaitable
-    # A thread cannot be cancelled: work marked ``finish`` is waited for, however often the task is cancelled meanwhile.
-    work = asyncio.ensure_future(awaitable)
+    # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending, and others from starting.
+    async with _threads_of_loop():
+        future: Future[Any] = in_thread(_with_options, call)
+        answer = asyncio.wrap_future(future)
+        # If the task is cancelled, so is what it awaits. Then nothing is reported of what becomes of the thread.
+        return await (_finished(answer) if call.finish else answer)
+
+
+async def _finished(work: asyncio.Future[T]) -> T:
+    """The result of work that is waited for to its end, however often the task is cancelled meanwhile."""
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        while call.finish and not work.done():
+        while not work.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # looked at, or asyncio would report it
         raise
+
+
+def _with_options(call: Call) -> Any:
+    assert call.function is not None
+    return call.function(*call.arguments, **call.options)
+
+
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _threads_of_loop() -> asyncio.Semaphore:
+    """What limits the threads that are waited for in this event loop. Those that nobody waits for any more do not count."""
+    loop = asyncio.get_running_loop()
+    found = _semaphores.get(loop)
+    if found is None:
+        found = _semaphores[loop] = asyncio.Semaphore(_MOST_THREADS)
+    return found

@@ -6,6 +6,8 @@ import sys
 import threading
 from typing import Any
 
+from leafspan.checks import check_flag
+
 _TICK = 1.0  # seconds after which the bar appears, and then shows the time again
 _BAR = 10  # columns that a bar needs
 _TIME = 16  # columns of the time gone and the time left, in brackets
@@ -23,9 +25,14 @@ class Progress:
         show: Whether to show the line. None shows it only in a terminal or a notebook.
         what: What is being done, at the start of the line.
         unit: What is counted.
+
+    Raises:
+        InvalidArgument: if ``show`` is neither True nor False nor None.
     """
 
     def __init__(self, total: int | None, *, show: bool | None, what: str, unit: str = " leaves") -> None:
+        if show is not None:
+            check_flag("progress", show)
         self._what = what
         self._unit = unit
         self._counts: str | None = None

@@ -1,19 +1,97 @@
-"""Threads that stay, since starting one takes half as long as a search."""
+"""Threads that stay, since starting one takes half as long as a search. None of them keeps a process alive."""
 
 from __future__ import annotations
 
+import contextvars
 import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
-_MOST = 16  # more threads do not make searches faster
+T = TypeVar("T")
+
+_MOST_IDLE = 16
+_MOST_AT_ONCE = 16  # more threads do not make searches faster
+
+# What appends to a list and pops from it needs no lock.
+_idle: list[SimpleQueue[_Job]] = []
+_slots: list[None] = [None] * _MOST_AT_ONCE
 
 
-@cache
-def shared_threads() -> ThreadPoolExecutor:
-    """The threads of this process, started when they are first needed. A forked process starts its own."""
-    return ThreadPoolExecutor(_MOST, thread_name_prefix="leafspan")
+def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Start ``function(*arguments)`` in a thread, with the context variables of the caller.
+
+    The thread cannot be stopped. Who no longer waits for it lets go of the future, and nothing is reported of what becomes
+    of it.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # so that nobody can cancel it before the thread sets its result
+    job = _Job(future, contextvars.copy_context(), function, arguments)
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        threading.Thread(target=_work, args=(job,), name="leafspan", daemon=True).start()
+    else:
+        inbox.put(job)
+    return future
+
+
+def in_spare_thread(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
+    """Like ``in_thread``, but None if sixteen such functions are running: the caller then calls it himself."""
+    try:
+        _slots.pop()
+    except IndexError:
+        return None
+    try:
+        return in_thread(_freeing, function, arguments)
+    except BaseException:
+        _slots.append(None)
+        raise
+
+
+class _Job(NamedTuple):
+    """What a thread is to do, and where its result goes."""
+
+    future: Future[Any]
+    context: contextvars.Context
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def _work(job: _Job) -> None:
+    inbox: SimpleQueue[_Job] = SimpleQueue()
+    while True:
+        _do(job)
+        del job  # an idle thread keeps nothing alive
+        if len(_idle) >= _MOST_IDLE:
+            return
+        _idle.append(inbox)
+        job = inbox.get()
+
+
+def _do(job: _Job) -> None:
+    try:
+        result = job.context.run(job.function, *job.arguments)
+    except BaseException as error:  # raised by whoever waits
+        job.future.set_exception(error)
+    else:
+        job.future.set_result(result)
+
+
+def _freeing(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+    try:
+        return function(*arguments)
+    finally:
+        _slots.append(None)
+
+
+def _forget_threads() -> None:
+    """A forked process has none of them."""
+    _idle.clear()
+    _slots[:] = [None] * _MOST_AT_ONCE
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=shared_threads.cache_clear)
+    os.register_at_fork(after_in_child=_forget_threads)

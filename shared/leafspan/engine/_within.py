@@ -46,12 +46,14 @@ async def acall_within(seconds: float, name: str, function: Callable[..., T], *a
     future = _started(name, function, arguments)
     # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending.
     answer = asyncio.wrap_future(future)
-    # Looks at the error of work that nobody waits for any more, late or cancelled, which asyncio would report.
-    answer.add_done_callback(lambda each: each.cancelled() or each.exception())
-    done, _ = await asyncio.wait([answer], timeout=seconds)
-    if not done:
-        raise late(name, seconds)
-    return answer.result()
+    try:
+        done, _ = await asyncio.wait([answer], timeout=seconds)
+        if not done:
+            raise late(name, seconds)
+        return answer.result()
+    finally:
+        # Work that nobody waits for any more, late or cancelled, tells nobody of its end: the loop may be closed by then.
+        answer.cancel()
 
 
 def late(name: str, seconds: float) -> SourceTimeout:

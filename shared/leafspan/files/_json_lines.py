@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.files._decoding import decode
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 from leafspan.files._record import BadRecord, Record
@@ -48,14 +49,14 @@ def _record(fields: Any, number: int, files: Files) -> Record:
         raise Unreadable(f"it has no text in the field {files.text_field!r}; name the field with text_field")
     title = fields.get(files.title_field) if files.title_field is not None else None
     if title is not None and not isinstance(title, str):
-        raise Unreadable(f"its title must be a string, got {title!r}")
+        raise Unreadable(f"its title must be a string, got {shown(title)}")
     used = {files.text_field, files.id_field, files.title_field}
     metadata = dict(_flat({name: value for name, value in fields.items() if name not in used}))
     if files.id_field is None:
         return Record(text, title, metadata, part=f"line={number}")
     id_ = fields.get(files.id_field)
     if not isinstance(id_, str | int) or isinstance(id_, bool) or id_ == "":
-        raise Unreadable(f"its id, the field {files.id_field!r}, must be a string or a whole number, got {id_!r}")
+        raise Unreadable(f"its id, the field {files.id_field!r}, must be a string or a whole number, got {shown(id_)}")
     return Record(text, title, metadata, id=str(id_))
 
 

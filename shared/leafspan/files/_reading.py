@@ -96,7 +96,7 @@ class FileReading:
                     yield document
         except (Unreadable, MissingExtra) as error:
             self._skip(path, name, str(error), strict=files.strict)
-        except (OSError, MemoryError) as error:
+        except (OSError, MemoryError, RecursionError) as error:  # it may be nested deeper than its reader can go
             self._skip(path, name, getattr(error, "strerror", None) or type(error).__name__, strict=files.strict)
 
     def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:

@@ -95,7 +95,7 @@ def _check_encoding(encoding: object) -> None:
     try:
         codecs.lookup(str(encoding))
     except LookupError:
-        raise InvalidArgument(f"encoding must be one that Python knows, such as 'latin-1', got {encoding!r}") from None
+        raise InvalidArgument(f"encoding must be one that Python knows, such as 'latin-1', got {shown(encoding)}") from None
 
 
 def _matches(path: PurePosixPath, pattern: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import Contains, Equal, OneOf, Ordered
 from leafspan.filters._expression import Where
@@ -26,7 +27,7 @@ def from_chroma(where: Mapping[object, object]) -> Where:
     parts = []
     for key, value in where.items():
         if not isinstance(key, str) or not key:
-            raise refusal(f"a key must be a non-empty str, got {key!r}", where)
+            raise refusal(f"a key must be a non-empty str, got {shown(key)}", where)
         if key.startswith("$"):
             parts.append(_logic(key, value))
         elif key.startswith("#"):
@@ -41,16 +42,16 @@ def _logic(operator: str, operand: object) -> Where:
     part = {operator: operand}
     if operator == "$not":
         if not isinstance(operand, Mapping):
-            raise refusal(f"$not needs a filter, got {operand!r}", part)
+            raise refusal(f"$not needs a filter, got {shown(operand)}", part)
         return ~from_chroma(operand)
     if operator not in ("$and", "$or"):
         advice = "such an operator belongs under a key" if operator in _OPERATORS else "one of $and, $or, $not"
         raise refusal(f"unknown operator {operator!r}", part, advice)
     if not isinstance(operand, list | tuple) or not operand:
-        raise refusal(f"{operator} needs a non-empty list of filters, got {operand!r}", part)
+        raise refusal(f"{operator} needs a non-empty list of filters, got {shown(operand)}", part)
     for item in operand:
         if not isinstance(item, Mapping):
-            raise refusal(f"{operator} needs a list of filters, got {item!r}", part)
+            raise refusal(f"{operator} needs a list of filters, got {shown(item)}", part)
     filters = [from_chroma(item) for item in operand]
     return all_of(filters) if operator == "$and" else any_of(filters)
 
@@ -79,7 +80,7 @@ def _conditions(key: str, value: object) -> list[Where]:
 def _ordered(operator: str) -> Callable[[str, Any], Where]:
     def make(key: str, bound: object) -> Where:
         if isinstance(bound, bool) or not isinstance(bound, int | float):
-            raise InvalidArgument(f"an order comparison needs a number, got {bound!r}")
+            raise InvalidArgument(f"an order comparison needs a number, got {shown(bound)}")
         return Ordered(key, operator, bound)
 
     return make

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._column import Column
 from leafspan.filters._conditions import Condition, value_of
@@ -49,7 +50,7 @@ class Columns:
             for part in filter.parts[1:]:
                 found |= self.matching(part)
             return found
-        raise InvalidArgument(f"filter must be a Where, got {filter!r}")
+        raise InvalidArgument(f"filter must be a Where, got {shown(filter)}")
 
     def _column(self, key: str) -> Column:
         column = self._columns.get(key)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import Where
 from leafspan.filters._instants import instant
@@ -41,7 +42,7 @@ class Condition(Where):
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:
-            raise InvalidArgument(f"the key must be a non-empty str, got {self.key!r}")
+            raise InvalidArgument(f"the key must be a non-empty str, got {shown(self.key)}")
         if self.key != DOCUMENT_ID and is_reserved(self.key):
             raise InvalidArgument(f"no document can have the metadata key {self.key!r}, which is reserved")
         object.__setattr__(self, "key", str.__str__(self.key))
@@ -176,7 +177,7 @@ class TextMatch(Condition):
 
     def _clean(self) -> None:
         if not isinstance(self.part, str):
-            raise InvalidArgument(f"a text match needs a str, got {self.part!r}")
+            raise InvalidArgument(f"a text match needs a str, got {shown(self.part)}")
         object.__setattr__(self, "part", str.__str__(self.part))
         object.__setattr__(self, "ignore_case", bool(self.ignore_case))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._chroma import from_chroma
-from leafspan.filters._expression import Where
+from leafspan.filters._expression import MOST_LEVELS, Where
 from leafspan.filters._haystack import from_haystack, is_haystack
 from leafspan.filters._llamaindex import from_llamaindex, is_llamaindex
 
@@ -27,6 +28,16 @@ def to_filter(thing: object) -> Where | None:
     """
     if thing is None or isinstance(thing, Where):
         return thing
+    try:
+        return _translated(thing)
+    except RecursionError:
+        raise InvalidArgument(
+            f"where must have at most {MOST_LEVELS} levels of filters inside each other, got more: put what is joined by "
+            "the same operator side by side"
+        ) from None
+
+
+def _translated(thing: object) -> Where | None:
     if isinstance(thing, Mapping):
         if not thing:
             return None
@@ -35,5 +46,5 @@ def to_filter(thing: object) -> Where | None:
         return from_llamaindex(thing) if getattr(thing, "filters", True) else None
     raise InvalidArgument(
         "where must be a filter made with F, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
-        f"MetadataFilters, got {thing!r}"
+        f"MetadataFilters, got {shown(thing)}"
     )

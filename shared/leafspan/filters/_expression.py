@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+from leafspan.errors import InvalidArgument
+
+MOST_LEVELS = 100
+"""Most levels of ``&``, ``|`` and ``~`` inside each other: whatever reads a filter goes down level by level."""
 
 
 class Where(ABC):
@@ -30,6 +35,11 @@ class Where(ABC):
         """
         return self._decide(metadata, document_id)
 
+    @property
+    def levels(self) -> int:
+        """The number of levels of filters inside each other, 1 for a condition."""
+        return 1
+
     @abstractmethod
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         """The answer of ``matches``."""
@@ -45,10 +55,10 @@ class Where(ABC):
         return f"({self!r})" if self.needs_parentheses else repr(self)
 
     def __and__(self, other: object) -> Where:
-        return And(_flattened(And, (self, other))) if isinstance(other, Where) else NotImplemented
+        return And(flattened(And, (self, other))) if isinstance(other, Where) else NotImplemented
 
     def __or__(self, other: object) -> Where:
-        return Or(_flattened(Or, (self, other))) if isinstance(other, Where) else NotImplemented
+        return Or(flattened(Or, (self, other))) if isinstance(other, Where) else NotImplemented
 
     def __invert__(self) -> Where:
         return Not(self)
@@ -77,6 +87,15 @@ class And(Where):
     """A filter: all ``parts`` match. There are two or more, and none is an ``And`` itself."""
 
     parts: tuple[Where, ...]
+    _levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_levels", _levels_above(self.parts))
+
+    @property
+    def levels(self) -> int:
+        """See Where."""
+        return self._levels
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return all(part.matches(metadata, document_id) for part in self.parts)
@@ -90,6 +109,15 @@ class Or(Where):
     """A filter: at least one of the ``parts`` matches. There are two or more, and none is an ``Or`` itself."""
 
     parts: tuple[Where, ...]
+    _levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_levels", _levels_above(self.parts))
+
+    @property
+    def levels(self) -> int:
+        """See Where."""
+        return self._levels
 
     def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
         return any(part.matches(metadata, document_id) for part in self.parts)
@@ -103,6 +131,15 @@ class Not(Where):
     """A filter: ``part`` does not match. ``~`` of a ``Not`` is its part."""
 
     part: Where
+    _levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_levels", _levels_above((self.part,)))
+
+    @property
+    def levels(self) -> int:
+        """See Where."""
+        return self._levels
 
     needs_parentheses: ClassVar[bool] = False
 
@@ -118,11 +155,27 @@ class Not(Where):
     @property
     def text_beside_operator(self) -> str:
         """The Python code, in parentheses if the negation is a comparison such as ``F("a") != 1``."""
-        is_comparison = self.part.needs_parentheses and not self.part.negated_text.startswith("~")
-        return f"({self!r})" if is_comparison else repr(self)
+        text = self.part.negated_text  # once: a negation of a negation would double the work at each level
+        is_comparison = self.part.needs_parentheses and not text.startswith("~")
+        return f"({text})" if is_comparison else text
 
 
-def _flattened(kind: type[And] | type[Or], filters: Iterable[Where]) -> tuple[Where, ...]:
+def _levels_above(parts: Iterable[Where]) -> int:
+    """The number of levels of a filter that is made of these.
+
+    Raises:
+        InvalidArgument: if they are too many.
+    """
+    levels = 1 + max(part.levels for part in parts)
+    if levels > MOST_LEVELS:
+        raise InvalidArgument(
+            f"a filter must have at most {MOST_LEVELS} levels of &, | and ~ inside each other, got {levels}: put what is "
+            "joined by the same operator side by side, or use in_ or contains_any"
+        )
+    return levels
+
+
+def flattened(kind: type[And] | type[Or], filters: Iterable[Where]) -> tuple[Where, ...]:
     """The parts of an ``And`` or ``Or`` of these filters. A filter of the same kind is replaced by its own parts."""
     parts: list[Where] = []
     for each in filters:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import DOCUMENT_ID, Exists, Ordered
 from leafspan.filters._expression import Where
@@ -50,10 +51,10 @@ def _logic(filters: Mapping[object, object]) -> Where:
     if operator not in ("AND", "OR", "NOT"):
         raise refusal(f"unknown operator {operator!r}", filters, "one of AND, OR, NOT")
     if not isinstance(conditions, list | tuple):
-        raise refusal(f"{operator} needs a list of conditions, got {conditions!r}", filters)
+        raise refusal(f"{operator} needs a list of conditions, got {shown(conditions)}", filters)
     for condition in conditions:
         if not isinstance(condition, Mapping):
-            raise refusal(f"a condition must be a mapping, got {condition!r}", filters)
+            raise refusal(f"a condition must be a mapping, got {shown(condition)}", filters)
     parts = [from_haystack(condition) for condition in conditions]
     if operator == "OR":
         return any_of(parts)
@@ -66,7 +67,7 @@ def _comparison(filters: Mapping[object, object]) -> Where:
         raise refusal(f"unknown operator {operator!r}", filters, f"one of {', '.join(_OPERATORS)}")
     field = filters["field"]
     if not isinstance(field, str) or field in _NO_METADATA:
-        raise refusal(f"a field must be 'id' or a key of the metadata, got {field!r}", filters)
+        raise refusal(f"a field must be 'id' or a key of the metadata, got {shown(field)}", filters)
     key = DOCUMENT_ID if field == "id" else field.removeprefix("meta.")
     with showing(filters):
         return _OPERATORS[operator](key, filters["value"])
@@ -84,7 +85,7 @@ def _equal(key: str, value: object) -> Where:
 
 def _one_of(key: str, values: object) -> Where:
     if not isinstance(values, list | tuple):
-        raise InvalidArgument(f"a list of values is needed, got {values!r}")
+        raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     plain = [value for value in values if not _needs_own_condition(value)]
     others = [_equal(key, value) for value in values if _needs_own_condition(value)]
     return any_of([one_of(key, plain), *others] if plain else others)
@@ -102,7 +103,7 @@ def _ordered(operator: str) -> Callable[[str, Any], Where]:
             return any_of([])
         condition = ordered(key, operator, bound)
         if isinstance(bound, str) and instant(bound) is None:
-            raise InvalidArgument(f"an order comparison needs a number or an ISO date (YYYY-MM-DD), got {bound!r}")
+            raise InvalidArgument(f"an order comparison needs a number or an ISO date (YYYY-MM-DD), got {shown(bound)}")
         return condition
 
     return make

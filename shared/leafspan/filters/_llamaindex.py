@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import Equal, Exists, TextMatch
 from leafspan.filters._expression import Where
@@ -34,7 +35,7 @@ def from_llamaindex(thing: Any) -> Where:
         raise refusal(f"unknown condition {condition!r}", thing, "one of and, or, not")
     for part in thing.filters:
         if not is_llamaindex(part):
-            raise refusal(f"a filter must be a MetadataFilter or MetadataFilters, got {part!r}", thing)
+            raise refusal(f"a filter must be a MetadataFilter or MetadataFilters, got {shown(part)}", thing)
     parts = [from_llamaindex(part) for part in thing.filters]
     if not parts or condition == "and":  # no filters allow everything, under any condition
         return all_of(parts)
@@ -83,7 +84,7 @@ def _contains_all(key: str, members: object) -> Where:
 
 def _listed(values: object) -> list[object] | tuple[object, ...]:
     if not isinstance(values, list | tuple):
-        raise InvalidArgument(f"a list of values is needed, got {values!r}")
+        raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     return values
 
 

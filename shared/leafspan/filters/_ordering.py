@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._values import Scalar, checked_scalar
 
@@ -28,5 +29,5 @@ def order_bound(value: object) -> Scalar:
         return value.isoformat()
     bound = None if isinstance(value, list | tuple) else checked_scalar(value)
     if bound is None or isinstance(bound, bool):
-        raise InvalidArgument(f"an order comparison needs a number or a str, got {value!r}")
+        raise InvalidArgument(f"an order comparison needs a number or a str, got {shown(value)}")
     return bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import Where
 
@@ -28,7 +29,7 @@ def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy 
     filter on the same field replaces the own one, and a runtime OR drops it.
     """
     if policy not in get_args(FilterPolicy):
-        raise InvalidArgument(f"policy must be 'replace' or 'merge', got {policy!r}")
+        raise InvalidArgument(f"policy must be 'replace' or 'merge', got {shown(policy)}")
     if own is None or runtime is None:
         return own if runtime is None else runtime
     return own & runtime if policy == "merge" else runtime

@@ -12,7 +12,10 @@ _LONGEST = 200  # characters of a part in a message
 
 def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
     """An error with the message ``where: {rule} in {part}; {advice}``. A long part is shortened."""
-    text = repr(part)
+    try:
+        text = repr(part)
+    except Exception as error:  # it may be nested too deep, or its repr be the user's own
+        text = f"a part whose repr fails with {type(error).__name__}"
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return InvalidArgument(f"where: {rule} in {shown}{f'; {advice}' if advice else ''}")
 

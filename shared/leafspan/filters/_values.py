@@ -7,7 +7,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from typing import Any, TypeAlias, TypeGuard
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
+
+_MOST_BITS = 1024  # of an int, which is as much as a float can be
 
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | tuple[Scalar, ...]
@@ -54,13 +57,15 @@ def checked_scalar(value: object) -> Scalar:
         return str.__str__(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidArgument(f"a number must be finite, got {value!r}")
+            raise InvalidArgument(f"a number must be finite, got {shown(value)}")
         return float(value)
     if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            raise InvalidArgument(f"a number must have at most {_MOST_BITS} bits, got one of {value.bit_length()}")
         return int(value)
     if isinstance(value, date):  # a datetime is one, too
         return value.isoformat()
-    raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {value!r}")
+    raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {shown(value)}")
 
 
 def checked_scalars(values: object) -> tuple[Scalar, ...]:
@@ -69,8 +74,8 @@ def checked_scalars(values: object) -> tuple[Scalar, ...]:
     Raises:
         InvalidArgument: if it is no collection, or its values have more than one type; ints and floats may be mixed.
     """
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InvalidArgument(f"a list of values is needed, got {values!r}")
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
+        raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     items = tuple(checked_scalar(value) for value in values)
     if len({kind(item) for item in items}) > 1:
         names = sorted({type(item).__name__ for item in items})

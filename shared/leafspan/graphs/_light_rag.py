@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_number, check_text
+from leafspan.checks import check_choice, check_number, check_text, shown
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
 from leafspan.graphs._instance import check_initialized, check_instance, home_loop
 from leafspan.graphs._leading_back import ask_once, lead_back
@@ -128,7 +128,7 @@ class LightRAG(Strategy):
     def _in_shape(self, question: str, shape: LightRAGShape) -> Callable[[Any], Awaitable[Any]]:
         check_text("question", question)
         if not question.strip():
-            raise InvalidArgument(f"question must be a text that is not blank, got {question!r}")
+            raise InvalidArgument(f"question must be a text that is not blank, got {shown(question)}")
         check_choice("shape", shape, get_args(LightRAGShape))
 
         async def work(instance: Any) -> Any:

@@ -207,7 +207,7 @@ class PropertyGraph(Strategy):
 def _check_question(question: object, shape: object) -> None:
     check_text("question", question)
     if not str(question).strip():
-        raise InvalidArgument(f"question must be a text that is not blank, got {question!r}")
+        raise InvalidArgument(f"question must be a text that is not blank, got {shown(question)}")
     check_choice("shape", shape, get_args(PropertyGraphShape))
 
 

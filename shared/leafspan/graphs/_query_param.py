@@ -33,7 +33,7 @@ def check_params(params: object) -> None:
             raise InvalidArgument(f"params must not have {name!r}: {_OURS[name]}")
         if name not in known:
             raise InvalidArgument(
-                f"params must have options of lightrag.QueryParam, got {name!r}{did_you_mean(name, known)}; "
+                f"params must have options of lightrag.QueryParam, got {shown(name)}{did_you_mean(name, known)}; "
                 f"they are {', '.join(known)}"
             )
         _check_value(name, value, getattr(default, name))

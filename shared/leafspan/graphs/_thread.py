@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from leafspan.checks import check_number, shown
 from leafspan.engine import late
-from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.errors import ForkedProcess, InvalidArgument, SourceFailed
 from leafspan.graphs._instance import check_instance, status_of
 from leafspan.graphs._loops import T, Work, awork_on, work_on
 
@@ -79,7 +79,8 @@ class LightRAGThread:
         Raises:
             SourceTimeout: if the time is over.
             InvalidArgument: if ``timeout`` is out of its range, or it is called in the thread itself.
-            LeafspanError: if the thread was closed, or belongs to the process that this one was forked from.
+            SourceFailed: if the thread was closed.
+            ForkedProcess: if it belongs to the process that this one was forked from.
         """
         check_number("timeout", timeout, above=0, unit="seconds")
         return work_on(self.loop, self.instance, work, timeout)
@@ -94,12 +95,13 @@ class LightRAGThread:
         """The event loop that the LightRAG lives in.
 
         Raises:
-            LeafspanError: if it was closed, or belongs to the process that this one was forked from.
+            SourceFailed: if it was closed.
+            ForkedProcess: if it belongs to the process that this one was forked from.
         """
         if self._process != os.getpid():
-            raise LeafspanError("a LightRAGThread must be made in the process that uses it: a fork does not copy threads")
+            raise ForkedProcess("a LightRAGThread must be made in the process that uses it: a fork does not copy threads")
         if not self._thread.is_alive():
-            raise LeafspanError("this LightRAGThread must be open, and is closed: make another one")
+            raise SourceFailed("this LightRAGThread must be open, and is closed: make another one")
         assert self._loop is not None
         return self._loop
 

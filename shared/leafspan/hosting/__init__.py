@@ -32,7 +32,7 @@ from leafspan.language_model import (
     from_langchain,
     from_llamaindex,
 )
-from leafspan.retrieval import Limits
+from leafspan.retrieval import Limits, check_timeout
 from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
@@ -78,6 +78,7 @@ __all__ = [
     "check_prompt",
     "check_strategy",
     "check_template",
+    "check_timeout",
     "citation",
     "cuts_at",
     "from_langchain",

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from leafspan.checks import did_you_mean, shown, what_makes_one
 from leafspan.errors import InvalidArgument
-from leafspan.strategies import Strategy
+from leafspan.strategies import PIIAware, Strategy
 from leafspan.view import View
 
 S = TypeVar("S", bound=Strategy)
@@ -24,6 +24,7 @@ _SAME = (
     ("k", "similarity_top_k", "top_k"),
     ("where", "filter", "filters"),
     ("llm", "generate", "agenerate"),
+    ("retrieval_timeout", "timeout"),
     ("phrasings", "queries"),
     ("instance", "rag", "lightrag"),
     ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),
@@ -120,12 +121,21 @@ def check_option_names(owner: str, given: Collection[str], known: Collection[str
             raise InvalidArgument(f"{owner} has no option {name!r}{hint}")
 
 
-def check_index(index: object) -> None:
-    """Check that an option is an index or a view of one, or None.
+def check_index(index: object, strategy: Strategy | None = None) -> None:
+    """Check that an option is an index or a view of one, or None, and that it is private if the strategy needs that.
+
+    Args:
+        index: The option.
+        strategy: What is asked through it. Default: None, anything.
 
     Raises:
         InvalidArgument: if it is not.
     """
+    if isinstance(strategy, PIIAware) and isinstance(index, View) and not index.is_private:
+        raise InvalidArgument(
+            f"index must be a private view for PIIAware, index.private(vault), got {shown(index)}: otherwise the question "
+            "is not masked"
+        )
     if index is not None and not isinstance(index, View):
         raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
 

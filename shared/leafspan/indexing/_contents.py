@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from leafspan.checks import is_unicode, shown
 from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
-from leafspan.engine import Flow
+from leafspan.engine import Call, Flow
 from leafspan.errors import DocumentNotFound
+from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.tree import Trees, count_trees
-from leafspan.values import Chunk, Document, Passage
+from leafspan.values import Document, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,12 @@ def index_stats(
 
 
 def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
-    """All documents, in the order of their ids."""
-    rows = yield from read_consistently(store, Reader.rows, scope)
+    """All documents, in the order of their ids.
+
+    Raises:
+        DamagedIndex: if the row of one is damaged, unless reading goes on without it.
+    """
+    rows = yield from read_consistently(store, _all_rows, scope)
     return [
         DocumentInfo(row.document_id, row.title, copy_metadata(row.metadata), row.leaves, row.words, row.characters)
         for _, row in sorted(rows.items())
@@ -108,20 +114,25 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
     """A document with its text.
 
     Raises:
+        DamagedIndex: if it is not stored as it was written.
         DocumentNotFound: if there is none of that id.
     """
 
     def read(reader: Reader) -> Flow[Document]:
+        reader = reader.raising()
         row = yield from _current_row(reader, document_id)
         ids = row.leaf_ids
         if row.extra.get("chunks"):
             stored = yield from _stored_leaves(reader, ids)
             texts = {id_: each.text for id_, each in stored.items()}
-            chunks = tuple(Chunk(stored[id_].leaf.end, _own(stored[id_].metadata, row.metadata)) for id_ in ids)
+            chunks = chunks_of_leaves(row, [(stored[id_].leaf, stored[id_].metadata) for id_ in ids])
         else:
             texts, chunks = (yield from reader.fetch(ids)) if ids else {}, ()
         text = "".join(texts[id_] for id_ in ids)
-        return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
+        document = Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
+        if (problem := (yield Call(problem_of_content, (row, document)))) is not None:
+            raise reader.error({document_id: problem})
+        return document
 
     return read_consistently(store, read, scope)
 
@@ -130,14 +141,16 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
     """The leaves of a document, or of all, as passages with score 0.
 
     Raises:
+        DamagedIndex: if what is stored of a document is not as it was written; of all, unless reading goes on without it.
         DocumentNotFound: if there is no document of that id.
     """
 
     def read(reader: Reader) -> Flow[list[Passage]]:
         if document_id is not None:
+            reader = reader.raising()
             rows = [(yield from _current_row(reader, document_id))]
         else:
-            known = yield from reader.rows()
+            known = yield from _all_rows(reader)
             rows = [row for _, row in sorted(known.items()) if row.version is not None]
         ids = [id_ for row in rows for id_ in row.leaf_ids]
         stored = yield from _stored_leaves(reader, ids)
@@ -156,14 +169,17 @@ def _stored_leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredL
     return stored
 
 
-def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
-    """The metadata of a chunk without those of its document."""
-    return {key: value for key, value in copy_metadata(metadata).items() if key not in shared}
+def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:
+    catalogue = yield from reader.whole_catalogue()
+    reader.warn_of_left_out()
+    return catalogue.rows
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
-    rows = yield from reader.rows([document_id])
+    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # Chroma takes no other ids
     row = rows.get(document_id)
+    if row is not None and row.damage is not None:
+        raise reader.error({document_id: row.damage.problem})
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+        raise DocumentNotFound(f"there is no document {shown(document_id)} in the index")
     return row

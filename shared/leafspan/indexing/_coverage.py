@@ -76,7 +76,7 @@ def to_coverage(
     if isinstance(within, str) and within == EVERYTHING:
         return FilterCoverage(documents, None, scope)
     if isinstance(within, str):
-        raise InvalidArgument(f"within must be a filter or 'everything', got {within!r}")
+        raise InvalidArgument(f"within must be a filter or 'everything', got {shown(within)}")
     condition = to_filter(within)
     if condition is None or constant(condition):
         raise InvalidArgument(f"within must be a filter with a condition, or 'everything', got {shown(within)}")
@@ -193,8 +193,9 @@ class SourceKeyCoverage:
             value = document.metadata.get(self.key)
             if not _is_key(value):
                 raise InvalidDocument(
-                    f"document {document.id!r} must have a string or a whole number under the source_key {self.key!r}, "
-                    f"got {value!r}"
+                    f"document {shown(document.id)} must have a string or a whole number under the source_key "
+                    f"{shown(self.key)}, "
+                    f"got {shown(value)}"
                 )
             self.values.add(value)
             yield document

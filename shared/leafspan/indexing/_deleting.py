@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from leafspan.checks import shown
+from leafspan.checks import is_unicode, shown
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import constant, to_filter
+from leafspan.indexing._write_group import finish
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
 Forget = Callable[[Sequence[str]], Flow[None]]
@@ -41,11 +42,12 @@ def delete_documents(
         InvalidArgument: if ``ids`` is anything but an iterable of strings.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
+    if isinstance(ids, str) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}")
-    wanted = list(ids)
-    if not all(isinstance(id_, str) for id_ in wanted):
-        raise InvalidArgument(f"ids must be a list of strings, got {shown(wanted)}")
+    given = list(ids)
+    if not all(isinstance(id_, str) for id_ in given):
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(given)}")
+    wanted = [str.__str__(id_) for id_ in given if id_ and is_unicode(id_)]  # no document can have another one
     if dry_run:
         there = yield from read_consistently(store, partial(Reader.rows, ids=wanted), scope)
         return [id_ for id_ in dict.fromkeys(wanted) if id_ in there and there[id_].version is not None]
@@ -54,7 +56,7 @@ def delete_documents(
         # Behind a server a writer finishes what is half done of the documents it names; these might be somebody else's.
         places = [stored for id_ in wanted for stored in scope.stored_ids(id_)]
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
-        touched = [id_ for id_, row in rows.items() if scope.sees(row)]
+        touched = [id_ for id_, row in rows.items() if scope.sees(row) or is_half_deleted(row, scope)]
     yield from forget(touched)
     writer = yield from store.start_writing(timeout, touched)
     try:
@@ -63,11 +65,26 @@ def delete_documents(
         found = {id_: row for id_ in wanted if (row := find(id_)) is not None}
         if versions is not None:
             found = {id_: row for id_, row in found.items() if row.version == versions.get(id_)}
+        if scope:
+            for id_, row in list(found.items()):
+                if not (yield from writer.shows_all_leaves(row, scope)):
+                    del found[id_]  # it was moved to another view before it was damaged
         if found:
             yield from writer.delete(list(found.values()))
         return list(found)
     finally:
         writer.stop()
+
+
+def is_half_deleted(row: Row, scope: Scope | None) -> bool:
+    """Whether a killed or failed deletion has left a document half deleted, which the view had shown.
+
+    It is not shown any more, so it must be looked for to be finished. A document that another process is writing for the
+    first time has no current version either, but no length yet.
+    """
+    if row.version is not None or not (row.characters or not any(leaves for _, leaves in row.leftovers)):
+        return False
+    return scope is None or scope.where.matches(row.metadata, row.document_id)
 
 
 def delete_matching(
@@ -91,12 +108,20 @@ def delete_matching(
     if condition is None or constant(condition):
         raise InvalidArgument(f"where must have a condition that says what to delete, got {shown(where)}")
 
-    def matching(reader: Reader) -> Flow[dict[str, Row]]:
+    def matching(reader: Reader) -> Flow[tuple[dict[str, Row], list[str]]]:
         catalogue = yield from reader.catalogue()
         ids = sorted(filter(None, map(catalogue.shown_id, catalogue.select(condition).ids)))
-        return {id_: catalogue.rows[id_] for id_ in ids}
+        everything = yield from reader.everything()
+        half_deleted = [
+            id_
+            for id_, row in everything.rows.items()
+            if is_half_deleted(row, scope) and condition.matches(row.metadata, id_)
+        ]
+        return {id_: catalogue.rows[id_] for id_ in ids}, half_deleted
 
-    rows = yield from read_consistently(store, matching, scope)
+    rows, half_deleted = yield from read_consistently(store, matching, scope)
+    if half_deleted and not dry_run:
+        yield from finish(store, half_deleted)
     if dry_run or not rows:
         return list(rows)
     versions = {id_: row.version for id_, row in rows.items()}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
-from leafspan.engine import Flow
-from leafspan.store import Row, Store, Writer, read_consistently
+from leafspan.engine import Flow, Progress
+from leafspan.indexing._document_check import CheckLeaf, DocumentToCheck, Verdict, check_documents
+from leafspan.store import Row, Store, Writer, read_consistently, read_place
 from leafspan.values import LeafId, leaf_ids
 
-_Ordinals: TypeAlias = dict[tuple[str, str], set[int]]
+_Ordinals: TypeAlias = Mapping[str, Mapping[str, set[int]]]
 """The ordinals of the leaves that are there, by document and version."""
+
+_GROUP = 1_000  # leaves that are read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +34,60 @@ class Finding:
     mended: bool
 
 
-def examine(
-    store: Store, *, mend: bool, timeout: float, remedy: str = "add the document again to restore it"
-) -> Flow[list[Finding]]:
-    """Compare the manifest with the leaves that are there, under the writer's lock, and mend what can be mended.
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How to look for what is not whole.
+
+    Attributes:
+        mend: Whether to mend.
+        timeout: Seconds to wait for another writer.
+        quick: Whether to read texts only where ids and rows show that something is wrong.
+        show: Whether to show a bar, None for where a person is watching.
+        remedy: What restores a document that cannot be mended.
+        derived: Whether everything there can be made again, so that what belongs to nothing need not be kept.
+        check_leaf: Function that reads a leaf, and raises ValueError if it is not as it was written.
+    """
+
+    mend: bool
+    timeout: float
+    quick: bool = False
+    show: bool | None = None
+    remedy: str = "add the document again to restore it"
+    derived: bool = False
+    check_leaf: CheckLeaf = read_place
+
+
+def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
+    """Compare the manifest with the leaves, and their texts with what was added, and mend what can be mended.
+
+    Nothing is deleted but what killed writers have left, and what certainly belongs to no document. A document whose
+    content is in doubt loses its hash, so that the next ``add`` writes it anew, whatever its content.
 
     Args:
         store: Where to look.
-        mend: Whether to mend.
-        timeout: Seconds to wait for another writer.
-        remedy: What restores missing leaves.
+        how: How to look.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    writer = yield from store.start_writing(timeout, None)
+    writer = yield from store.start_writing(how.timeout, None)
     try:
-        findings = [Finding(row.document_id, _describe(row), mend) for row in writer.rows.values() if row.is_half_done]
-        if mend:
+        findings = [Finding(row.document_id, _describe(row), how.mend) for row in writer.rows.values() if row.is_half_done]
+        if how.mend:
             yield from writer.recover()
         elif findings:
             writer.leave_unfinished()
-        ids = yield from read_consistently(store, lambda reader: reader.leaf_ids())
-        there, strange = _sorted_out(ids)
-        findings += [Finding(id_, "a record that is no leaf", mend) for id_ in strange]
-        if mend and strange:
-            yield from writer.delete_leaves(strange)
-        findings += yield from _orphans(writer, there, mend=mend)
-        findings += yield from _incomplete(writer, there, remedy, mend=mend)
-        return findings
+        rows = dict(writer.rows)
+        there, strange = _sorted_out((yield from read_consistently(store, lambda reader: reader.leaf_ids())))
     finally:
         writer.stop()
+    verdicts = yield from _verdicts(store, rows, there, how)
+    litter = _Litter.of(rows, there, strange, verdicts, how)
+    findings += litter.findings
+    findings += [_finding(id_, verdict, how) for id_, verdict in verdicts.items()]
+    if how.mend:
+        yield from _mend(store, rows, verdicts, litter, how)
+    return findings
 
 
 def _describe(row: Row) -> str:
@@ -70,48 +98,137 @@ def _describe(row: Row) -> str:
 
 def _sorted_out(ids: list[str]) -> tuple[_Ordinals, list[str]]:
     """The leaves that are there, and the ids of records that are none."""
-    there: _Ordinals = defaultdict(set)
+    there: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     strange = []
     for id_ in ids:
-        try:
-            leaf = LeafId.parse(id_)
-        except ValueError:
-            leaf = None
-        if leaf is not None and leaf.version and str(leaf) == id_:
-            there[leaf.document_id, leaf.version].add(leaf.ordinal)
+        if (leaf := LeafId.of(id_)) is not None:
+            there[leaf.document_id][leaf.version].add(leaf.ordinal)
         else:
             strange.append(id_)
     return there, strange
 
 
-def _orphans(writer: Writer, there: _Ordinals, *, mend: bool) -> Flow[list[Finding]]:
-    """Leaves that belong to no document's current version, and never will."""
-    findings, ids = [], []
-    for (document_id, version), ordinals in there.items():
-        row = writer.rows.get(document_id)
-        if row is not None and version in dict(row.leftovers):
-            continue
-        is_current = row is not None and version == row.version
-        surplus = ordinals - set(range(row.leaves)) if row is not None and is_current else ordinals
-        if surplus:
-            why = "beyond its end" if is_current else f"of version {version}, which does not count"
-            findings.append(Finding(document_id, f"{len(surplus)} leaves {why}", mend))
-            ids += leaf_ids(document_id, version, sorted(surplus))
-    if mend and ids:
-        yield from writer.delete_leaves(ids)
-    return findings
+def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Examination) -> Flow[dict[str, Verdict]]:
+    """What is wrong with documents, by id. Their leaves are read without the lock: others may write meanwhile."""
+    documents = [
+        DocumentToCheck(row, there.get(row.document_id, {}))
+        for row in rows.values()
+        if row.version is not None or row.damage
+    ]
+    if how.quick:
+        documents = [each for each in documents if not each.has_all_ids]
+    verdicts: dict[str, Verdict] = {}
+    bar = Progress(sum(each.size for each in documents), show=how.show, what="Reading documents")
+    try:
+        for group in _groups(documents):
+            check = partial(check_documents, documents=group, check_leaf=how.check_leaf)
+            verdicts |= yield from read_consistently(store, check)
+            bar.advance(sum(each.size for each in group))
+    finally:
+        bar.close()
+    return verdicts
 
 
-def _incomplete(writer: Writer, there: _Ordinals, remedy: str, *, mend: bool) -> Flow[list[Finding]]:
-    """Documents that have lost leaves: nothing here holds their text, so they must be written anew."""
-    findings, rows = [], []
-    for row in writer.rows.values():
-        missing = set(range(row.leaves)) - there.get((row.document_id, row.version or ""), set())
-        if row.version is not None and missing:
-            problem = f"{len(missing)} of {row.leaves} leaves are missing; {remedy}"
-            findings.append(Finding(row.document_id, problem, False))
-            rows.append(replace(row, hash=""))
-    if mend and rows:
-        yield from writer.write_rows(rows)
-        yield from writer.advance()
-    return findings
+def _groups(documents: Sequence[DocumentToCheck]) -> Iterator[list[DocumentToCheck]]:
+    """The documents in groups, each of about ``_GROUP`` leaves, or of a single document."""
+    group: list[DocumentToCheck] = []
+    for document in documents:
+        if group and sum(each.size for each in group) + document.size > _GROUP:
+            yield group
+            group = []
+        group.append(document)
+    if group:
+        yield group
+
+
+def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:
+    remedy = "" if verdict.mends else f"; {how.remedy}"
+    return Finding(id_, verdict.problem + remedy, how.mend and verdict.mends)
+
+
+@dataclass(slots=True)
+class _Litter:
+    """Records that belong to no document's current version, and never will.
+
+    Attributes:
+        leaves: Ordinals of leaves, by document and version.
+        strange: Ids of records that are no leaves.
+        findings: What to say of them, and of those that may not be deleted.
+    """
+
+    leaves: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    strange: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Mapping[str, Row],
+        there: _Ordinals,
+        strange: Sequence[str],
+        verdicts: Mapping[str, Verdict],
+        how: Examination,
+    ) -> _Litter:
+        """What is litter: nothing that may be what is left of a document.
+
+        Args:
+            rows: The rows.
+            there: The leaves that are there.
+            strange: Ids of records that are no leaves.
+            verdicts: What is wrong with documents.
+            how: How to look.
+        """
+        litter = cls()
+        in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.mends}
+        for document_id, versions in there.items():
+            row = rows.get(document_id)
+            for version, ordinals in versions.items():
+                if row is None and not how.derived:
+                    in_doubt.add(document_id)
+                    problem = f"{len(ordinals)} leaves of a document that is not in the manifest; {how.remedy}"
+                    litter.findings.append(Finding(document_id, problem, False))
+                elif row is None or (document_id not in verdicts and row.damage is None and not _is_of(row, version)):
+                    litter.leaves[document_id, version] = ordinals
+                    problem = f"{len(ordinals)} leaves of version {version}, which does not count"
+                    litter.findings.append(Finding(document_id, problem, how.mend))
+        is_litter = how.derived or not in_doubt  # otherwise it may be what is missing, under another id
+        litter.strange = list(strange) if is_litter else []
+        litter.findings = [
+            *(Finding(id_, "a record that is no leaf", how.mend and is_litter) for id_ in strange),
+            *litter.findings,
+        ]
+        return litter
+
+    def ids(self, rows: Mapping[str, Row]) -> list[str]:
+        """The ids of the records that are litter still, by the rows as they are now."""
+        leaves = [
+            id_
+            for (document_id, version), ordinals in self.leaves.items()
+            if document_id not in rows or not _is_of(rows[document_id], version)
+            for id_ in leaf_ids(document_id, version, sorted(ordinals))
+        ]
+        return [*leaves, *self.strange]
+
+
+def _is_of(row: Row, version: str) -> bool:
+    """Whether a row knows of leaves of this version."""
+    return version == row.version or version in dict(row.leftovers)
+
+
+def _mend(
+    store: Store, rows: Mapping[str, Row], verdicts: Mapping[str, Verdict], litter: _Litter, how: Examination
+) -> Flow[None]:
+    """Write what the verdicts say of documents that have not been written since, and delete litter."""
+    if not (verdicts or litter.leaves or litter.strange):
+        return
+    writer: Writer = yield from store.start_writing(how.timeout, None)
+    try:
+        unchanged = {id_: each for id_, each in verdicts.items() if writer.rows.get(id_) == rows.get(id_)}
+        ids = litter.ids(writer.rows) + [id_ for each in unchanged.values() for id_ in each.litter]
+        if ids:
+            yield from writer.delete_leaves(ids)
+        if new := [each.row for each in unchanged.values() if each.row is not None]:
+            yield from writer.write_rows(new)
+            yield from writer.advance()
+    finally:
+        writer.stop()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from leafspan.checks import calling, shown, unusable
 from leafspan.documents import (
     IndexSettings,
     find_sections,
@@ -19,7 +20,7 @@ from leafspan.documents import (
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, find_headings
+from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, to_cuts
 from leafspan.store import DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
@@ -89,13 +90,14 @@ def split_document(
         done: Function to call with each number of characters that are split, together all of them. Default: none.
 
     Raises:
-        InvalidDocument: if the splitter's cuts do not partition the text.
+        InvalidDocument: if the document's chunks do not partition the text.
+        FunctionFailed: if the splitter fails, or returns anything but cuts that partition the text.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     try:
         leaves = make_leaves(document, version, _cuts(document, settings.splitter, done))
     except InvalidDocument as error:
-        raise InvalidDocument(f"document {document.id!r} cannot be split: {error}") from error
+        raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text)) if leaves else []
     row = Row(
         document.id,
@@ -124,6 +126,23 @@ def _cuts(document: Document, splitter: Splitter | None, done: Callable[[int], N
     if ends:
         cuts: Sequence[Cut] = default.above(text, ends) if default else [*map(Cut, ends)]
     else:
-        cuts = splitter(text) if splitter else ()
+        cuts = _cut_by(splitter, document) if splitter else ()
     done(len(text))  # other splitters do not say how far they are
+    return cuts
+
+
+def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
+    """The cuts of a splitter of the user's own.
+
+    Raises:
+        FunctionFailed: if it fails, or returns anything but cuts that partition the text.
+    """
+    text = document.text
+    with calling("the splitter", splitter, text, of=f"document {shown(document.id)}"):
+        cuts = to_cuts(splitter, splitter(text))
+    try:
+        check_cuts(cuts, text)
+    except InvalidDocument as error:
+        rule = f"return cuts that partition the text of document {shown(document.id)} ({error})"
+        raise unusable("the splitter", splitter, rule, cuts, text) from error
     return cuts

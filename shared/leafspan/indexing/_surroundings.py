@@ -55,15 +55,17 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
 
     Raises:
         InvalidArgument: if it is none of these, or a summary.
+        DamagedIndex: if what is stored of the document is not as it was written.
         DocumentNotFound: if the document is not there any more, or was replaced.
     """
     target = _target(passage)
 
     def read(reader: Reader) -> Flow[Passage]:
+        reader = reader.raising()
         leaf, last = (yield from _leaves_at(reader, target)) if isinstance(target, _Citation) else target
         first = leaf.ordinal
         row = (yield from reader.rows([leaf.document_id])).get(leaf.document_id)
-        _check_current(row, leaf)
+        _check_current(reader, row, leaf)
         assert row is not None
         if not first <= last < row.leaves:
             raise InvalidArgument(f"document {leaf.document_id!r} has {row.leaves} leaves, got {first} to {last}")
@@ -111,8 +113,12 @@ class _Citation(NamedTuple):
 def _leaves_at(reader: Reader, citation: _Citation) -> Flow[tuple[LeafId, int]]:
     """The first leaf at a place, and the ordinal of the last one, in the document as it is now."""
     row = (yield from reader.rows([citation.document_id])).get(citation.document_id)
+    if row is not None and row.damage is not None:
+        raise reader.error({citation.document_id: row.damage.problem})
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {citation.document_id!r} in the index (any more): retrieve again")
+        raise DocumentNotFound(
+            f"there is no document {shown(citation.document_id)} in the index (any more): retrieve again"
+        )
     stored = yield from reader.fetch_leaves(row.leaf_ids)
     if len(stored) < row.leaves:
         raise StaleRead
@@ -138,12 +144,15 @@ def _target(passage: object) -> tuple[LeafId, int] | _Citation:
         )
     if run[0].is_summary:
         raise InvalidArgument(
-            f"a summary has no surroundings, got {id_!r}: ask for those of a leaf that it covers, passage.summary.leaf_ids"
+            f"a summary has no surroundings, got {shown(id_)}: ask for those of a leaf that it covers, "
+            "passage.summary.leaf_ids"
         )
     return run
 
 
-def _check_current(row: Row | None, leaf: LeafId) -> None:
+def _check_current(reader: Reader, row: Row | None, leaf: LeafId) -> None:
+    if row is not None and row.damage is not None:
+        raise reader.error({leaf.document_id: row.damage.problem})
     if row is None or row.version is None:
         raise DocumentNotFound(f"there is no document {leaf.document_id!r} in the index (any more): retrieve again")
     if row.version != leaf.version:

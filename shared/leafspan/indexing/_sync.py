@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings
@@ -12,10 +13,11 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import EmptySource
 from leafspan.files import FileNames, FileReading, Skipped
 from leafspan.indexing._coverage import Coverage, FileCoverage, to_coverage
-from leafspan.indexing._deleting import Forget, delete_documents
+from leafspan.indexing._deleting import Forget, delete_documents, is_half_deleted
 from leafspan.indexing._ingest import take_in
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
+from leafspan.indexing._write_group import finish
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
 
@@ -105,7 +107,7 @@ def sync(
         flatten_metadata=options.flatten_metadata,
     )
     # Read first: what others add meanwhile is not to be deleted.
-    rows = yield from read_consistently(store, Reader.rows, scope)
+    rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     taken = yield from take_in(
         store,
         embed,
@@ -127,6 +129,9 @@ def sync(
             f"there are no documents in {' and '.join(empty)}, so {len(doomed)} would be deleted; if that is meant, say "
             "allow_empty=True (--allow-empty)"
         )
+    unfinished = [row.document_id for row in half_deleted if coverage.covers(row)]
+    if unfinished and not options.dry_run:
+        yield from finish(store, unfinished)
     versions = {row.document_id: row.version for row in doomed}
     deleted = list(versions)
     if versions and not options.dry_run:
@@ -134,6 +139,13 @@ def sync(
             store, versions, scope=scope, timeout=timeout, forget=forget, versions=versions
         )
     return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped)
+
+
+def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:
+    """The rows of the visible documents, and those of documents that a killed or failed deletion has left half deleted."""
+    rows = yield from reader.rows()
+    everything = rows if scope is None else (yield from reader.everything()).rows
+    return rows, [row for row in everything.values() if is_half_deleted(row, scope)]
 
 
 def _doomed(left: Sequence[Row], coverage: Coverage, reading: FileReading, names: FileNames) -> list[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafspan.engine import Flow
-from leafspan.errors import ConcurrentUpdate, WriterBusy
+from leafspan.errors import ConcurrentUpdate, DamagedIndex, WriterBusy
 from leafspan.indexing._split_document import SplitDocument
 from leafspan.store import Scope, Store
 
@@ -34,6 +34,7 @@ def write_group(
         For each stored id, whether there was a document of that id before.
 
     Raises:
+        DamagedIndex: if one of the ids is that of a damaged document whose leaves are another view's.
         ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
@@ -46,6 +47,8 @@ def write_group(
             old = writer.rows.get(split.document.id)
             if scope and old and old.version is not None and not scope.sees(old):
                 raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
+            if scope and old and not (yield from writer.shows_all_leaves(old, scope)):
+                raise _refusal(split.document.id)
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != split.row.hash:
                 to_write.append(split.with_vectors(matrix))
@@ -55,6 +58,12 @@ def write_group(
         return were_there
     finally:
         writer.stop()
+
+
+def _refusal(stored_id: str) -> DamagedIndex:
+    return DamagedIndex(
+        f"what is stored under {stored_id!r} is damaged, and not of this view: delete it through the whole index", stored_id
+    )
 
 
 def finish(store: Store, ids: Sequence[str]) -> Flow[None]:

@@ -8,11 +8,12 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from leafspan.checks import check_choice, check_flag, shown
-from leafspan.errors import InvalidArgument
+from leafspan.checks import check_choice, check_flag, function_failed, shown, unusable
+from leafspan.errors import FunctionFailed, InvalidArgument
 from leafspan.lexical._tokens import find_words, normalize_word
 
 _CACHED_WORDS = 1 << 16
+_RULE = "return a list of strings"
 # Text in these languages is cut into pairs of characters, which have no stems and are no stop words.
 _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
 
@@ -74,13 +75,14 @@ def probe_terms(analyzer: Analysis) -> list[str]:
     """
     try:
         (terms,) = to_terms(analyzer, [_PROBE])
-    except InvalidArgument:
-        raise
-    except Exception as error:
+    except FunctionFailed as error:
+        cause = error.__cause__
+        if isinstance(error, InvalidArgument) or cause is None:
+            raise
         raise InvalidArgument(
             f"analyzer must be an Analyzer or a function from a text to a list of its terms, got {shown(analyzer)}, which "
-            f"failed with {type(error).__name__}: {error}"
-        ) from error
+            f"failed with {type(cause).__name__}: {cause}"
+        ) from cause
     return terms
 
 
@@ -99,19 +101,21 @@ def to_terms(analyzer: Analysis, texts: Sequence[str]) -> list[list[str]]:
     """The terms of each text.
 
     Raises:
-        InvalidArgument: if a function of the user's own returns anything but a list of strings.
+        FunctionFailed: if a function of the user's own fails, or returns anything but a list of strings.
     """
     if isinstance(analyzer, Analyzer):
         return analyzer(texts)
     terms_of_texts = []
     for text in texts:
-        terms = analyzer(text)
+        try:
+            terms = analyzer(text)
+        except Exception as error:
+            raise function_failed("the analyzer", analyzer, text, error) from error
         if not isinstance(terms, list):
-            raise InvalidArgument(f"{describe_analyzer(analyzer)} must give a list of strings, got {type(terms).__name__}")
+            raise unusable("the analyzer", analyzer, _RULE, terms, text)
         wrong = [term for term in terms if not isinstance(term, str)]
         if wrong:
-            message = f"{describe_analyzer(analyzer)} must give a list of strings, got one that holds {wrong[0]!r}"
-            raise InvalidArgument(message)
+            raise unusable("the analyzer", analyzer, f"{_RULE} alone", wrong[0], text)
         terms_of_texts.append(terms)
     return terms_of_texts
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._ranking import Corpus, Scores
@@ -55,7 +56,7 @@ class RankBM25:
         import numpy as np
 
         if settings.variant != "okapi":
-            raise InvalidArgument(f"rank-bm25 is for the variant okapi, got {settings.variant!r}")
+            raise InvalidArgument(f"rank-bm25 is for the variant okapi, got {shown(settings.variant)}")
         if settings.k1 == 0:
             raise InvalidArgument("k1 must be > 0 for rank-bm25, got 0")
         ours = self._corpus.score(terms, settings=settings, counting=counting)

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leafspan.checks import check_choice, check_number
+from leafspan.checks import check_choice, check_number, shown
 from leafspan.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ class BM25Settings:
     def __post_init__(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
         if self.delta is not None and self.variant not in _DELTA:
-            raise InvalidArgument(f"delta is for the variants {', '.join(_DELTA)}, got {self.delta!r} for {self.variant}")
+            raise InvalidArgument(
+                f"delta is for the variants {', '.join(_DELTA)}, got {shown(self.delta)} for {self.variant}"
+            )
         for name in ("k1", "b", "delta", "epsilon"):
             number = getattr(self, name)
             if name == "delta" and number is None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import WriterBusy
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, Reader, Row, StaleRead, grouped
+from leafspan.store import Catalogue, MetDamage, Reader, Row, StaleRead, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +29,7 @@ _MOST_DEFERRALS = 4  # changes after which segments are merged and removed even 
 _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
 _POLL_SECONDS = 0.005
+_PATIENCE = 60.0  # seconds in which another thread must make a segment
 
 
 class Recipe(Protocol):
@@ -80,25 +82,39 @@ class Mirror:
         self._snapshot: MirrorSnapshot | None = None
         self._deferred = 0  # changes since segments were last merged and removed
         self._mutex = threading.Lock()
+        self._went_on = 0.0  # when a segment was last made, or begun
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
         """The whole index as the reader's catalogue has it, whatever the reader's scope.
 
         Raises:
             StaleRead: if a document is replaced meanwhile.
+            WriterBusy: if another thread makes segments, and none for a minute.
         """
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue:
             return known
         # Acquired here and not within a call, so that a cancelled task knows whether it has the lock.
+        start = time.monotonic()
         while not self._mutex.acquire(blocking=False):
-            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+            if time.monotonic() - max(start, self._went_on) > _PATIENCE:
+                raise WriterBusy(
+                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
+                    "again, or see what it waits for"
+                )
+            yield Call(
+                time.sleep,
+                (_POLL_SECONDS,),
+                native=asyncio.sleep,
+                what=f"another thread that is {self._recipe.task.lower()}",
+            )
         try:
+            self._went_on = time.monotonic()
             if (known := self._snapshot) is not None and known.catalogue is catalogue:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
             if missing:
-                yield from self._make(reader.unscoped(), missing)
+                yield from self._make(reader.for_mirrors(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
             # A stale reader would take newer segments for dead ones. But whether it is stale is not always known, and
             # merging cannot be deferred for ever.
@@ -110,6 +126,11 @@ class Mirror:
             return snapshot  # type: ignore[no-any-return]
         finally:
             self._mutex.release()
+
+    def at_hand(self, catalogue: Catalogue) -> MirrorSnapshot:
+        """What the files have of these documents by now. Nothing is made, so documents may be missing."""
+        known = self._segments
+        return MirrorSnapshot(catalogue, self._folder.read([]) if known is None else known)
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None
@@ -168,6 +189,8 @@ class Mirror:
                 ids = [id_ for row in rows for id_ in row.leaf_ids]
                 try:
                     arrays = yield from self._recipe.read(reader, rows, ids)
+                except MetDamage:
+                    raise  # the next attempt is without the documents
                 except StaleRead:
                     # Reading starts again after this error, and may never end unless the other documents are done by then.
                     splits += 1
@@ -178,6 +201,7 @@ class Mirror:
                     continue
                 segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
                 yield Call(self._add, (segment,), finish=True)
+                self._went_on = time.monotonic()
                 progress.advance(len(ids))
         finally:
             progress.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import uuid
@@ -14,6 +15,7 @@ from leafspan.mirror._segment import UNFINISHED, Damaged, Segment, read_segment,
 from leafspan.mirror._snapshot import OpenSegment
 
 _SUFFIX = ".segment"
+_MIRRORS = "leafspan.mirror"  # the folder of all mirrors in the folder of an index
 _ATTEMPTS = 5
 _ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long was left by a killed writer
 
@@ -108,10 +110,10 @@ class SegmentFolder:
         path = self.path / f"{uuid.uuid4().hex}{_SUFFIX}"
         try:
             try:
-                self.path.mkdir(parents=True, exist_ok=True)
+                self._make_folder()
                 write_segment(path, segment)
             except FileNotFoundError:  # another process has just removed the empty folder
-                self.path.mkdir(parents=True, exist_ok=True)
+                self._make_folder()
                 write_segment(path, segment)
             return OpenSegment(read_segment(path), path)
         except (OSError, Damaged) as error:
@@ -120,6 +122,18 @@ class SegmentFolder:
                 f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
             )
             return OpenSegment(segment, None)
+
+    def _make_folder(self) -> None:
+        """Make the folder, so that only this user can read it.
+
+        Raises:
+            OSError: if it cannot be made, or is reached through a link in the folder of an index.
+        """
+        assert self.path is not None
+        linked = next((each for each in (self.path, *self.path.parents[:2]) if each.is_symlink()), None)
+        if linked is not None and _MIRRORS in (each.name for each in (linked, *linked.parents[:2])):
+            raise OSError(errno.ELOOP, f"{str(linked)!r} is a link, which is not followed")
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def remove(self, segments: Iterable[OpenSegment]) -> None:
         """Remove the files of segments that are no longer needed."""

@@ -144,6 +144,14 @@ class MirrorSnapshot:
             found.append(rows.start + ordinal)
         return found
 
+    def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
+        """The rows that a document's leaves have in the arrays of this name; None if the document is not current here."""
+        for segment, current in zip(self._segments, self._current, strict=True):
+            place = segment.places.get(document_id)
+            if place is not None and current[place]:
+                return segment.arrays[name][segment.starts[place] :][: segment.sizes[place]]
+        return None
+
     def mask(self, selection: Selection) -> Mask:
         """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
         mask = self._masks.get(selection)

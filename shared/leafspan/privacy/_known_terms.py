@@ -42,6 +42,7 @@ class KnownTerms:
     def __init__(self, terms: Mapping[str, Iterable[str | Sequence[str]]]) -> None:
         if not isinstance(terms, Mapping):
             raise InvalidArgument(f"known terms must be lists of texts by kind, got {type(terms).__name__}")
+        self.kinds = frozenset(str(kind) for kind in terms)
         self._by_words: defaultdict[str, list[_Term]] = defaultdict(list)
         self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # in words, by the first word
         self._anywhere: list[tuple[re.Pattern[str], str, str]] = []

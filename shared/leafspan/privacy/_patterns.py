@@ -10,7 +10,7 @@ from inspect import isclass
 from threading import Lock
 from typing import Any
 
-from leafspan.checks import check_number, did_you_mean
+from leafspan.checks import check_number, did_you_mean, shown
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.privacy._found import Found
 
@@ -59,14 +59,14 @@ class Patterns:
         for name in ("kinds", "regions"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(x, str) for x in value):
-                raise InvalidArgument(f"{name} must be a list of texts, got {value!r}")
+                raise InvalidArgument(f"{name} must be a list of texts, got {shown(value)}")
             object.__setattr__(self, name, tuple(value))
         check_number("min_score", self.min_score, at_least=0, at_most=1)
         classes = _classes()
         for kind in self.kinds:
             if kind not in classes:
                 raise InvalidArgument(
-                    f"kinds must be entities of Presidio that are found by patterns, got {kind!r}"
+                    f"kinds must be entities of Presidio that are found by patterns, got {shown(kind)}"
                     f"{did_you_mean(kind, classes)}"
                 )
         object.__setattr__(self, "_recognizers", tuple(self._made(kind, classes[kind]) for kind in self.kinds))

@@ -14,7 +14,7 @@ from hmac import digest
 from pathlib import Path
 from typing import Any, Never
 
-from leafspan.checks import check_flag, check_number
+from leafspan.checks import check_flag, check_number, shown
 from leafspan.errors import InvalidArgument, VaultNotFound, WrongKey
 from leafspan.privacy._envelope import VaultKeys, decrypt, encrypt
 from leafspan.privacy._keys import Key, to_key
@@ -82,7 +82,7 @@ class Vault:
             MissingExtra: if the package cryptography is not installed.
         """
         if not isinstance(path, str | Path) or not str(path):
-            raise InvalidArgument(f"path must be the path of a file, got {path!r}")
+            raise InvalidArgument(f"path must be the path of a file, got {shown(path)}")
         check_flag("create", create)
         check_number("timeout", timeout, at_least=0, unit="seconds")
         given = to_key(key)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from leafspan.errors import DamagedVault, LeafspanError, VaultNotFound, WriterBusy
+from leafspan.errors import DamagedVault, StorageFailed, StorageFull, StorageReadOnly, VaultNotFound, WriterBusy
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNUSABLE = {
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN: StorageFailed,
+    sqlite3.SQLITE_FULL: StorageFull,
+    sqlite3.SQLITE_IOERR: StorageFailed,
+    sqlite3.SQLITE_PERM: StorageReadOnly,
+    sqlite3.SQLITE_PROTOCOL: StorageFailed,
+    sqlite3.SQLITE_READONLY: StorageReadOnly,
+}
+_UNMAKEABLE = {
+    errno.ENOSPC: StorageFull,
+    errno.EDQUOT: StorageFull,
+    errno.EACCES: StorageReadOnly,
+    errno.EPERM: StorageReadOnly,
+    errno.EROFS: StorageReadOnly,
 }
 
 # What is deleted is overwritten. The journal holds pages as they were, which are as encrypted as those of the file.
@@ -65,7 +73,8 @@ class VaultFile:
             with suppress(FileExistsError):  # another process was faster
                 os.link(draft, self.path)
         except OSError as error:
-            raise LeafspanError(f"the vault {str(self.path)!r} cannot be made: {error.strerror}") from error
+            kind = _UNMAKEABLE.get(error.errno or 0, StorageFailed)
+            raise kind(f"the vault {str(self.path)!r} cannot be made: {error.strerror}") from error
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -119,7 +128,7 @@ class VaultFile:
                     f"another process uses the vault {str(self.path)!r} for longer than the timeout of {self._timeout:g} s"
                 ) from error
             if code in _UNUSABLE:
-                raise LeafspanError(f"the vault {str(self.path)!r} cannot be used: {error}") from error
+                raise _UNUSABLE[code](f"the vault {str(self.path)!r} cannot be used: {error}") from error
             raise self.damaged(str(error)) from error
         except (UnicodeDecodeError, OverflowError) as error:  # so Python's sqlite3 reads what is no text or number any more
             raise self.damaged(str(error)) from error

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from leafspan.errors import LeafspanError, WriterBusy
+from leafspan.errors import StorageFailed, WriterBusy
 
 
 class WritersLock:
@@ -52,7 +52,7 @@ class WritersLock:
                 database.close()
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return False
-            raise LeafspanError(f"the lock {str(self._file)!r} cannot be used: {error}") from error
+            raise StorageFailed(f"the lock {str(self._file)!r} cannot be used: {error}") from error
         self._database = database
         return True
 

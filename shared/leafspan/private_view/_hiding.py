@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import re
 
-from leafspan.errors import DamagedVault, FinderFailed, LeafspanError, MissingExtra, VaultNotFound, WriterBusy, WrongKey
+from leafspan.errors import (
+    DamagedIndex,
+    DamagedVault,
+    FinderFailed,
+    FunctionFailed,
+    LeafspanError,
+    MissingExtra,
+    VaultNotFound,
+    WriterBusy,
+    WrongKey,
+)
 from leafspan.privacy import Disguise
 
 _SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # they quote paths and rules alone
@@ -17,7 +27,11 @@ def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
     """An error of the same class whose message and notes are masked. Quotations that may be cut off are left out."""
     if isinstance(error, _SAFE):
         return error
+    if isinstance(error, FunctionFailed):  # what it was given, and what the function said, may quote a part of a name
+        return type(error)(hidden_message(error.quoting_nothing or "a function failed", disguise))
     masked = type(error)(hidden_message(str(error), disguise))
+    if isinstance(error, DamagedIndex) and isinstance(masked, DamagedIndex) and error.document_id is not None:
+        masked.document_id = disguise.name(error.document_id)
     for note in getattr(error, "__notes__", ()):
         masked.add_note(hidden_message(note, disguise))
     return masked

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import check_text
+from leafspan.checks import check_text, did_you_mean, shown
 from leafspan.errors import InvalidArgument
-from leafspan.privacy import RECORD_KEY, Disguise, Finder, Place, Vault, shown_kind, to_finders
+from leafspan.privacy import RECORD_KEY, Disguise, Finder, KnownTerms, Patterns, Place, Vault, shown_kind, to_finders
 from leafspan.reserved import is_reserved
 
 
@@ -50,10 +50,13 @@ class Privacy:
             raise InvalidArgument(f"vault must be a Vault, opened with Vault.open, got {type(vault).__name__}")
         check_text("entities_field", entities_field)
         if not entities_field or is_reserved(entities_field) or entities_field == RECORD_KEY:
-            raise InvalidArgument(f"entities_field must be a metadata key that is not reserved, got {entities_field!r}")
+            raise InvalidArgument(
+                f"entities_field must be a metadata key that is not reserved, got {shown(entities_field)}"
+            )
         if isinstance(clear, str) or not isinstance(clear, Collection) or not all(isinstance(key, str) for key in clear):
-            raise InvalidArgument(f"clear must be a list of metadata keys, got {clear!r}")
-        return cls(vault, to_finders(finder, known), frozenset(clear), entities_field, _kinds(reveal))
+            raise InvalidArgument(f"clear must be a list of metadata keys, got {shown(clear)}")
+        finders = to_finders(finder, known)
+        return cls(vault, finders, frozenset(clear), entities_field, _kinds(reveal, finders))
 
     @property
     def disguise(self) -> Disguise:
@@ -76,12 +79,23 @@ class Privacy:
 
     def revealing(self, reveal: bool | Collection[str]) -> Privacy:
         """The same options, but for what is shown."""
-        return replace(self, reveals=_kinds(reveal))
+        return replace(self, reveals=_kinds(reveal, self.finders))
 
 
-def _kinds(reveal: Any) -> frozenset[str] | None:
+def _kinds(reveal: Any, finders: Iterable[Finder]) -> frozenset[str] | None:
     if isinstance(reveal, bool):
         return None if reveal else frozenset()
     if isinstance(reveal, str) or not isinstance(reveal, Collection) or not all(isinstance(each, str) for each in reveal):
-        raise InvalidArgument(f"reveal must be True, False or a list of kinds such as ['PERSON'], got {reveal!r}")
-    return frozenset(map(shown_kind, reveal))
+        raise InvalidArgument(f"reveal must be True, False or a list of kinds such as ['PERSON'], got {shown(reveal)}")
+    kinds = frozenset(map(shown_kind, reveal))
+    found: set[str] = set()
+    for finder in finders:
+        if not isinstance(finder, Patterns | KnownTerms):
+            return kinds  # what else it finds is not known
+        found |= {shown_kind(kind) for kind in finder.kinds}
+    if unknown := sorted(kinds - found):
+        raise InvalidArgument(
+            f"reveal must be kinds that a finder of the view finds, {', '.join(sorted(found))}, got {shown(unknown[0])}"
+            f"{did_you_mean(unknown[0], found)}"
+        )
+    return kinds

@@ -79,6 +79,11 @@ class PrivateView(View):
         """What maps pseudonyms back."""
         return self._privacy.vault
 
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: always True."""
+        return True
+
     def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
         """The same view for a reader who may see more, or less: see ``reveal`` of ``Index.private``.
 
@@ -169,7 +174,7 @@ class PrivateView(View):
         given: dict[str, str] = {}
         if where is not None:
             where = yield Call(self._masked_filter, (where,))
-        if ids is not None and not isinstance(ids, str) and isinstance(ids, Iterable):
+        if isinstance(ids, Iterable) and not isinstance(ids, str) and getattr(ids, "ndim", None) != 0:
             listed = list(ids)
             masked = yield Call(lambda: [self._masked_id(id_) if isinstance(id_, str) else id_ for id_ in listed])
             given = {new: old for new, old in zip(masked, listed, strict=True) if isinstance(old, str)}

@@ -60,9 +60,13 @@ class Asking:
             return self.text(thing)
         if isinstance(thing, Query):
             text = self.text(thing.text) if isinstance(thing.text, str) else thing.text
-            texts = tuple(self.text(each) if isinstance(each, str) else each for each in thing.embedding_texts)
-            return replace(thing, text=text, embedding_texts=texts)
-        return [self.asked(each) for each in thing] if isinstance(thing, list | tuple) else thing
+            given = thing.embedding_texts
+            if isinstance(given, list | tuple):
+                given = tuple(self.text(each) if isinstance(each, str) else each for each in given)
+            return replace(thing, text=text, embedding_texts=given)
+        if isinstance(thing, list | tuple):  # of texts and Querys: what is in a list of lists is no text
+            return [self.asked(each) if isinstance(each, str | Query) else each for each in thing]
+        return thing
 
     def where(self, where: Where | None) -> Where | None:
         """A filter, masked."""

@@ -24,8 +24,11 @@ def settle_records(store: Store, vault: Vault) -> Flow[int]:
         if not unsettled:
             return 0
         ids = sorted({id_ for stored_ids in unsettled.values() for id_ in stored_ids})
-        needed = records_of((yield from read_consistently(store, partial(Reader.rows, ids=ids))))
-        gone = unsettled.keys() - needed
+        rows = yield from read_consistently(store, partial(Reader.rows, ids=ids))
+        needed = records_of(rows)
+        # The row of a damaged document does not say which record it needs: that of any may be it.
+        damaged = {id_ for id_, row in rows.items() if row.damage is not None}
+        gone = {record for record in unsettled.keys() - needed if damaged.isdisjoint(unsettled[record])}
         yield Call(vault.settle, (unsettled.keys() & needed, gone), finish=True)
         return len(gone)
     finally:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, get_args
 from leafspan.checks import shown
 from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument
+from leafspan.retrieval._asking_hosts import ask_call
 from leafspan.retrieval._host_results import outside_results
 from leafspan.retrieval._language_model import generate_texts
 from leafspan.strategies import (
@@ -132,7 +133,7 @@ class Answers:
         asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
             return
-        calls = [Call(request.ask, (request.question,), native=request.aask) for request in asked.values()]
+        calls = [ask_call(request) for request in asked.values()]
         for (key, request), results in zip(asked.items(), (yield calls), strict=True):
             self._host_replies[key] = found = yield from self._recognise(request, results)
             self.keep_texts(found)
@@ -222,7 +223,8 @@ class Answers:
         return answers
 
     def _concurrently(self, flows: Sequence[Flow[Any]], runs: Sequence[StrategyRun]) -> Call:
-        return run_concurrently(flows, [each.timeout for each in runs])
+        # A number of numpy is no number of seconds for what waits.
+        return run_concurrently(flows, [None if each.timeout is None else float(each.timeout) for each in runs])
 
     def _checked_results(self, strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
         """The results of a strategy, which somebody else may have written.

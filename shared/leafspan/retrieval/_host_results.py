@@ -101,7 +101,8 @@ def _check_not_replaced(
         reader.doubt(missing)
         raise NotALeaf(
             f"the results of {request.name} must be leaves of this index, but {missing!r} is not in it (any more): give "
-            f"that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}"
+            f"that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}, or insert lightrag_inputs(index) "
+            "into a LightRAG"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from leafspan.engine import Flow, run_together
@@ -13,7 +13,7 @@ from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
-from leafspan.store import Reader, Scope, StaleRead
+from leafspan.store import Met, Reader, Scope, StaleRead
 from leafspan.strategies import (
     AskHost,
     CallFunction,
@@ -43,15 +43,15 @@ class IndexAnswers(Answers):
     Args:
         sources: The open index.
         reader: What is visible of it.
-        stale: Stored (document, version) pairs that were not current when met before.
+        met: Stored (document, version) pairs that were not current when met before.
         scope: The view that is asked, None for the whole index.
     """
 
-    def __init__(self, sources: Sources, reader: Reader, stale: set[tuple[str, str]], scope: Scope | None = None) -> None:
+    def __init__(self, sources: Sources, reader: Reader, met: Met, scope: Scope | None = None) -> None:
         super().__init__(sources.embedder)
         self._scope = scope
         self._embedder_of_index = sources.embedder
-        self._summaries = SummaryReader(sources.trees, reader, stale)
+        self._summaries = SummaryReader(sources.trees, reader, met)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
         self._by_type |= {
@@ -68,6 +68,10 @@ class IndexAnswers(Answers):
     def leave(self) -> None:
         """Let go of what was opened for the summaries."""
         self._summaries.leave()
+
+    def warn_of_left_out(self) -> Collection[str]:
+        """The trees that were left out, since they are damaged, of which a warning tells the user once."""
+        return self._summaries.warn_of_left_out()
 
     def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
         return self._summaries if request.summaries else self._leaves

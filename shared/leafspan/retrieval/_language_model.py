@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.strategies import Generate
@@ -27,6 +28,7 @@ def generate_texts(request: Generate) -> Flow[list[str | Exception]]:
         assert request.agenerate is not None
         return aask(prompt, request.agenerate)
 
-    calls = [Call(ask, (prompt,), native=native if request.agenerate else None) for prompt in request.prompts]
+    options: dict[str, Any] = {"native": native if request.agenerate else None, "what": "the language model"}
+    calls = [Call(ask, (prompt,), **options) for prompt in request.prompts]
     answers: list[str | Exception] = yield calls
     return answers

@@ -9,7 +9,7 @@ from leafspan.engine import Flow
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities
 from leafspan.store import Reader, StaleRead, StoredLeaf
 from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
-from leafspan.trace import Trace
+from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
 
@@ -66,4 +66,4 @@ class LeafReader:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
         leaf = stored.leaf
         self._texts[leaf.id] = stored.text
-        return Candidate(leaf.span, 0.0, Trace(), stored.metadata, words=leaf.words, leaf=leaf)
+        return Candidate(leaf.span, 0.0, EMPTY_TRACE, stored.metadata, words=leaf.words, leaf=leaf)

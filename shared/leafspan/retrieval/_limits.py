@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
@@ -16,6 +16,16 @@ _DEFAULT_K = 5
 _LEAST_CANDIDATES = 24
 _CANDIDATES_A_PASSAGE = 4
 _WORDS_A_LEAF = 30  # as the default splitter makes them; if leaves are shorter, more are looked at afterwards
+
+
+def check_timeout(timeout: float | None, name: str = "timeout") -> None:
+    """Check the timeout of a retrieval, an option that is called ``name``.
+
+    Raises:
+        InvalidArgument: if it is neither None nor a number of seconds > 0.
+    """
+    if timeout is not None:
+        check_number(name, timeout, above=0, unit="seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class Limits:
         if candidates is not None:
             check_whole("candidates", candidates, 1)
             if candidates > MOST_RESULTS:
-                raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {candidates}")
+                raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {shown(candidates)}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
         if min_score is not None:

@@ -9,12 +9,13 @@ from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
+from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
-from leafspan.store import Reader, Scope, read_consistently
+from leafspan.store import Met, Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
@@ -43,12 +44,13 @@ def retrieve(
     if not queries:
         return []
     strategy = at_least(strategy, limits.min_score)
-    stale: set[tuple[str, str]] = set()
+    met = Met()
 
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
-        answers = IndexAnswers(sources, reader, stale, scope)
+        answers = IndexAnswers(sources, reader, met, scope)
         try:
-            return (yield from _attempt(sources, answers, reader, strategy, queries, limits, scope))
+            found = yield from _attempt(sources, answers, reader, strategy, queries, limits, scope)
+            return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out())
         finally:
             answers.leave()
 

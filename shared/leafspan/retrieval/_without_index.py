@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+from leafspan.checks import calling
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
-from leafspan.engine import Flow, arun, run
-from leafspan.retrieval._limits import Limits
+from leafspan.engine import Flow, arun_within, run_within
+from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
 from leafspan.strategies import Strategy
@@ -26,7 +27,8 @@ class _QuestionEmbedder:
         """A vector, as a row, for each question."""
         if self._embedder is None:
             self._embedder = default_embedder()
-        vectors = yield self._embedder.embed_queries(texts)
+        with calling("the embedder", self._embedder.name, texts):
+            vectors = yield self._embedder.embed_queries(texts)
         return check_vectors(vectors, len(texts), name=self._embedder.name)
 
 
@@ -41,6 +43,7 @@ def retrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[Passage]: ...
 
 
@@ -55,6 +58,7 @@ def retrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[list[Passage]]: ...
 
 
@@ -68,6 +72,7 @@ def retrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[Passage] | list[list[Passage]]:
     """The passages that a strategy finds in other sources than an index, such as ``SQL``; best first.
 
@@ -82,12 +87,15 @@ def retrieve(
         where: Filter on the passages' metadata. Default: all.
         min_score: Lowest score of a passage: docs/scores.md says what scores mean. Default: any.
         embedder: What embeds questions, for strategies that need that. Default: the bundled model.
+        timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. Default: none.
 
     Raises:
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
+        RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
     """
+    check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
-    return run(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits))
+    return run_within(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits), timeout)
 
 
 @overload
@@ -101,6 +109,7 @@ async def aretrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[Passage]: ...
 
 
@@ -115,6 +124,7 @@ async def aretrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[list[Passage]]: ...
 
 
@@ -128,7 +138,9 @@ async def aretrieve(
     where: object = None,
     min_score: float | None = None,
     embedder: object = None,
+    timeout: float | None = None,
 ) -> list[Passage] | list[list[Passage]]:
     """Like ``retrieve``."""
+    check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
-    return await arun(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits))
+    return await arun_within(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits), timeout)

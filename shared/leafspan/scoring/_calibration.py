@@ -27,6 +27,8 @@ ABSENCE = 15.9  # b
 COVERAGE = 25.6  # c
 DOUBT = 6.4  # d
 
+_LARGEST = 700.0  # exponent of a float
+
 EMBEDDER = "WordLlama(l2_supercat_256)"
 """Name of the embedder that the numbers were fitted with."""
 
@@ -50,7 +52,8 @@ def probability(fused: float, total: float) -> float:
         fused: Its fused score.
         total: The result of ``total_weight``.
     """
-    return exp(SHARPNESS * fused) / total
+    # A summary, whose weight is not in the total, can score any number of times as much as the leaves.
+    return min(1.0, exp(min(SHARPNESS * fused, _LARGEST)) / total)
 
 
 def answer_probability(share: float, total: float) -> float:

@@ -48,7 +48,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from math import fsum
 from typing import Literal, TypeAlias, TypeVar
 
-from leafspan.checks import is_number
+from leafspan.checks import is_number, shown
 from leafspan.errors import InvalidArgument
 
 K = TypeVar("K", bound=Hashable)
@@ -86,7 +86,7 @@ def reciprocal_rank_fusion(
     Source: Cormack et al., SIGIR 2009.
     """
     if not is_number(rank_constant) or rank_constant < 0:
-        raise InvalidArgument(f"rank_constant must be a number >= 0, got {rank_constant!r}")
+        raise InvalidArgument(f"rank_constant must be a number >= 0, got {shown(rank_constant)}")
     shares = _shares(weights, len(rankings), normalize_weights)
     terms: dict[K, list[float]] = {}
     for ranking, share in zip(rankings, shares, strict=True):
@@ -231,7 +231,7 @@ def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: Equa
 def _scaled(scores: dict[K, float], low: float, high: float, equal_scores: EqualScores) -> list[tuple[K, float]]:
     """The scores scaled so that ``low`` is 0 and ``high`` is 1."""
     if equal_scores not in ("by_sign", "as_is") and not is_number(equal_scores):
-        raise InvalidArgument(f"equal_scores must be a number, 'by_sign' or 'as_is', got {equal_scores!r}")
+        raise InvalidArgument(f"equal_scores must be a number, 'by_sign' or 'as_is', got {shown(equal_scores)}")
     if low < high:
         return [(key, (score - low) / (high - low)) for key, score in scores.items()]
     if equal_scores == "as_is":
@@ -255,7 +255,7 @@ def _scores(ranking: Sequence[tuple[K, float | None]]) -> dict[K, float]:
     first: dict[K, float | None] = {}
     for key, score in ranking:
         if score is not None and not is_number(score):
-            raise InvalidArgument(f"scores must be finite numbers or None, got {score!r} for {key!r}")
+            raise InvalidArgument(f"scores must be finite numbers or None, got {shown(score)} for {key!r}")
         first.setdefault(key, score)
     lowest = min((float(score) for score in first.values() if score is not None), default=0.0)
     return {key: lowest if score is None else float(score) for key, score in first.items()}
@@ -269,7 +269,7 @@ def _shares(weights: Sequence[float] | None, rankings: int, normalize: bool) -> 
         raise InvalidArgument(f"weights must be one number a ranking, got {len(weights)} for {rankings} rankings")
     for weight in weights:
         if not is_number(weight) or weight <= 0:
-            raise InvalidArgument(f"weights must be numbers > 0, got {weight!r}")
+            raise InvalidArgument(f"weights must be numbers > 0, got {shown(weight)}")
     total = fsum(weights) if normalize else 1.0
     return [float(weight) / total for weight in weights]
 

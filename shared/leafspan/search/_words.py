@@ -48,8 +48,8 @@ class LexicalIndex:
             raise IndexMismatch(
                 "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
             )
+        visible = yield from reader.whole_catalogue()
         snapshot = yield from self._mirror.current(reader)
-        visible = yield from reader.catalogue()
         scope = reader.scope
         matching = None if scope is None and request.where is None else visible.select(request.where)
         counted = None if scope is None or scope.shares_statistics else visible.select(None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from leafspan.trace import Filled, Merge, Trace
+from leafspan.trace import EMPTY_TRACE, Filled, Merge, Trace
 from leafspan.values import Ancestor, Candidate, Leaf, Span
 
 SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": max}
@@ -122,7 +122,7 @@ def _merged(
     """The parent that replaces its children ``nodes``, and the candidates inside of it that were not merged before."""
     # A filled gap of several leaves stands for that many children, and its score counts that many times.
     score = combine([node.found.score for node in nodes for _ in range(node.children)])
-    trace = sum((found.trace for found in (*(node.found for node in nodes), *inside)), Trace())
+    trace = sum((found.trace for found in (*(node.found for node in nodes), *inside)), EMPTY_TRACE)
     present = sum(node.children for node in nodes)
     if parent.children > 1:
         merge = Merge(level, parent.first, parent.last, present, parent.children, score)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import check_whole, function_failed, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.spans._cutting import cut_to_fit
 from leafspan.values import Candidate, Passage
@@ -41,10 +41,15 @@ class Budget:
         """The length of a text.
 
         Raises:
-            InvalidArgument: if ``count`` does not give a whole number >= 0.
+            FunctionFailed: if ``count`` fails, or does not give a whole number >= 0.
         """
-        length = self.count(text)
-        check_whole("what count returns (such as len(tokenizer.encode(text)))", length, 0)
+        try:
+            length = self.count(text)
+        except Exception as error:
+            raise function_failed("count of the budget,", self.count, text, error) from error
+        if not isinstance(length, int) or isinstance(length, bool) or length < 0:
+            rule = "return a whole number >= 0 (such as len(tokenizer.encode(text)))"
+            raise unusable("count of the budget,", self.count, rule, length, text)
         return length
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leafspan.trace import Trace
+from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Ancestor, Candidate, Span
 
 
@@ -41,6 +41,6 @@ def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int |
             parents += below
             continue
         own_level, node = ancestors[span]
-        trace = replace(sum((hit.trace for hit in below), Trace()), parent_level=own_level)
+        trace = replace(sum((hit.trace for hit in below), EMPTY_TRACE), parent_level=own_level)
         parents.append(Candidate(span, max(hit.score for hit in below), trace, below[0].metadata, words=node.words))
     return parents

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
 
-from leafspan.checks import check_whole
+from leafspan.checks import check_whole, shown
 from leafspan.errors import InvalidArgument
 
 
@@ -199,10 +199,10 @@ def _check(
     for name, amount in (("values", values), ("cost", (cost,)), ("run_cost", (run_cost,))):
         for number in amount:
             if not 0 <= number < inf:
-                raise InvalidArgument(f"{name} must be >= 0 and finite, got {number!r}")
+                raise InvalidArgument(f"{name} must be >= 0 and finite, got {shown(number)}")
     for number in words:
         if not isinstance(number, int) or number < 0:
-            raise InvalidArgument(f"words must be whole numbers >= 0, got {number!r}")
+            raise InvalidArgument(f"words must be whole numbers >= 0, got {shown(number)}")
     for name, limit in (("max_words", max_words), ("count", count)):
         if limit is not None:
             check_whole(name, limit, 1)

@@ -1,7 +1,7 @@
 """Splitting texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
-from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter
+from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
 from leafspan.splitting._headings import LINE_END, Heading, find_headings, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 
@@ -17,4 +17,5 @@ __all__ = [
     "describe_splitter",
     "find_headings",
     "front_matter",
+    "to_cuts",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leafspan.errors import InvalidDocument
+from leafspan.checks import calling, check_text, check_whole, shown, unusable
+from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.splitting._cuts import Cut
 
 
@@ -44,18 +45,26 @@ class ChunkSplitter:
         overlap: Most characters that two chunks share, >= 0. Default: 0.
 
     Raises:
+        InvalidArgument: if ``split`` is no function, or another option is out of its range.
         InvalidDocument: at splitting, if a chunk is not a part of the text.
+        FunctionFailed: at splitting, if ``split`` fails, or returns anything but texts.
     """
 
     split: Callable[[str], Sequence[str]]
     name: str
     overlap: int = 0
 
+    def __post_init__(self) -> None:
+        if not callable(self.split) or isinstance(self.split, type):
+            raise InvalidArgument(f"split must be a function from a text to its chunks, got {shown(self.split)}")
+        check_text("name", self.name)
+        check_whole("overlap", self.overlap, 0)
+
     def __call__(self, text: str) -> list[Cut]:
         """The cuts between leaves, each of which starts where a chunk starts."""
         starts: list[int] = []
         expected = 0
-        for chunk in self.split(text):
+        for chunk in self._chunks(text):
             # In a text that repeats itself, only the lengths of chunks tell which occurrence is the right one. White space
             # that chunks have lost makes lengths inexact, so a second search starts right behind the last start.
             start = text.find(chunk, expected)
@@ -66,6 +75,18 @@ class ChunkSplitter:
             starts.append(start)
             expected = start + max(1, len(chunk) - self.overlap)
         return cuts_at([starts], text)
+
+    def _chunks(self, text: str) -> list[str]:
+        rule = "return a list of texts"
+        with calling("the splitter", self.name, text):
+            returned = self.split(text)
+            if isinstance(returned, str | bytes) or not hasattr(returned, "__iter__"):
+                raise unusable("the splitter", self.name, rule, returned, text)
+            chunks = list(returned)
+        for chunk in chunks:
+            if not isinstance(chunk, str):
+                raise unusable("the splitter", self.name, rule, chunk, text)
+        return chunks
 
     def describe(self) -> str:
         """The text that an index stores for this splitter: its name."""

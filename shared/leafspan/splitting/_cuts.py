@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from operator import index
+from typing import Any, NamedTuple, Protocol
 
+from leafspan.checks import unusable
 from leafspan.errors import InvalidDocument
+
+MAX_LEVEL = 100
+"""The highest level that a splitter of the user's own may name: each leaf is stored with all nodes above it."""
 
 
 class Cut(NamedTuple):
@@ -13,7 +18,7 @@ class Cut(NamedTuple):
 
     Args:
         end: The character before which the leaf ends.
-        level: The highest level that ends here, >= 0. Level 0 is the leaf, 1 its parent. Default: 0.
+        level: The highest level that ends here, from 0 to 100. Level 0 is the leaf, 1 its parent. Default: 0.
     """
 
     end: int
@@ -36,17 +41,39 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
     """Check that the leaves between the cuts partition the text.
 
     Raises:
-        InvalidDocument: if the ends do not ascend, a level is negative, or the last cut is not at the end of the text.
+        InvalidDocument: if the ends do not ascend, a level is negative or above 100, or the last cut is not at the end of
+            the text.
     """
     before = 0
     for cut in cuts:
         if cut.end <= before:
             raise InvalidDocument(f"cuts must ascend and be within the text, got {cut.end} after {before}")
-        if cut.level < 0:
-            raise InvalidDocument(f"the level of a cut must be >= 0, got {cut.level} at {cut.end}")
+        if not 0 <= cut.level <= MAX_LEVEL:
+            raise InvalidDocument(f"the level of a cut must be from 0 to {MAX_LEVEL}, got {cut.level} at {cut.end}")
         before = cut.end
     if before != len(text):
         raise InvalidDocument(f"the last cut must be at the end of the text, {len(text)}, got {before}")
+
+
+def to_cuts(splitter: object, returned: Any) -> list[Cut]:
+    """The cuts that a splitter of the user's own returned, of plain ints; it may return numpy's.
+
+    Raises:
+        UnusableResult: if it returned anything but Cuts.
+    """
+    rule = "return a list of Cuts of whole numbers"
+    if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
+        raise unusable("the splitter", splitter, rule, returned)
+    cuts = []
+    for each in returned:
+        try:
+            cut = None if any(isinstance(number, bool) for number in each) else Cut(*map(index, each))
+        except (TypeError, ValueError):
+            cut = None
+        if cut is None or isinstance(each, str | bytes):
+            raise unusable("the splitter", splitter, rule, each)
+        cuts.append(cut)
+    return cuts
 
 
 def describe_splitter(splitter: Splitter) -> str:

@@ -6,8 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
+from leafspan.checks import calling, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
@@ -49,14 +51,14 @@ class HierarchicalSplitter:
 
     def __post_init__(self) -> None:
         if not isinstance(self.parent_words, list | tuple):
-            raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {self.parent_words!r}")
+            raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {shown(self.parent_words)}")
         object.__setattr__(self, "parent_words", tuple(self.parent_words))
         sizes = (self.leaf_words, *self.parent_words)
         whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
         if not whole or list(sizes) != sorted(set(sizes)):
             raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {sizes}")
         if not callable(self.unit) and self.unit not in ("words", "characters"):
-            raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {self.unit!r}")
+            raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 
     def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
         """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1.
@@ -107,11 +109,23 @@ class HierarchicalSplitter:
 
     def _measure(self, text: str) -> int:
         if callable(self.unit):
-            return self.unit(text)
+            return self._measured(self.unit, text)
         if self.unit == "characters":
             return len(text)
         # A URL, base64 data or a script without spaces would otherwise be one very long word.
         return max(count_words(text), len(text) // 12)
+
+    @staticmethod
+    def _measured(unit: Callable[[str], int], text: str) -> int:
+        with calling("unit of the splitter,", unit, text):
+            length = unit(text)
+        try:
+            whole = index(length)
+        except TypeError:
+            whole = -1
+        if whole < 0:
+            raise unusable("unit of the splitter,", unit, "return a whole number >= 0", length, text)
+        return whole
 
     def _leaf_ends(self, text: str, headings: Sequence[Heading], done: Callable[[int], None]) -> list[int]:
         """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import calling, function_failed, refuse_coroutine, shown
 from leafspan.errors import DatabaseUnavailable, InvalidArgument, LeafspanError, QueryFailed, RefusedQuery
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._database import Database
@@ -84,8 +84,15 @@ class Attempts:
     def _preprocessed(self, asked: str) -> StrategyFlow[str]:
         if self.preprocess_query is None:
             return asked
-        question = yield CallFunction(self.preprocess_query, (asked,))
+        preprocess = self.preprocess_query
+
+        def call(question: str) -> str:
+            with calling("preprocess_query of SQL,", preprocess, question):
+                return preprocess(question)
+
+        question: Any = yield CallFunction(call, (asked,))
         if not isinstance(question, str) or not question.strip():
+            refuse_coroutine("preprocess_query", question)
             raise InvalidArgument(f"preprocess_query must return a text that is not blank, got {shown(question)}")
         return question
 
@@ -136,8 +143,8 @@ class Attempts:
         answers: Any = yield Generate((prompt,), self.generate, self.agenerate)
         answer = answers[0]
         if isinstance(answer, Exception):
-            answer.add_note("raised by the language model that was asked for SQL")
-            raise answer
+            raise function_failed("the language model that was asked for SQL,", self.generate, None, answer)
+        refuse_coroutine("generate", answer)
         if not isinstance(answer, str):
             return QueryFailed(f"the language model must answer with a text, got {shown(answer)}")
         sql: str | None = yield CallFunction(find_sql, (answer, language(self.database.dialect).reads))

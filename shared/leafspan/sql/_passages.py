@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leafspan.checks import did_you_mean, shown
+from leafspan.checks import calling, did_you_mean, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.sql._rows import Rows
 from leafspan.sql._values import as_text, plain
@@ -70,9 +70,10 @@ def table_passage(rows: Rows, extract: Extract, notes: Sequence[str], *, with_qu
 
 def _text(values: Mapping[str, Any], columns: Sequence[str], extract: Extract) -> str:
     if callable(extract):
-        text = extract(values)
+        with calling("extract of SQL,", extract, dict(values)):
+            text = extract(values)
         if not isinstance(text, str):
-            raise InvalidArgument(f"extract must return a text, got {shown(text)}")
+            raise unusable("extract of SQL,", extract, "return a text", text)
         return text
     chosen = columns if extract is None else _known(extract, columns)
     if extract is not None and len(chosen) == 1:
@@ -84,7 +85,8 @@ def _known(extract: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
     for name in extract:
         if name not in columns:
             raise InvalidArgument(
-                f"extract must name columns of the result ({', '.join(columns)}), got {name!r}{did_you_mean(name, columns)}"
+                f"extract must name columns of the result ({', '.join(columns)}), got "
+                f"{shown(name)}{did_you_mean(name, columns)}"
             )
     return extract
 

@@ -1,16 +1,22 @@
 """The index as it is stored in Chroma: leaves, manifest, and what a view shows. Only this package uses chromadb."""
 
+from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
+from leafspan.store._checksums import pack_checksums
 from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
+from leafspan.store._damage import DamageRule, Met, OnDamage
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
-from leafspan.store._manifest import Row, grouped
+from leafspan.store._found_leaves import StoredLeaf
+from leafspan.store._loose_row import LooseRow, read_loosely
+from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage
-from leafspan.store._reader import Reader, StaleRead, StoredLeaf
+from leafspan.store._reader import MetDamage, Reader
 from leafspan.store._scope import Scope
+from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._writer import DocumentToWrite, Writer
@@ -20,9 +26,15 @@ __all__ = [
     "MOST_RESULTS",
     "NODE_KEY",
     "Catalogue",
+    "Damage",
+    "DamageRule",
     "DocumentToWrite",
     "EmbedderRecord",
     "ForeignCollection",
+    "LooseRow",
+    "Met",
+    "MetDamage",
+    "OnDamage",
     "Reader",
     "Row",
     "Scope",
@@ -33,6 +45,7 @@ __all__ = [
     "Texts",
     "Visibility",
     "Writer",
+    "check_record",
     "chroma_failure",
     "find_collection",
     "grouped",
@@ -40,6 +53,9 @@ __all__ = [
     "leaf_passage",
     "open_chroma",
     "open_store",
+    "pack_checksums",
+    "read_loosely",
+    "read_place",
     "read_consistently",
     "shown_rows",
 ]

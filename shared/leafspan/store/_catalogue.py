@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from leafspan.filters import Columns, Where
-from leafspan.store._manifest import Row
+from leafspan.store._manifest import Damage, Row
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -79,13 +79,39 @@ class Catalogue:
     Args:
         rows: Rows by shown id.
         stored: Stored id of each shown id. None if the two are the same.
+
+    Attributes:
+        met: Stored (document, version) pairs that readers have found damaged since it was read. Replace it as a whole.
     """
 
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
         self.rows = rows
+        self.met: Mapping[tuple[str, str], Damage] = {}
         self._stored = stored
         self._selections: _LRUCache[Where | None, Selection] = _LRUCache()
         self._visible: _LRUCache[Visibility, Catalogue] = _LRUCache()
+        self._without: _LRUCache[frozenset[tuple[str, str]], Catalogue] = _LRUCache()
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it is that of a scoped view."""
+        return self._stored is not None
+
+    @cached_property
+    def damaged(self) -> dict[str, Damage]:
+        """What is wrong with the damaged documents, by shown id. They have no current version."""
+        return {id_: row.damage for id_, row in self.rows.items() if row.damage is not None}
+
+    def without(self, damaged: Mapping[tuple[str, str], Damage]) -> Catalogue:
+        """The catalogue of the whole index in which these (document, version) pairs are damaged."""
+        if not damaged:
+            return self
+        key = frozenset(damaged)
+        if (known := self._without.get(key)) is None:
+            found = {id_: each for (id_, version), each in damaged.items() if _is_current(self.rows, id_, version)}
+            known = Catalogue({**self.rows, **{id_: self.rows[id_].in_doubt(each) for id_, each in found.items()}})
+            self._without.put(key, known)
+        return known
 
     def stored_id(self, shown: str) -> str | None:
         """The stored id of the document with this shown id; None if the view shows no such document."""
@@ -139,6 +165,10 @@ class Catalogue:
     @cached_property
     def _shown(self) -> dict[str, str]:
         return {stored: shown for shown, stored in (self._stored or {}).items()}
+
+
+def _is_current(rows: Mapping[str, Row], document_id: str, version: str) -> bool:
+    return document_id in rows and rows[document_id].version == version
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:

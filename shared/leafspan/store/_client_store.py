@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Call, Flow
+from leafspan.engine import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
+from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
+from leafspan.store._damage import DamageRule, Met
+from leafspan.store._failures import CollectionGone
+from leafspan.store._forks import check_process
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
@@ -42,10 +47,12 @@ class ClientStore:
         self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, id_: str, cache: Path | None
     ) -> None:
         self.client = client
+        self._process = os.getpid()
         self.id = id_
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
         self.settings = settings
+        self.damage = DamageRule()
         self.batch = connection.leaves.batch
         self._connection = connection
         self._leaves = connection.leaves
@@ -63,8 +70,9 @@ class ClientStore:
         """See Store. Always False: a writer leaves no mark behind a server."""
         return False
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store."""
+        check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
             self._catalogue = (None, Catalogue({}))
@@ -76,16 +84,19 @@ class ClientStore:
             has_changed=lambda: True,
             stay=lambda: None,
             leave=lambda: None,
-            stale=stale,
+            met=met,
             scope=scope,
+            rule=self.damage,
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
+        check_process(self._process)
         lock = _WriterLock(self._mutex)
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
-            reader = yield from self.reader(set())
+            yield from self._wait_for_late_writes(timeout)
+            reader = yield from self.reader(Met())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
             lock.release()
@@ -94,12 +105,32 @@ class ClientStore:
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
-        handle = yield self._connection.call("get_collection", self._manifest_name, embedding_function=None)
+        handle = yield self._connection.chroma.call("get_collection", self._manifest_name, embedding_function=None)
         return read_embedder(handle.metadata)
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
         yield from self._manifest.modify(settings_with(self.settings, identity))
+
+    has_lost = False
+
+    def lost_vectors(self) -> None:
+        """See Store. A server's files are not within reach."""
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.without_vectors(ids)
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.not_found(ids)
+
+    def check_database(self) -> Flow[None]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+
+    def vectors_found(self) -> None:
+        """See Store."""
 
     def close(self) -> None:
         """See Store."""
@@ -108,18 +139,27 @@ class ClientStore:
         """See Store. No writer waits for another one."""
 
         def lease(write: bool) -> Flow[CollectionLease | None]:
-            from chromadb.errors import NotFoundError
-
             if self._texts is None:
                 method = "get_or_create_collection" if write else "get_collection"
                 try:
-                    handle = yield self._connection.call(method, self._texts_name, embedding_function=None)
-                except NotFoundError:
+                    handle = yield self._connection.chroma.call(method, self._texts_name, embedding_function=None)
+                except CollectionGone:
                     return None
                 self._texts = self._connection.collection(handle)
             return CollectionLease(self._texts, lambda: None)
 
         return Texts(lease)
+
+    def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
+        """Wait until what earlier writers of this store have given up is sent, or dropped: it must not overtake.
+
+        Raises:
+            WriterBusy: if it takes longer than the timeout.
+        """
+        late = self._connection.chroma.caller.late_writes
+        if late:
+            what = f"a request to write {self._manifest_name!r}, which was late,"
+            yield from wait_for_lock(lambda: not late, timeout, what)
 
     def _load(self) -> Flow[Catalogue]:
         """The catalogue. It is read again if the token has changed, or says that a writer is at work or was killed."""
@@ -137,44 +177,24 @@ class ClientStore:
 
 
 class Connection:
-    """The two collections of an index, and the calls of its client.
+    """The two collections of an index behind a client.
 
     Args:
-        client: The Chroma client.
-        native: Whether the client is asynchronous, so that its methods are coroutine functions.
+        chroma: The client.
         batch: Most records of one write.
         leaves: Chroma's handle of the collection of the leaves.
         manifest: Chroma's handle of the collection of the manifest.
     """
 
-    def __init__(self, client: Any, *, native: bool, batch: int, leaves: Any, manifest: Any) -> None:
-        self._client = client
-        self._native = native
+    def __init__(self, chroma: Chroma, *, batch: int, leaves: Any, manifest: Any) -> None:
+        self.chroma = chroma
         self._batch = batch
         self.leaves = self.collection(leaves)
         self.manifest = self.collection(manifest)
 
     def collection(self, handle: Any) -> Collection:
         """A collection of the client, from Chroma's handle."""
-        return Collection(handle, self._batch, native=self._native)
-
-    def call(self, method: str, *arguments: Any, **options: Any) -> Call:
-        """The call of one of the client's methods."""
-        return client_call(self._client, method, arguments, options, native=self._native)
-
-
-def client_call(client: Any, method: str, arguments: tuple[Any, ...], options: dict[str, Any], *, native: bool) -> Call:
-    """The call of one of a client's methods.
-
-    Args:
-        client: The Chroma client.
-        method: Name of the method.
-        arguments: Its positional arguments.
-        options: Its keyword arguments.
-        native: Whether the client is asynchronous, so that the method is a coroutine function.
-    """
-    function = getattr(client, method)
-    return Call(None if native else function, arguments, options, native=function if native else None)
+        return self.chroma.collection(handle, self._batch)
 
 
 class _WriterLock:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from leafspan.engine import Call, Flow
-from leafspan.store._files import Files
+from leafspan.errors import DamagedIndex, ServerTimeout
+from leafspan.store._caller import Caller
+from leafspan.store._files_use import Use
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
 
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors; Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
+_FEW = 200  # vectors that are read at a time
+_SAME = 1e-4  # distance of equal vectors, after rounding
+_BLOCK = 8  # records that are not told apart if one of them has no vector
 _PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
 
 
@@ -25,15 +31,28 @@ class Collection:
     Args:
         handle: Chroma's own collection.
         batch: Most records of one write.
-        native: Whether the handle is asynchronous, so that its methods are coroutine functions.
-        files: Lock on Chroma's files, held during each write. None where the client writes no files.
+        caller: How its methods are called. Default: as the handle says.
+        files: Use of Chroma's files, for each write. None where the client writes no files.
     """
 
-    def __init__(self, handle: Any, batch: int, *, native: bool, files: Files | None = None) -> None:
+    def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
         self._handle = handle
-        self._native = native
+        self._caller = caller or Caller.of(handle)
         self._files = files
+        self._lacking: str | None = None
         self.batch = batch
+
+    def written_by(self, files: Use) -> Collection:
+        """The same collection, with this use of Chroma's files for each write."""
+        twin = copy(self)
+        twin._files = files
+        return twin
+
+    def lacking(self, why: str) -> Collection:
+        """The same collection, whose vectors cannot be read; ``why`` is the message of the error."""
+        twin = copy(self)
+        twin._lacking = why
+        return twin
 
     @property
     def name(self) -> str:
@@ -88,6 +107,30 @@ class Collection:
         records = _records((yield self._call("get", {"limit": 1, "include": list(include)})), include)
         return next(iter(records.values()), None)
 
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that have no vector, along with some that stand next to them in the list."""
+        try:
+            found = yield from self.get(ids, ["embeddings"])
+            return {id_ for id_, record in found.items() if record["embedding"] is None}
+        except ServerTimeout:
+            raise
+        except Exception:  # Chroma fails if one of them has none, and does not say which
+            if len(ids) <= _BLOCK:
+                return set(ids)
+        half = len(ids) // 2
+        return (yield from self.without_vectors(ids[:half])) | (yield from self.without_vectors(ids[half:]))
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that a search by their own vector does not find. Records with equal vectors are alike."""
+        lost = set()
+        for batch in _batches(list(ids), _FEW):
+            found = yield from self.get(batch, ["embeddings"])
+            answer = yield from self.query([record["embedding"] for record in found.values()], 1, ["distances"])
+            for id_, nearest, distances in zip(found, answer["ids"], answer["distances"], strict=True):
+                if id_ not in nearest and not (distances and distances[0] <= _SAME):
+                    lost.add(id_)
+        return lost
+
     def find(self, key: str, values: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """The records whose metadata has one of these values under the key, by id and without any columns."""
         records: dict[str, dict[str, Any]] = {}
@@ -120,11 +163,12 @@ class Collection:
 
     def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
         function = getattr(self._handle, method)
-        if self._native:
-            return Call(None, (), options, native=function, finish=finish)
+        doing = f"{method} records of {self.name!r}"
+        if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
+            raise DamagedIndex(self._lacking)
         if finish and self._files is not None:
-            return Call(self._files.call, (function,), options, finish=True)
-        return Call(function, (), options, finish=finish)
+            return self._caller.call(doing, self._files.call, (function,), options, finish=True)
+        return self._caller.call(doing, function, (), options, finish=finish)
 
 
 def _batches(items: list[str], size: int) -> Iterator[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -11,18 +12,22 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from leafspan.checks import check_number
+from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
-from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
-from leafspan.store._client_store import ClientStore, Connection, client_call
+from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument, StorageFailed
+from leafspan.store._chroma import Chroma
+from leafspan.store._client_store import ClientStore, Connection
+from leafspan.store._database_file import check_there
+from leafspan.store._disk_errors import disk_error
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._foreign import open_chroma
+from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._naming import leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
 from leafspan.store._store import Store
-from leafspan.store._waiting import wait_for_lock
+from leafspan.store._waiting import deadline_after, wait_for_lock
 
 
 def open_store(
@@ -44,7 +49,7 @@ def open_store(
         name: Name of the index.
         settings: Settings that a new index is made with.
         create: Whether to make the index if there is none.
-        timeout: Seconds to wait for another writer, >= 0.
+        timeout: Seconds to wait for another writer, or for one answer of a server, >= 0.
         cache: Folder for what is derived from an index behind a client. Default: the user's cache folder, and memory for
             an index in memory.
         suggest: Whether to say that collections of others there can be adopted: in a warning if one of the same name is
@@ -55,6 +60,8 @@ def open_store(
         IndexNotFound: if there is no such index, and ``create`` is False.
         IndexMismatch: if what is there is no index, or is stored in another format.
         WriterBusy: if another writer takes longer than the timeout.
+        ServerTimeout: if a server does not answer in time.
+        StorageFailed: if it cannot be reached, or fails.
     """
     _check_options(path, client, name, timeout)
     if client is not None:
@@ -62,52 +69,58 @@ def open_store(
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
             place = partial(_behind_client, client, name, settings)
-            return (yield from place(create=create, native=native, cache=cache, suggest=suggest))
+            return (yield from place(create=create, native=native, timeout=timeout, cache=cache, suggest=suggest))
         path = config.persist_directory
     folder_path = _folder_path(path, create=create)
     place = partial(_in_folder, folder_path, client, name, settings)
     return (yield from place(create=create, timeout=timeout, suggest=suggest))
 
 
-def has_index(path: str | Path | None, client: Any, name: str) -> Flow[bool]:
-    """Whether there is an index of this name. Nothing is written to find out.
+def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
+    """Whether there is an index of this name. Nothing is written to find out. The arguments are those of ``open_store``.
 
     Raises:
         InvalidArgument: as ``open_store``.
         IndexMismatch: if a collection that an index of this name has is somebody else's.
     """
-    _check_options(path, client, name, 0)
+    _check_options(path, client, name, timeout)
     if client is not None:
-        return (yield from find_manifest(client, name, native=_is_async(client))) is not None
-    if not (_folder_path(path, create=True) / "chroma.sqlite3").exists():
+        return (yield from find_manifest(Chroma(client, timeout), name)) is not None
+    if not check_there(_folder_path(path, create=True)):
         return False
     opened = yield Call(open_chroma, (path,))
     try:
-        return (yield from find_manifest(opened, name, native=False)) is not None
+        return (yield from find_manifest(Chroma(opened), name)) is not None
     finally:
         yield Call(opened.close)
 
 
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
     if (path is None) == (client is None):
-        raise InvalidArgument(f"give either a path or a client, got path={path!r} and client={client!r}")
+        raise InvalidArgument(f"give either a path or a client, got path={shown(path)} and client={shown(client)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
-            "name must be letters, digits, '.', '_' or '-', start with a letter or digit, and have at most 500 characters, "
-            f"got {name!r}"
+            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with "
+            "'.', and have "
+            f"at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
     if client is not None and not hasattr(client, "get_or_create_collection"):
-        raise InvalidArgument(f"client must be a client that chromadb makes, got {client!r}")
+        raise InvalidArgument(f"client must be a client that chromadb makes, got {shown(client)}")
 
 
-def _folder_path(path: object, *, create: bool) -> Path:
-    if not isinstance(path, str | Path):
-        raise InvalidArgument(f"path must be a string or a pathlib.Path, got {path!r}")
+def _folder_path(path: Any, *, create: bool) -> Path:
+    check_path("path", path)
     folder_path = Path(path).expanduser()
-    if not create and not (folder_path / "chroma.sqlite3").exists():
+    if not create and not check_there(folder_path):
         raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
-    if folder_path.exists() and not folder_path.is_dir():
+    try:
+        is_something_else = not stat.S_ISDIR(folder_path.stat().st_mode)
+    except FileNotFoundError:
+        is_something_else = False
+    except OSError as error:
+        raise disk_error(error, f"open {str(folder_path)!r}") from error
+    if is_something_else:
         raise InvalidArgument(f"path must be a folder, got the file {str(folder_path)!r}")
     return folder_path
 
@@ -122,42 +135,51 @@ def _in_folder(
     timeout: float,
     suggest: bool,
 ) -> Flow[Store]:
-    folder = yield Call(_open_folder, (folder_path, client))
-    opened = yield Call(folder.reopened_reader)
+    deadline = deadline_after(timeout)
+    folder = yield Call(_open_folder, (folder_path, client, deadline))
+    folder.check()
+    opened = yield Call(folder.reopened_reader, (deadline,))
     try:
         known = yield from _stored_settings(opened.client, name)
         if known is None and not create:
-            others = (yield from adoptable(opened.client, native=False)) if suggest else ""
+            others = (yield from adoptable(Chroma(opened.client))) if suggest else ""
             raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}{others}")
         if known is None and suggest:
-            yield from warn_of_namesake(opened.client, name, native=False)
+            yield from warn_of_namesake(Chroma(opened.client), name)
     finally:
         opened.leave()
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
-    leaves = yield Call(folder.opened().client.get_collection, (leaves_name(name),), {"embedding_function": None})
+    # Another thread may have replaced and closed the first one meanwhile.
+    opened = yield Call(folder.reopened_reader, (deadline_after(timeout),))
+    try:
+        leaves = yield Chroma(opened.client).call("get_collection", leaves_name(name), embedding_function=None)
+    finally:
+        opened.leave()
     _check_format(stored_settings)
-    return FolderStore(folder, name, stored_settings, str(leaves.id))
+    return FolderStore(folder, name, stored_settings, str(leaves.id), timeout)
 
 
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
     """Make the collections of an index under the writer's lock. Returns the settings of the index."""
     lock = folder.writer_lock()
     try:
-        yield from wait_for_lock(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
-        chroma = folder.opened().client
+        try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
+        yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
+        chroma, use = folder.opened().client, folder.opened().use(timeout)
         # Another process may have made the index while this one waited.
         stored_settings: Mapping[str, Any] | None = yield from _stored_settings(chroma, name)
         if stored_settings is None:
-            yield Call(chroma.get_or_create_collection, (leaves_name(name),), _LEAVES, finish=True)
+            make = chroma.get_or_create_collection
+            yield Call(use.call, (make, leaves_name(name)), _LEAVES, finish=True)
             options = {"embedding_function": None, "metadata": settings_with(settings, None)}
-            yield Call(chroma.get_or_create_collection, (manifest_name(name),), options, finish=True)
-            folder.advance()
+            yield Call(use.call, (make, manifest_name(name)), options, finish=True)
+            folder.advance(lock, deadline_after(timeout))
         return settings if stored_settings is None else stored_settings
     finally:
         folder.stop_writing(lock)
 
 
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}")
+_NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
 # Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %, and one of 200 finds 98 % in 15 %
 # more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so once a batch makes adding
@@ -166,18 +188,18 @@ _HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 5_000}
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
 
-def _open_folder(folder_path: Path, client: Any) -> Folder:
+def _open_folder(folder_path: Path, client: Any, deadline: float) -> Folder:
     from chromadb.errors import ChromaError
 
     try:
-        return folder_at(folder_path, client)
+        return folder_at(folder_path, client, deadline)
     except ChromaError as error:
-        raise IndexMismatch(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
+        raise StorageFailed(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
 
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
     """The settings of the index; None if there is no index. They are in the manifest, since that is made last."""
-    manifest = yield from find_manifest(client, name, native=False)
+    manifest = yield from find_manifest(Chroma(client), name)
     return None if manifest is None else read_settings(manifest.metadata)
 
 
@@ -188,24 +210,28 @@ def _behind_client(
     *,
     create: bool,
     native: bool,
+    timeout: float,
     cache: str | Path | None,
     suggest: bool,
 ) -> Flow[Store]:
-    plain = {"embedding_function": None}
-    manifest = yield from find_manifest(client, name, native=native)
+    plain: dict[str, Any] = {"embedding_function": None}
+    chroma = Chroma(client, timeout)
+    if chroma.caller.timeout is None:
+        use_embedded_chroma()  # in memory
+    manifest = yield from find_manifest(chroma, name)
     if manifest is not None:
-        leaves = yield client_call(client, "get_collection", (leaves_name(name),), plain, native=native)
+        leaves = yield chroma.call("get_collection", leaves_name(name), **plain)
     else:
         if not create:
-            others = (yield from adoptable(client, native=native)) if suggest else ""
+            others = (yield from adoptable(chroma)) if suggest else ""
             raise IndexNotFound(f"there is no index {name!r} behind this client{others}")
         if suggest:
-            yield from warn_of_namesake(client, name, native=native)
-        leaves = yield client_call(client, "get_or_create_collection", (leaves_name(name),), _LEAVES, native=native)
+            yield from warn_of_namesake(chroma, name)
+        leaves = yield chroma.call("get_or_create_collection", leaves_name(name), **_LEAVES)
         options = {**plain, "metadata": settings_with(settings, None)}
-        manifest = yield client_call(client, "get_or_create_collection", (manifest_name(name),), options, native=native)
-    batch = yield client_call(client, "get_max_batch_size", (), {}, native=native)
-    connection = Connection(client, native=native, batch=int(batch), leaves=leaves, manifest=manifest)
+        manifest = yield chroma.call("get_or_create_collection", manifest_name(name), **options)
+    batch = yield chroma.call("get_max_batch_size")
+    connection = Connection(chroma, batch=int(batch), leaves=leaves, manifest=manifest)
     stored_settings = read_settings(manifest.metadata)
     _check_format(stored_settings)
     cache_path = _cache_path(client, cache, native=native)
@@ -215,6 +241,7 @@ def _behind_client(
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:
     """The folder for what is derived from the indexes of a client; None to keep it in memory."""
     if cache is not None:
+        check_path("cache", cache)
         return Path(cache).expanduser()
     if not native and "fastapi" not in str(client.get_settings().chroma_api_impl):
         return None  # the index itself is in memory

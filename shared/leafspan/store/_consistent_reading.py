@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from leafspan.engine import Flow
+from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate
-from leafspan.store._reader import Reader, StaleRead
+from leafspan.store._damage import Met
+from leafspan.store._failures import LeafGone
+from leafspan.store._reader import MetDamage, Reader
 from leafspan.store._scope import Scope
+from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 
 T = TypeVar("T")
 _ATTEMPTS = 10
+_PAUSE = 0.02  # seconds
 
 
-def read_consistently(store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None) -> Flow[T]:
+def read_consistently(
+    store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None, *, leave_out: bool = False
+) -> Flow[T]:
     """The result of ``read``, which starts again whenever a document that it saw was replaced meanwhile.
+
+    It also starts again whenever it meets a damaged document that it is to go on without.
 
     Args:
         store: Store to read from.
         read: Flow from a reader to the result.
         scope: What is visible to the reader. Default: the whole index.
+        leave_out: Whether to go on without damaged documents, whatever the store's rule. Default: False.
 
     Raises:
         ConcurrentUpdate: if documents were replaced during every one of ten attempts.
+        DamagedIndex: if what is stored of a document is not as it was written, unless reading goes on without it.
     """
-    stale: set[tuple[str, str]] = set()
-    for attempt in range(_ATTEMPTS):
-        reader = yield from store.reader(stale, scope=scope, again=attempt > 0)
+    met = Met()
+    attempts, again = 0, False
+    last: StaleRead | None = None
+    while attempts < _ATTEMPTS:
+        reader = yield from store.reader(met, scope=scope, again=again)
         try:
-            return (yield from read(reader))
-        except StaleRead:
-            continue
+            return (yield from read(reader.leaving_out() if leave_out else reader))
+        except StaleRead as error:
+            # Each damaged document is met once, so going on without them comes to an end.
+            attempts += not isinstance(error, MetDamage)
+            again = True
+            last = error.with_traceback(None)  # which would keep the reader alive
         finally:
             reader.leave()
+        if isinstance(last, LeafGone):  # until the writer counts its change, Chroma would only fail again
+            yield Call(time.sleep, (_PAUSE * attempts,), native=asyncio.sleep)
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
-        "fewer writes; if there are none, leaves are missing, and doctor() says of which document"
-    )
+        "fewer writes; doctor() says whether leaves are missing"
+    ) from last

@@ -16,11 +16,15 @@ class SortedOut(NamedTuple):
 
     Attributes:
         current: Shown id of each wanted leaf that is current, by stored id.
+        damaged: Stored ids of damaged documents of which leaves were met.
+        textless: Stored ids of wanted leaves that are current, but have no text.
         doubtful: (document, version) pairs of leaves that are not current, and are met for the first time.
         stale: Stored ids of the documents of leaves that are not current, and were not current when met before.
     """
 
     current: dict[str, LeafId]
+    damaged: set[str]
+    textless: list[str]
     doubtful: set[tuple[str, str]]
     stale: set[str]
 
@@ -40,22 +44,30 @@ def sort_out(
     Args:
         ids: Stored ids of the leaves.
         leaves: The same ids, parsed.
-        texts: Their texts. None marks a leaf that another process has deleted, which an embedded Chroma still finds.
+        texts: Their texts. None marks a leaf that another process has deleted, which an embedded Chroma still finds; or
+            one whose text is lost.
         rows: Rows of the manifest by stored id.
         shown_id: Function from a document's stored id to its shown id, or to None if it is not visible. None if all
             documents are visible under their stored ids.
         within: The documents whose leaves are wanted. None for all.
         stale: (document, version) pairs that were not current when met before.
     """
-    found = SortedOut({}, set(), set())
+    found = SortedOut({}, set(), [], set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
-        document_id, version, _ = leaf
+        document_id, version, ordinal = leaf
         row = rows.get(document_id)
-        if row is not None and row.version == version and text is not None:
-            if within is None or document_id in within.ids:
+        if row is not None and row.version == version:
+            # A record behind the last leaf is none of the document's.
+            if ordinal < row.leaves and (within is None or document_id in within.ids):
                 shown = document_id if shown_id is None else shown_id(document_id)
-                if shown is not None:
+                if shown is None:
+                    continue
+                if text is None:
+                    found.textless.append(id_)
+                else:
                     found.current[id_] = leaf if shown == document_id else leaf._replace(document_id=shown)
+        elif row is not None and row.damage is not None:
+            found.damaged.add(document_id)
         elif (document_id, version) not in stale:
             found.doubtful.add((document_id, version))
         else:

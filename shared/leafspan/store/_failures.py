@@ -1,16 +1,166 @@
-"""Telling whether an error comes from Chroma, also one that is no Exception, without loading Chroma."""
+"""Errors of Chroma, of its server, of SQLite and of the disk as errors of ours. Chroma is not loaded for that."""
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 
+from leafspan.errors import (
+    DamagedIndex,
+    InvalidArgument,
+    LeafspanError,
+    ServerTimeout,
+    StorageFailed,
+    StorageFull,
+    StorageReadOnly,
+)
+from leafspan.store._stale_read import StaleRead
+
 _PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+# Chroma gives most failures of the disk and of SQLite one class, InternalError: only the words tell them apart.
+_WORDS_FULL = ("database or disk is full", "no space left", "disk quota exceeded", "(code: 13)")
+_WORDS_NOT_ALLOWED = (
+    "readonly database",
+    "read-only file system",
+    "permission denied",
+    "unable to open database file",
+    "(code: 8)",
+    "(code: 14)",
+)
+_WORDS_DAMAGED = (
+    "database disk image is malformed",
+    "file is not a database",
+    "malformed database schema",
+    "no such table",
+    "no such column",
+    "(code: 11)",
+    "(code: 26)",
+)
+_WORDS_GONE = ("error finding id", "failed to find id")  # a leaf that another process has just deleted
+_WORDS_VALUE = ("dimension",)
+
+_CHECK = "run doctor(), and if that fails, restore the folder from a backup or add the documents to a new one"
+_SPACE = "make space, then do it again: what was written before is whole"
+_RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
+_SERVER = "see whether the server runs and is reached, and what its log says, then try again"
+_AGAIN = "try again; if it fails again, run doctor()"
+_REPLACE = "put the whole folder back from a backup, or delete it and add the documents again"
+
+
+class CollectionGone(DamagedIndex):
+    """Chroma has no such collection."""
+
+
+class LeafGone(StorageFailed, StaleRead):
+    """Chroma has found a record that another process has deleted meanwhile. A reader starts again."""
 
 
 def chroma_failure(error: BaseException) -> str | None:
     """What went wrong in Chroma, in one line; None if the error comes from elsewhere."""
-    for kind in type(error).__mro__:
-        is_chroma = kind.__module__.split(".")[0] == "chromadb" or (kind.__module__, kind.__name__) == _PANIC
-        if is_chroma or kind is sqlite3.Error:
-            return f"Chroma failed: {' '.join(str(error).split()) or type(error).__name__}"
+    if _is_chromas(error) or isinstance(error, sqlite3.Error):
+        return f"Chroma failed: {in_one_line(error)}"
     return None
+
+
+def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
+    """The error of ours that says the same. None for those that are to pass as they are, such as an interruption.
+
+    Args:
+        error: What Chroma raised.
+        doing: What it was to do, such as "query the collection 'kb.leaves'".
+        place: Where it is, such as "the folder 'kb'".
+        server: Whether it is a server.
+        writing: Whether something was to be written.
+    """
+    if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError):
+        return None
+    if not isinstance(error, Exception) and not _is_chromas(error):
+        return None
+    words = in_one_line(error)
+    told = f"could not {doing} in {place}: {words}"
+    lower = words.lower()
+    kinds = _kinds(error)
+    if ("chromadb", "NotFoundError") in kinds:
+        return CollectionGone(f"{told}; what the index was when it was opened is no longer there, or was never there")
+    if any(each in lower for each in _WORDS_GONE):
+        return LeafGone(f"{told}; {_AGAIN}")
+    if isinstance(error, TimeoutError) or ("httpx", "TimeoutException") in kinds:
+        return late_answer(doing, place, words, writing=writing)
+    if _is_full(error, lower):
+        return StorageFull(f"{told}; {_SERVER if server else _SPACE}")
+    if _is_not_allowed(error, lower):
+        return StorageReadOnly(f"{told}; {_SERVER if server else _RIGHTS}")
+    if ("chromadb", "InvalidDimensionException") in kinds or (
+        ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
+    ):
+        return InvalidArgument(f"{told}; give vectors as long as those of the index")
+    if server:
+        return StorageFailed(f"{told}; {_SERVER}")
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return DamagedIndex(f"{told}; {_CHECK}")
+    if any(each in lower for each in _WORDS_DAMAGED):
+        return DamagedIndex(f"{told}; {_CHECK}")
+    return StorageFailed(f"{told}; {_AGAIN}")
+
+
+def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
+    """The error of ours for a collection of a folder that Chroma cannot open. None for those that are to pass as they are.
+
+    Args:
+        error: What Chroma raised.
+        name: Name of the collection.
+        folder: The folder.
+    """
+    told = translated(error, f"open {name!r}", f"the folder {folder!r}", server=False, writing=False)
+    if isinstance(told, CollectionGone):
+        return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {_REPLACE}")
+    if type(told) is StorageFailed:
+        why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
+        return DamagedIndex(f"{why}: try again; if it fails again, {_REPLACE}")
+    return told if isinstance(told, LeafspanError) else None
+
+
+def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerTimeout:
+    """The error for a server that did not answer in time: see ``translated``."""
+    unknown = "; whether it was written is not known: add it again" if writing else ""
+    return ServerTimeout(
+        f"could not {doing} in {place}: {words}; see whether the server runs and is reached, or open the index with a "
+        f"longer timeout{unknown}"
+    )
+
+
+def in_one_line(error: BaseException) -> str:
+    """The words of an error without line breaks, and its class where it has none."""
+    return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def _kinds(error: BaseException) -> set[tuple[str, str]]:
+    return {(kind.__module__.split(".")[0], kind.__name__) for kind in type(error).__mro__}
+
+
+def _is_chromas(error: BaseException) -> bool:
+    kinds = type(error).__mro__
+    return any(each.__module__.split(".")[0] == "chromadb" or (each.__module__, each.__name__) == _PANIC for each in kinds)
+
+
+def _is_full(error: BaseException, words: str) -> bool:
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    return _code(error) == sqlite3.SQLITE_FULL or any(each in words for each in _WORDS_FULL)
+
+
+def _is_not_allowed(error: BaseException, words: str) -> bool:
+    if isinstance(error, OSError) and error.errno in _NOT_ALLOWED:
+        return True
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+    return _code(error) in codes or any(each in words for each in _WORDS_NOT_ALLOWED)
+
+
+def _code(error: BaseException) -> int | None:
+    """SQLite's primary code of an error, None if it has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

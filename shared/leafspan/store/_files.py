@@ -1,34 +1,44 @@
-"""Chroma's files in a folder: used by one process at a time, and restored if a process is killed while it writes them."""
+"""Chroma's files in a folder: used by one process at a time, and checked and mended before Chroma opens them."""
 
 from __future__ import annotations
 
-import pickletools
 import shutil
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from filelock import FileLock
-
+from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
+from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
+from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, is_older, is_vector_folder
+from leafspan.store._disk_errors import chroma_disk_error, disk_error
+from leafspan.store._file_lock import FileLock
+from leafspan.store._files_use import Place
+from leafspan.store._links import check_links
+from leafspan.store._lost_vectors import LostVectors
+from leafspan.store._vector_files import Stamp, VectorFiles
 
-_BACKUPS = "leafspan.vectors"
-_VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
-_IDS = "index_metadata.pickle"
-_POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
+COPIES = "leafspan.vectors"
 
 
 class Files:
-    """A lock on Chroma's files that all processes share, and a backup of them.
+    """A lock on Chroma's files that all processes share, checks of them, and a copy of the vectors.
 
     Every few thousand records, Chroma overwrites its vector files in place and then removes the records from its log. A
-    process that loads the files meanwhile crashes or fails. If the writing process is killed meanwhile, the files can no
-    longer be opened.
+    process that loads the files meanwhile crashes or fails, and so does one that loads files that were torn by a kill or
+    damaged later: Chroma does not check them.
 
-    So the files are backed up before each use, if they have changed since the last backup. If the process that used them
-    last was killed or failed, and has left them torn, the backup is restored. Chroma then reads what is missing from its
-    log, since it removes records from the log only after all files are written.
+    So they are copied, with checksums, after each use that has changed them, and compared with the checksums before Chroma
+    opens them. If they differ, there are three cases:
+
+    1. A process was killed or failed while it used them, or one without leafspan has written. Files that look complete are
+       as new as the database, and are copied. Others were torn, and the copy takes their place: Chroma reads what is
+       missing from its log, since it removes records from the log only after all files are written.
+    2. Nobody has written since, so they are damaged. The copy takes their place.
+    3. The copy is not whole either, or older than the database, which knows the last change that Chroma has written to the
+       files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
+       noted (``LostVectors``), and made anew from the mirror or the texts.
 
     Args:
         path: Folder of the embedded Chroma.
@@ -36,66 +46,192 @@ class Files:
     """
 
     def __init__(self, path: Path, changes: ChangeFile) -> None:
-        self._path = path
+        self.path = path
+        self.lost = LostVectors(path / COPIES)
         self._changes = changes
+        self._database: DatabaseFile | None = None
+        self._known: dict[str, Stamp | None] = {}  # vector files as they were when this process has last checked them
+        self._stored: dict[str, StoredVectors] | None = None
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the database is no longer the one that was opened: the folder was deleted, or put back from a backup."""
+        return self._database is not None and not self._database.is_at_its_path
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """A context in which no other process uses the files. Others use them for one call of Chroma at a time."""
-        lock = FileLock(self._path / "leafspan.files", thread_local=False)
-        with lock.acquire(poll_interval=_POLL_SECONDS):
-            if self._changes.touching:
-                _restore(self._path)
-            _back_up(self._path)
+    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
+        """A context in which no other process uses the files. Others use them for one call of Chroma at a time.
+
+        Args:
+            deadline: Until when to wait for the others, in seconds of ``time.monotonic``.
+            opening: Whether Chroma is to open the files, so that they must be checked. Default: False.
+
+        Raises:
+            WriterBusy: if another process does not let go of the files in time.
+            DamagedIndex: if they are damaged, and cannot be mended.
+            StorageFailed: if they cannot be read, or copied before they are used.
+        """
+        lock = FileLock(self.path / "leafspan.files")
+        if not lock.acquire(deadline):
+            raise WriterBusy(
+                f"the files of {str(self.path)!r} are in use by another process{lock.holder()}, which has not let go of "
+                "them within the timeout: see whether it was stopped or hangs, or open the index with a longer timeout"
+            )
+        try:
+            self._changes.follow()
+            try:
+                self._prepare(opening)
+            except OSError as error:
+                if isinstance(error, StorageFailed):
+                    raise
+                raise disk_error(error, f"copy the vectors in {str(self.path)!r} before they are used") from error
             self._changes.touching = True
-            yield  # after an error the mark stays, so that the files are checked as after a kill
-            self._changes.touching = False
+            yield Place(self.path)  # after an error the mark stays, so that the files are checked as after a kill
+            self._finish()
+        finally:
+            lock.release()
 
-    def call(self, function: Callable[..., Any], /, **options: Any) -> Any:
-        """The result of ``function(**options)``, called while the files are locked."""
-        with self.locked():
-            return function(**options)
+    def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
+        """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
+        sizes = [sum(each[1] for each in files.stamp or ()) for files in self._vector_files()]
+        return chroma_disk_error(error, doing, self.path, max(sizes, default=0))
 
+    def check_writable(self) -> None:
+        """See LockableFiles."""
 
-def _back_up(path: Path) -> None:
-    for ids in path.glob(f"*/{_IDS}"):
-        backup = path / _BACKUPS / ids.parent.name
-        if _time_and_size(ids) != _time_and_size(backup / _IDS):
-            unfinished = backup.with_suffix(".coming")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            shutil.copytree(ids.parent, unfinished)
-            shutil.rmtree(backup, ignore_errors=True)
-            unfinished.rename(backup)
+    def _prepare(self, opening: bool) -> None:
+        """Check the files, and copy those that have changed."""
+        touched = self._changes.touching
+        if opening:
+            self._look_at_database()
+        known_count = self._changes.database
+        count = self._database.changes if self._database else None
+        if known_count is not None and count is not None and is_older(count, known_count):
+            raise DamagedIndex(
+                f"{str(self.path / DATABASE)!r} is older than the files beside it: it had changed {known_count} times when "
+                f"it was last used, now it has {count} times: put the whole folder back from one backup; to go on with the "
+                "older database, delete leafspan.changes, and run doctor()"
+            )
+        written_by_others = known_count is None or known_count != count
+        for files in self._vector_files():
+            name = files.place.name
+            if (
+                touched
+                or (opening and (files.stamp is None or files.stamp != self._known.get(name)))
+                or not files.is_copied
+            ):
+                self._settle(files, unsure=touched or written_by_others, silent=touched)
+                if not files.is_copied:
+                    self._back_up(files)
+                self._known[name] = files.stamp
 
+    def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
+        """See to it that vector files are whole.
 
-def _restore(path: Path) -> None:
-    for header in path.glob(f"*/{_VECTORS[0]}"):
-        files = header.parent
-        backup = path / _BACKUPS / files.name
-        if _is_whole(files):
-            continue
-        if backup.is_dir():
-            for name in (*_VECTORS, _IDS):
-                shutil.copy2(backup / name, files / name)
+        Args:
+            files: The files.
+            unsure: Whether they may have been written since they were copied.
+            silent: Whether damage is no surprise, since a process was killed.
+        """
+        recorded = files.recorded()
+        if files.ids_stamp is None and not self._is_stored(files, copied=recorded is not None or files.has_copy):
+            return
+        damaged = files.damaged(recorded) if recorded else []
+        stored = (self._stored or {}).get(files.place.name)
+        is_older = stored is not None and files.is_before(stored.last)
+        if recorded and not damaged:
+            if not is_older:
+                return
+            damaged = ["older than the database"]
+        elif (recorded is None or unsure) and files.looks_complete():
+            return
+        what = ", ".join(damaged) or "files missing"
+        where = f"Chroma's vectors of {stored.collection if stored else files.place.name!r} in {str(self.path)!r}"
+        if not is_older and (files.copy_is(recorded) if recorded else files.copy_looks_complete()):
+            files.put_back()
+            outcome = "they were put back from leafspan's copy"
         else:
-            shutil.rmtree(files)  # killed during the first write: all records are still in the log
+            files.set_aside()
+            outcome = "there is no whole copy, so Chroma begins without them"
+        missing = self._note_lost(files, stored)
+        if missing or not silent:
+            lost = f"; the vectors of {missing} records are missing, and are to be made anew" if missing else ""
+            warnings.warn(f"{where} were damaged ({what}): {outcome}{lost}", RuntimeWarning, stacklevel=2)
 
+    def _back_up(self, files: VectorFiles) -> None:
+        files.back_up(last_written(self.path).get(files.place.name))
 
-def _is_whole(files: Path) -> bool:
-    """Whether the last write of these files was completed. Chroma writes the ids last."""
-    ids = files / _IDS
-    if not ids.exists():
-        return True  # nothing has been written yet: Chroma starts from its log
-    if any((files / name).stat().st_mtime_ns > ids.stat().st_mtime_ns for name in _VECTORS):
-        return False
-    try:
-        with ids.open("rb") as file:
-            for _ in pickletools.genops(file):
-                pass
-    except ValueError:
-        return False
-    return True
+    def _is_stored(self, files: VectorFiles, *, copied: bool) -> bool:
+        """Whether there should be vector files, where there are none.
 
+        Args:
+            files: The files.
+            copied: Whether there is a copy of them.
+        """
+        name = files.place.name
+        if copied:
+            self._stored = stored_vectors(self.path) or self._stored  # the collection may have been deleted
+            if self._stored is not None and name not in self._stored:
+                files.forget_copy()
+                return False
+            return True
+        stored = (self._stored or {}).get(name)
+        if stored is None or stored.last is None or self.lost.of(name):
+            return False  # nothing was ever written, or it is known to be lost: Chroma begins with its log
+        return count_missing(self.path, name, ()) != 0  # what was lost may be in the log by now
 
-def _time_and_size(file: Path) -> tuple[int, int] | None:
-    return (file.stat().st_mtime_ns, file.stat().st_size) if file.exists() else None
+    def _note_lost(self, files: VectorFiles, stored: StoredVectors | None) -> int | str:
+        """Note how many vectors are now neither in the files nor in Chroma's log, if any."""
+        missing = count_missing(self.path, files.place.name, files.ids())
+        if stored is None:
+            stored = (stored_vectors(self.path) or {}).get(files.place.name)
+        if missing == 0 or (stored is not None and not stored.collection.endswith(".leaves")):
+            return 0  # other vectors than those of leaves mean nothing
+        self.lost.note(files.place.name, stored.collection if stored else "", missing)
+        return "some" if missing is None else missing
+
+    def _look_at_database(self) -> None:
+        """Check the database, and learn whose the vectors are."""
+        check_links(self.path)
+        if not check_there(self.path):
+            return
+        if self._database is None or not self._database.is_at_its_path:
+            self._database = DatabaseFile(self.path)
+        self._database.check()
+        if self._stored is None:
+            self._stored = stored_vectors(self.path)
+            self._forget_gone()
+
+    def _forget_gone(self) -> None:
+        """Remove the copies of vectors that are no longer there, or are not leafspan's."""
+        own = {name for name, each in (self._stored or {}).items() if each.own}
+        if self._stored is None or not (self.path / COPIES).is_dir():
+            return
+        for copy in (self.path / COPIES).iterdir():
+            if is_vector_folder(copy.with_suffix("")) and copy.with_suffix("").name not in own:
+                shutil.rmtree(copy, ignore_errors=True) if copy.is_dir() else copy.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        """Copy what this use has changed, and note that the files are whole."""
+        if self._database is None and (self.path / DATABASE).exists():
+            self._database = DatabaseFile(self.path)
+        for files in self._vector_files():
+            if not files.is_copied:
+                try:
+                    self._back_up(files)
+                except OSError:
+                    # What was written is whole. The next use will copy it before it touches it, or say why that fails.
+                    files.forget_record()
+            self._known[files.place.name] = files.stamp
+        if self._database is not None and (count := self._database.changes) is not None:
+            self._changes.database = count
+        self._changes.touching = False
+
+    def _vector_files(self) -> list[VectorFiles]:
+        """The vector files that are, or may be, those of an index."""
+        copies = self.path / COPIES
+        folders = [folder for folder in (self.path, copies) if folder.is_dir()]
+        names = {each.name for folder in folders for each in folder.iterdir() if is_vector_folder(each)}
+        names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
+        foreign = {name for name, each in (self._stored or {}).items() if not each.own}
+        return [VectorFiles(self.path / name, copies) for name in sorted(names - foreign)]

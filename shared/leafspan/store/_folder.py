@@ -3,77 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from leafspan.errors import StorageFailed
+from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_file import ChangeFile
-from leafspan.store._collection import Collection
+from leafspan.store._database_file import check_there
+from leafspan.store._disk_errors import disk_error
+from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
+from leafspan.store._forks import use_embedded_chroma
+from leafspan.store._opened import Opened
+from leafspan.store._read_only_files import ReadOnlyFiles
+from leafspan.store._waiting import held
 
 _SPELLINGS = 64
+_CHECK_SECONDS = 0.1
 _openings = itertools.count()
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str], Folder] = weakref.WeakValueDictionary()
-_folders_mutex = threading.Lock()
-
-
-class Opened:
-    """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
-
-    Args:
-        client: The Chroma client.
-        files: Lock on Chroma's files.
-        owned: Whether to close the client. A client that the user gave is closed by the user.
-    """
-
-    def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
-        self.client = client
-        self.batch = int(client.get_max_batch_size())
-        self.collections: dict[str, Collection] = {}
-        self._files = files
-        self._loading = threading.Lock()
-        self._readers = 0
-        self._retired = False
-        self._mutex = threading.Lock()
-        self._close = weakref.finalize(self, client.close) if owned else None
-
-    def collection(self, name: str) -> Collection:
-        """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
-
-        Raises:
-            chromadb.errors.NotFoundError: if there is no such collection.
-        """
-        with self._loading:
-            if name not in self.collections:
-                with self._files.locked():
-                    handle = self.client.get_collection(name, embedding_function=None)
-                    handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
-                self.collections[name] = Collection(handle, self.batch, native=False, files=self._files)
-            return self.collections[name]
-
-    def enter(self) -> None:
-        """Count one more reader."""
-        with self._mutex:
-            self._readers += 1
-
-    def leave(self) -> None:
-        """Count one reader less, and close the client if it was the last one of a retired client."""
-        with self._mutex:
-            self._readers -= 1
-            unused = self._retired and self._readers == 0
-        if unused and self._close:
-            self._close()
-
-    def retire(self) -> None:
-        """Close the client as soon as it has no readers: a newer one has replaced it."""
-        with self._mutex:
-            self._retired = True
-            unused = self._readers == 0
-        if unused and self._close:
-            self._close()
+_mutexes: dict[tuple[Path, str, str], threading.Lock] = {}
+_mutexes_mutex = threading.Lock()
 
 
 class Folder:
@@ -83,58 +37,115 @@ class Folder:
     Chroma is opened again if another process has changed it.
 
     Args:
-        path: The folder. It is made if there is none.
+        path: The folder. It is made if there is none, so that only this user can read it.
         tenant: Tenant of Chroma.
         database: Database of Chroma.
         client: Client that the user gave. None to open one.
+        deadline: Until when to wait for other processes, in seconds of ``time.monotonic``.
+
+    Attributes:
+        read_only: Whether the folder cannot be written.
+        catalogues: The catalogue of each manifest, by its name, with the count of changes that it belongs to. All indexes
+            of this process share them.
+
+    Raises:
+        WriterBusy: if another process does not let go of the files in time.
+        DamagedIndex: if the files are damaged, and cannot be mended.
+        StorageFailed: if they cannot be read, or the folder cannot be made.
     """
 
-    def __init__(self, path: Path, tenant: str, database: str, client: Any) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path, tenant: str, database: str, client: Any, deadline: float) -> None:
+        use_embedded_chroma()
+        check_there(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise disk_error(error, f"make the folder {str(path)!r}") from error
         self.path = path
+        self.read_only = not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
-        self.changes = ChangeFile(path / "leafspan.changes")
-        self._files = Files(path, self.changes)
+        self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
+        self.catalogues: dict[str, tuple[int, Catalogue]] = {}
+        self.files = ReadOnlyFiles(path) if self.read_only else Files(path, self.changes)
+        self._next_check = 0.0
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._opened = Opened(client, self._files, owned=False) if client else self._open()
+        self._opened = self._open(deadline, client)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether something else lies in the folder by now: it was deleted, or put back from a backup."""
+        return self.files.is_replaced
+
+    def check(self) -> None:
+        """Check that the folder is still the one that was opened, and notice if its counter was replaced.
+
+        That is looked at ten times a second at most, since it takes as long as reading the counter ten times.
+
+        Raises:
+            DamagedIndex: if the database is gone.
+            StorageFailed: if another one lies there.
+        """
+        now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + _CHECK_SECONDS
+        if self.files.is_replaced:
+            self._next_check = 0.0
+            check_there(self.path)
+            raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
+        self.changes.follow()
 
     def reader(self) -> Opened | None:
         """The open client, entered by one more reader; None if it is out of date or is being reopened."""
         if not self._mutex.acquire(blocking=False):
             return None
         try:
-            if self._synced != self.changes.count:
+            if self._synced != self.changes.count or self._opened.failed:
                 return None
             self._opened.enter()
             return self._opened
         finally:
             self._mutex.release()
 
-    def reopened_reader(self) -> Opened:
-        """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while."""
-        with self._mutex:
-            self._reopen_if_changed()
+    def reopened_reader(self, deadline: float) -> Opened:
+        """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while.
+
+        Args:
+            deadline: Until when to wait for other threads and processes, in seconds of ``time.monotonic``.
+
+        Raises:
+            WriterBusy: if they do not let go of the files in time.
+        """
+        with held(self._mutex, deadline, self._what):
+            self._reopen_if_changed(deadline)
             self._opened.enter()
             return self._opened
 
     def opened(self) -> Opened:
         """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced."""
-        with self._mutex:
-            return self._opened
+        return self._opened
 
     def writer_lock(self) -> FileLock:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
-        return FileLock(self.path / "leafspan.lock", thread_local=False)
+        return FileLock(self.path / "leafspan.lock", read_only=self.read_only)
 
-    def try_writing(self, lock: FileLock) -> bool:
-        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken."""
-        if not try_acquire(lock):
+    def try_writing(self, lock: FileLock, deadline: float) -> bool:
+        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken.
+
+        Args:
+            lock: The lock.
+            deadline: Until when to wait for those who use the files, in seconds of ``time.monotonic``.
+        """
+        if not lock.try_acquire():
             return False
-        with self._mutex:
+        with held(self._mutex, deadline, self._what):
+            if self.read_only:
+                self._reopen_if_changed(deadline)
+                return True
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may not have counted what it wrote
-            self._reopen_if_changed()
+            self._reopen_if_changed(deadline)
             self.changes.writing = True
         return True
 
@@ -146,26 +157,55 @@ class Folder:
             whole: False if something may be half written, or written and not counted as a change.
         """
         if lock.is_locked:
-            self.changes.writing = not whole
-            lock.release()
+            try:
+                if not self.read_only:
+                    self.changes.writing = not whole
+            finally:
+                lock.release()
 
-    def advance(self) -> int:
-        """Count a change, so that all readers notice it, and return the new count. Only for the writer."""
-        with self._mutex:
+    def advance(self, lock: FileLock, deadline: float) -> int:
+        """Count a change, so that all readers notice it, and return the new count. Only for the writer.
+
+        Args:
+            lock: The writer's lock.
+            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
+
+        Raises:
+            StorageFailed: if the lock's file was deleted, so that another writer may be at work.
+        """
+        if not lock.is_intact:
+            raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
+        with held(self._mutex, deadline, self._what):
+            self.changes.follow()
             self._synced = self.changes.advance()
             return self._synced
 
-    def _reopen_if_changed(self) -> None:
+    @property
+    def _what(self) -> str:
+        return f"opening {str(self.path)!r}"
+
+    def _reopen_if_changed(self, deadline: float) -> None:
         count = self.changes.count
-        if self._synced != count:
-            old, self._opened = self._opened, self._open()
+        if self._synced != count or self._opened.failed:
+            old, self._opened = self._opened, self._open(deadline)
             self._synced = count
             old.retire()
 
-    def _open(self) -> Opened:
-        with self._files.locked():
-            client = fresh_client(self.path, **self._database)
-        return Opened(client, self._files, owned=True)
+    def _open(self, deadline: float, client: Any = None) -> Opened:
+        with self.files.locked(deadline, opening=True) as place:
+            try:
+                opened = client or fresh_client(place.path, **self._database)
+            except BaseException as error:
+                if explained := self.files.explain(error, "open Chroma"):
+                    raise explained from error
+                raise
+        return Opened(opened, self.files, owned=client is None, place=place)
+
+
+def _can_be_written(path: Path) -> bool:
+    """Whether this process can write a folder, and what it needs in it."""
+    needed = (path, path / "chroma.sqlite3", path / "leafspan.changes", path / "leafspan.files")
+    return all(os.access(each, os.W_OK) for each in needed if each.exists())
 
 
 def fresh_client(path: Path, **database: str) -> Any:
@@ -175,6 +215,7 @@ def fresh_client(path: Path, **database: str) -> Any:
         path: The folder.
         database: ``tenant`` and ``database`` of Chroma. Default: Chroma's own.
     """
+    use_embedded_chroma()
     import chromadb
     from chromadb.config import Settings
 
@@ -184,26 +225,24 @@ def fresh_client(path: Path, **database: str) -> Any:
     return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False), **database)
 
 
-def try_acquire(lock: FileLock) -> bool:
-    """Whether the lock could be acquired without waiting."""
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    return True
-
-
-def folder_at(path: Path, client: Any = None) -> Folder:
+def folder_at(path: Path, client: Any, deadline: float) -> Folder:
     """The embedded Chroma in a folder, the same instance for all users in this process.
 
     Args:
         path: The folder.
-        client: Client to use if the instance is new. Default: a new client.
+        client: Client to use if the instance is new. None for a new client.
+        deadline: Until when to wait for others, in seconds of ``time.monotonic``.
+
+    Raises:
+        ForkedProcess: if the parent of this process has used a Chroma.
     """
+    use_embedded_chroma()
     tenant, database = (client.tenant, client.database) if client else (None, None)
     key = (path.resolve(), tenant or "default_tenant", database or "default_database")
-    with _folders_mutex:
+    with _mutexes_mutex:
+        mutex = _mutexes.setdefault(key, threading.Lock())
+    with held(mutex, deadline, f"opening {str(path)!r}"):
         folder = _folders.get(key)
-        if folder is None:
-            folder = _folders[key] = Folder(*key, client)
+        if folder is None or folder.is_replaced:
+            folder = _folders[key] = Folder(*key, client, deadline)
         return folder

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._collection import Collection
-from leafspan.store._folder import Folder, Opened, try_acquire
+from leafspan.store._current_leaves import version_of
+from leafspan.store._damage import DamageRule, Met
+from leafspan.store._database_facts import check_pages
+from leafspan.store._failures import CollectionGone
+from leafspan.store._file_lock import FileLock
+from leafspan.store._folder import Folder
+from leafspan.store._forks import check_process
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._opened import Opened
 from leafspan.store._reader import Reader
 from leafspan.store._texts import CollectionLease, Texts
-from leafspan.store._waiting import wait_for_lock
+from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import Writer
 
 
@@ -30,20 +39,22 @@ class FolderStore:
         name: Name of the index.
         settings: What the index was made with.
         id_: Id of the collection of the leaves.
+        timeout: Seconds to wait for other processes that use the folder.
     """
 
-    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], id_: str) -> None:
+    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], id_: str, timeout: float) -> None:
         self._folder: Folder | None = folder
         self._process = os.getpid()
+        self._timeout = timeout
         self.id = id_
-        self.cache_folder: Path | None = folder.path / "leafspan.mirror" / id_
+        self.cache_folder: Path | None = _mirror_folder(folder, id_)
         self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._catalogue: tuple[int, Catalogue] = (-1, Catalogue({}))
         self.settings = settings
         self.batch = folder.opened().batch
+        self.damage = DamageRule()
 
     embedded = True
 
@@ -52,56 +63,72 @@ class FolderStore:
         """See Store."""
         return self._open_folder().changes.writing
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
+        folder.check()
         count = folder.changes.count  # first, so that what is opened and read below can only be newer
         opened = folder.reader()
         if opened is None:
-            opened = yield Call(folder.reopened_reader)
+            opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
         try:
             for name in (self._leaves_name, self._manifest_name):
                 if name not in opened.collections:
-                    yield Call(opened.collection, (name,))
+                    yield Call(opened.collection, (name, deadline_after(self._timeout)))
             manifest = opened.collections[self._manifest_name]
-            known = self._catalogue  # read once: another thread may replace it at any time
-            if known[0] != count:
+            known = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
+            if known is None or known[0] != count:
                 records = yield from manifest.scan(["metadatas"])
-                self._catalogue = known = (count, Catalogue(unpack_rows(records)))
+                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))
+            leaves = opened.collections[self._leaves_name]
             return Reader(
-                opened.collections[self._leaves_name],
+                leaves.lacking(self._what_lost) if self._leaves_name in opened.lost else leaves,
                 manifest,
                 known=known[1],
                 load=_never_called,
                 has_changed=lambda: folder.changes.count != count,
+                has_lost=partial(self._has_replaced, folder, known[1]),
                 stay=opened.enter,
                 leave=opened.leave,
-                stale=stale,
+                met=met,
                 scope=scope,
+                rule=self.damage,
             )
         except BaseException:
             opened.leave()
             raise
+
+    def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
+        """Whether a writer of this process has replaced or deleted a document since a catalogue was made.
+
+        A writer notes it here before it deletes leaves. Other processes delete none that this one finds.
+        """
+        latest = folder.catalogues[self._manifest_name][1]
+        return latest is not known and any(
+            row.version is not None and version_of(latest.rows, id_) != row.version for id_, row in known.rows.items()
+        )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         folder = self._open_folder()
         lock = folder.writer_lock()
         try:
-            yield from wait_for_lock(partial(folder.try_writing, lock), timeout, repr(str(folder.path)))
-            reader = yield from self.reader(set())
+            deadline = deadline_after(timeout)
+            yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
+            reader = yield from self.reader(Met())
             reader.leave()
             rows = dict((yield from reader.rows()))
-            opened = folder.opened()
-            leaves = opened.collection(self._leaves_name)
-            manifest = opened.collection(self._manifest_name)
+            use = folder.opened().use(self._timeout)
+            leaves = folder.opened().collections[self._leaves_name].written_by(use)
+            manifest = folder.opened().collections[self._manifest_name].written_by(use)
         except BaseException:
             folder.stop_writing(lock, whole=False)
             raise
 
         def advance(*, settled: bool) -> Flow[None]:
             # A new catalogue each time, since readers go on with the one they have.
-            self._catalogue = (folder.advance(), Catalogue(dict(rows)))
+            count = folder.advance(lock, deadline_after(self._timeout))
+            folder.catalogues[self._manifest_name] = (count, Catalogue(dict(rows)))
             yield from ()
 
         return Writer(
@@ -114,8 +141,7 @@ class FolderStore:
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
-        folder = self._open_folder()
-        opened = folder.reader() or (yield Call(folder.reopened_reader))
+        opened = yield from self._opened_reader()
         try:
             handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
             return read_embedder(handle.metadata)
@@ -124,8 +150,46 @@ class FolderStore:
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
-        manifest = self._open_folder().opened().collection(self._manifest_name)
-        yield from manifest.modify(settings_with(self.settings, identity))
+        opened = self._open_folder().opened()
+        manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
+        yield from manifest.written_by(opened.use(self._timeout)).modify(settings_with(self.settings, identity))
+
+    @property
+    def has_lost(self) -> bool:
+        """See Store."""
+        return bool(self._open_folder().opened().lost)
+
+    def lost_vectors(self) -> int | None:
+        """See Store."""
+        loss = self._open_folder().files.lost.find(self._leaves_name)
+        return None if loss is None else loss.missing or 1
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return (yield from self._with_leaves(lambda leaves: leaves.without_vectors(ids)))
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return (yield from self._with_leaves(lambda leaves: leaves.not_found(ids)))
+
+    def check_database(self) -> Flow[str | None]:
+        """See Store."""
+        return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
+
+    def vectors_found(self) -> None:
+        """See Store."""
+        lost = self._open_folder().files.lost
+        if (loss := lost.find(self._leaves_name)) is not None:
+            lost.forget(loss)
+        self._open_folder().opened().lost.discard(self._leaves_name)
+
+    def _with_leaves(self, use: Callable[[Collection], Flow[set[str]]]) -> Flow[set[str]]:
+        """The result of a flow with the collection of the leaves, whatever is known to be lacking there."""
+        opened = yield from self._opened_reader()
+        try:
+            return (yield from use((yield Call(opened.collection, (self._leaves_name, deadline_after(self._timeout))))))
+        finally:
+            opened.leave()
 
     def texts(self, timeout: float) -> Texts:
         """See Store."""
@@ -137,9 +201,8 @@ class FolderStore:
 
     def _lease_to_read(self) -> Flow[CollectionLease | None]:
         """The collection of the texts, open for as long as it is leased; None if there is none."""
-        folder = self._open_folder()
-        opened = folder.reader() or (yield Call(folder.reopened_reader))
-        collection = yield Call(_find, (opened, self._texts_name))
+        opened = yield from self._opened_reader()
+        collection = yield Call(_find, (opened, self._texts_name, deadline_after(self._timeout)))
         if collection is None:
             opened.leave()
             return None
@@ -151,15 +214,29 @@ class FolderStore:
         # Only the lock is needed. Readers need not notice a change, and the mark that a killed writer left must stay.
         lock = folder.writer_lock()
         try:
-            yield from wait_for_lock(partial(try_acquire, lock), timeout, repr(str(folder.path)))
-            opened = folder.opened()
+            yield from self._wait_for(lock, lock.try_acquire, timeout)
+            opened = yield from self._opened_reader()
+            opened.leave()
+            use = opened.use(self._timeout)
             if self._texts_name not in opened.collections:
-                yield Call(opened.client.get_or_create_collection, (self._texts_name,), _TEXTS, finish=True)
-            collection = yield Call(opened.collection, (self._texts_name,))
+                make = opened.client.get_or_create_collection
+                yield Call(use.call, (make, self._texts_name), _TEXTS, finish=True)
+            collection = yield Call(opened.collection, (self._texts_name, deadline_after(self._timeout)))
         except BaseException:
             lock.release()
             raise
-        return CollectionLease(collection, lock.release)
+        return CollectionLease(collection.written_by(use), lock.release)
+
+    def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
+        """Wait for the writer's lock."""
+        yield from wait_for_lock(try_acquire, timeout, repr(str(lock.path.parent)), holder=lock.holder)
+
+    def _opened_reader(self) -> Flow[Opened]:
+        """The open client, entered by one more reader."""
+        folder = self._open_folder()
+        folder.check()
+        opened: Opened = folder.reader() or (yield Call(folder.reopened_reader, (deadline_after(self._timeout),)))
+        return opened
 
     @property
     def client(self) -> Any:
@@ -170,11 +247,18 @@ class FolderStore:
         """See Store."""
         self._folder = None
 
+    @property
+    def _what_lost(self) -> str:
+        """Why vectors cannot be searched."""
+        return (
+            f"Chroma's vectors of {self._leaves_name!r} in {str(self._open_folder().path)!r} were damaged, and have not "
+            "all been made anew: run doctor() where the folder can be written, with the embedder that made the index"
+        )
+
     def _open_folder(self) -> Folder:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
-        if os.getpid() != self._process:  # Chroma would wait for threads that the forked process does not have
-            raise LeafspanError("an index in a folder cannot be used in a forked process: open it there")
+        check_process(self._process)
         return self._folder
 
 
@@ -182,12 +266,16 @@ class FolderStore:
 _TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
 
 
-def _find(opened: Opened, name: str) -> Collection | None:
-    from chromadb.errors import NotFoundError
+def _mirror_folder(folder: Folder, id_: str) -> Path:
+    """The folder for what is derived from an index: beside the index, unless that is read-only and has none."""
+    own = folder.path / "leafspan.mirror" / id_
+    return user_cache_path("leafspan") / id_ if folder.read_only and not own.is_dir() else own
 
+
+def _find(opened: Opened, name: str, deadline: float) -> Collection | None:
     try:
-        return opened.collection(name)
-    except NotFoundError:
+        return opened.collection(name, deadline)
+    except CollectionGone:
         return None
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.engine import Flow
 from leafspan.errors import IndexNotFound, InvalidArgument
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store._client_store import client_call
+from leafspan.store._caller import Caller
+from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
+from leafspan.store._failures import CollectionGone
 from leafspan.store._folder import fresh_client
 from leafspan.store._naming import is_manifest
 
@@ -28,11 +30,17 @@ class ForeignCollection:
 
     Args:
         handle: Chroma's own collection, of a blocking or an asynchronous client.
+        timeout: Seconds in which a server must answer each request. Default: 30.
     """
 
-    def __init__(self, handle: Any) -> None:
-        self._collection = Collection(handle, _PAGE, native=iscoroutinefunction(handle.get))
+    def __init__(self, handle: Any, timeout: float = 30.0) -> None:
+        self._collection = Collection(handle, _PAGE, caller=Caller.of(handle, timeout))
         self._handle = handle
+
+    @classmethod
+    def of(cls, chroma: Chroma, handle: Any) -> ForeignCollection:
+        """A collection of a client."""
+        return cls(handle, chroma.caller.timeout or 30.0)
 
     @property
     def id(self) -> str:
@@ -74,46 +82,47 @@ class ForeignCollection:
         return "LlamaIndex" if NODE_KEY in metadata else "LangChain, or by means of Chroma alone"
 
 
-def find_collection(client: Any, name: str | None, *, place: str = "behind this client") -> Flow[ForeignCollection]:
+def find_collection(
+    client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
+) -> Flow[ForeignCollection]:
     """A collection of a client.
 
     Args:
         client: The Chroma client.
         name: Its name. None for the only one that leafspan did not make.
         place: Where it is looked for, for error messages.
+        timeout: Seconds in which a server must answer each request. Default: 30.
 
     Raises:
         IndexNotFound: if there is none of that name, or no single one to choose.
     """
-    native = iscoroutinefunction(client.get_collection)
-    names = yield from foreign_names(client, native=native)
+    chroma = Chroma(client, timeout)
+    names = yield from foreign_names(chroma)
     if name is None and len(names) == 1:
         name = names[0]
     listed = f"; there are {', '.join(map(repr, names))}" if names else "; there is none"
     if name is None:
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
-    handle = yield from get_handle(client, name, native=native)
+    handle = yield from get_handle(chroma, name)
     if handle is None:
-        raise IndexNotFound(f"there is no Chroma collection {name!r} {place}{listed}")
-    return ForeignCollection(handle)
+        raise IndexNotFound(f"there is no Chroma collection {shown(name)} {place}{listed}")
+    return ForeignCollection.of(chroma, handle)
 
 
-def foreign_names(client: Any, *, native: bool) -> Flow[list[str]]:
+def foreign_names(chroma: Chroma) -> Flow[list[str]]:
     """The names of the collections that do not belong to an index, sorted."""
-    every = yield client_call(client, "list_collections", (), {}, native=native)
+    every = yield chroma.call("list_collections")
     names = {str(getattr(each, "name", each)) for each in every}
     indexes = [name.removesuffix(".manifest") for name in names if name.endswith(".manifest")]
     own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts")}
     return sorted(names - own)
 
 
-def get_handle(client: Any, name: str, *, native: bool) -> Flow[Any]:
+def get_handle(chroma: Chroma, name: str) -> Flow[Any]:
     """Chroma's handle of a collection; None if there is none."""
-    from chromadb.errors import NotFoundError
-
     try:
-        return (yield client_call(client, "get_collection", (name,), {"embedding_function": None}, native=native))
-    except NotFoundError:
+        return (yield chroma.call("get_collection", name, embedding_function=None))
+    except CollectionGone:
         return None
 
 

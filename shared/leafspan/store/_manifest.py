@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from leafspan.reserved import RESERVED_ID_PREFIX
+from leafspan.store._row_fields import problem_of_fields
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
@@ -17,13 +20,25 @@ _ROW_KEY = "row"
 _TOKEN_KEY = "token"
 
 
+class Damage(NamedTuple):
+    """What is wrong with what is stored of a document.
+
+    Attributes:
+        problem: What is wrong, as the end of a sentence about the document.
+        in_row: Whether it is the row that is damaged, so that nothing in it can be relied on.
+    """
+
+    problem: str
+    in_row: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What the index knows of a document, apart from its text.
 
     Attributes:
         document_id: Stored id of the document; in the catalogue of a view, its shown id.
-        hash: Hash of the content. Empty if leaves are missing, so that the next ``add`` writes the document again.
+        hash: Hash of the content. Empty if the content is in doubt, so that the next ``add`` writes the document again.
         version: The current version. None while the document is being deleted or written for the first time.
         leaves: Number of leaves of the current version.
         leftovers: Other versions that may have leaves in the store, as (version, number of leaves): a version that is
@@ -35,6 +50,9 @@ class Row:
         words: Length of the text in words.
         lines: The lines on which the leaves begin, packed. Empty if an earlier version of leafspan has written the row.
         extra: Further values to store with the row, as JSON has them.
+        checksums: Checksums of the leaves, packed. Empty if an earlier version of leafspan has written the row.
+        damage: What is wrong with the document, for reading. A damaged document has no current version. None if nothing is
+            known to be wrong.
     """
 
     document_id: str
@@ -49,6 +67,8 @@ class Row:
     words: int = 0
     lines: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    checksums: str = ""
+    damage: Damage | None = None
 
     @property
     def leaf_ids(self) -> list[str]:
@@ -73,21 +93,66 @@ class Row:
     @property
     def is_half_done(self) -> bool:
         """Whether a writer has begun to write or delete the document, and is not done or was killed."""
-        return bool(self.leftovers) or self.version is None
+        return (bool(self.leftovers) or self.version is None) and self.damage is None
+
+    def in_doubt(self, damage: Damage) -> Row:
+        """The same row for reading, which leaves the document out."""
+        return replace(self, hash="", version=None, leaves=0, leftovers=(), damage=damage)
 
     def pack(self) -> dict[str, str]:
-        """The row as the metadata of its record in Chroma."""
+        """The row as the metadata of its record in Chroma. A checksum comes last."""
         values = {stored: getattr(self, name) for name, stored in _STORED.items()}
-        return {_ROW_KEY: json.dumps(values, ensure_ascii=False, separators=(",", ":"))}
+        if not self.checksums:
+            del values["checks"]
+        body = json.dumps(values, ensure_ascii=False, separators=(",", ":"))[:-1]
+        return {_ROW_KEY: f'{body},"crc":"{_checksum(self.document_id, body)}"}}'}
+
+    @property
+    def crc(self) -> str:
+        """The checksum that is stored with the row."""
+        return self.pack()[_ROW_KEY][-_CHECKED:].split('"')[3]
 
     @classmethod
-    def unpack(cls, document_id: str, metadata: Mapping[str, Any]) -> Row:
-        """The row, from the metadata of its record in Chroma."""
-        stored = json.loads(metadata[_ROW_KEY])
-        values = {name: stored[key] for name, key in _STORED.items() if key in stored}
-        values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
-        values["sections"] = tuple(Section(*section) for section in values["sections"])
-        return cls(document_id, **values)
+    def unpack(cls, document_id: str, metadata: Any) -> Row:
+        """The row, from the metadata of its record in Chroma. A damaged one is without a current version."""
+        try:
+            return cls(document_id, **_values(document_id, metadata))
+        except ValueError as error:
+            return cls(document_id, "", None, 0, damage=Damage(f"its row in the manifest is damaged: {error}", in_row=True))
+
+
+def _values(document_id: str, metadata: Any) -> dict[str, Any]:
+    """The values of a row, by field.
+
+    Raises:
+        ValueError: if leafspan has not written it so. The message says what is wrong.
+    """
+    packed = metadata.get(_ROW_KEY) if isinstance(metadata, Mapping) else None
+    if not isinstance(packed, str):
+        raise ValueError("it is empty")
+    checked = _CHECKSUM.match(packed, max(0, len(packed) - _CHECKED))
+    try:
+        stored = json.loads(packed)
+    except (ValueError, RecursionError):
+        raise ValueError("it is no JSON") from None
+    if checked is None and not (isinstance(stored, dict) and "crc" in stored):  # an earlier version has written it
+        if (problem := problem_of_fields(stored)) is not None:
+            raise ValueError(problem)
+    elif checked is None or _checksum(document_id, packed[: checked.start()]) != checked[1]:
+        raise ValueError("its checksum is another one")
+    values = {name: stored[key] for name, key in _STORED.items() if key in stored}
+    values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
+    values["sections"] = tuple(Section(*section) for section in values["sections"])
+    return values
+
+
+def _checksum(document_id: str, body: str) -> str:
+    """The checksum of a row. It is that of this document, so that no row is taken for another one."""
+    return f"{crc32(f'{document_id} {body}'.encode(errors='surrogatepass')):08x}"
+
+
+_CHECKSUM = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
+_CHECKED = len(',"crc":"00000000"}')
 
 
 # The key of each field in the stored JSON, in the order in which they are stored.
@@ -103,6 +168,7 @@ _STORED = {
     "words": "words",
     "lines": "lines",
     "extra": "more",
+    "checksums": "checks",
 }
 
 
@@ -126,7 +192,7 @@ def columns(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
-    """The rows, by document id, from records of Chroma."""
+    """The rows, by document id, from records of Chroma. A damaged row says what is wrong with it."""
     return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items() if id_ != CHANGES_ID}
 
 
@@ -136,5 +202,10 @@ def token_columns(token: str) -> dict[str, Any]:
 
 
 def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The token, from records of Chroma; None before the first change."""
-    return str(records[CHANGES_ID]["metadata"][_TOKEN_KEY]) if CHANGES_ID in records else None
+    """The token, from records of Chroma; None before the first change.
+
+    A damaged token is None, too: the manifest is then read each time, until a writer makes a new one.
+    """
+    metadata = records[CHANGES_ID]["metadata"] if CHANGES_ID in records else None
+    token = metadata.get(_TOKEN_KEY) if isinstance(metadata, Mapping) else None
+    return token if isinstance(token, str) else None

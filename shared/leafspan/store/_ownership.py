@@ -7,30 +7,30 @@ from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch
+from leafspan.store._chroma import Chroma
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, ForeignCollection, foreign_names, get_handle
 from leafspan.store._naming import is_manifest, leaves_name, manifest_name
 
 
-def find_manifest(client: Any, name: str, *, native: bool) -> Flow[Any]:
+def find_manifest(chroma: Chroma, name: str) -> Flow[Any]:
     """Chroma's handle of an index's manifest; None if there is no such index.
 
     Args:
-        client: The Chroma client.
+        chroma: The Chroma client.
         name: Name of the index.
-        native: Whether the client is asynchronous.
 
     Raises:
         IndexMismatch: if a collection that an index of this name has is somebody else's.
     """
-    manifest = yield from get_handle(client, manifest_name(name), native=native)
+    manifest = yield from get_handle(chroma, manifest_name(name))
     if manifest is not None:
         if not is_manifest(manifest.metadata):
-            raise _refusal(manifest, (yield from ForeignCollection(manifest).maker()))
+            raise _refusal(manifest, (yield from ForeignCollection.of(chroma, manifest).maker()))
         return manifest
-    leaves = yield from get_handle(client, leaves_name(name), native=native)
+    leaves = yield from get_handle(chroma, leaves_name(name))
     if leaves is not None:
         # A process that was killed, or one at work right now, may have made the leaves only: they are empty, or leafspan's.
-        found = ForeignCollection(leaves)
+        found = ForeignCollection.of(chroma, leaves)
         maker = yield from found.maker()
         if maker is None and found.space == "cosine":
             return None
@@ -46,10 +46,10 @@ def _refusal(handle: Any, maker: str | None) -> IndexMismatch:
     )
 
 
-def warn_of_namesake(client: Any, name: str, *, native: bool) -> Flow[None]:
+def warn_of_namesake(chroma: Chroma, name: str) -> Flow[None]:
     """Warn if a collection that leafspan did not make has the very name of an index that is about to be made."""
-    handle = yield from get_handle(client, name, native=native)
-    if handle is not None and (maker := (yield from ForeignCollection(handle).maker())) is not None:
+    handle = yield from get_handle(chroma, name)
+    if handle is not None and (maker := (yield from ForeignCollection.of(chroma, handle).maker())) is not None:
         warnings.warn(
             f"this makes an empty index {name!r} beside the Chroma collection {name!r}, whose records were written by "
             f"{maker}: to make an index of them, use Index.adopt, or the command leafspan adopt",
@@ -58,9 +58,9 @@ def warn_of_namesake(client: Any, name: str, *, native: bool) -> Flow[None]:
         )
 
 
-def adoptable(client: Any, *, native: bool) -> Flow[str]:
+def adoptable(chroma: Chroma) -> Flow[str]:
     """The end of an error message that says which collections there could be adopted."""
-    names = yield from foreign_names(client, native=native)
+    names = yield from foreign_names(chroma)
     if not names:
         return ""
     listed = ", ".join(map(repr, names))

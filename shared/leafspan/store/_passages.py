@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from leafspan.documents import lines_of
 from leafspan.store._manifest import Row
-from leafspan.trace import Trace
+from leafspan.trace import EMPTY_TRACE, Trace
 from leafspan.values import Passage, Span
 
 
@@ -41,7 +41,7 @@ def leaf_passage(
         text,
         score,
         dict(metadata),
-        trace or Trace(),
+        trace or EMPTY_TRACE,
         title=row.title,
         headings=row.headings([(span.first, span.last)]),
         lines=lines_of(row.lines, span.first, text),

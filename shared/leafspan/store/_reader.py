@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from leafspan.documents import unpack_place
 from leafspan.engine import Flow
-from leafspan.reserved import STRUCTURE_KEY
+from leafspan.errors import DamagedIndex
+from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
+from leafspan.store._checksums import text_is_as_written
 from leafspan.store._collection import MOST_RESULTS, Collection
 from leafspan.store._current_leaves import sort_out, version_of
-from leafspan.store._manifest import Row, unpack_rows
-from leafspan.values import Hit, Leaf, LeafId
+from leafspan.store._damage import DamageRule, Met
+from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
+from leafspan.store._manifest import Damage, Row, unpack_rows
+from leafspan.store._stale_read import StaleRead
+from leafspan.values import Hit, LeafId
 
 T = TypeVar("T")
 
+_DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
+_ROWLESS = "it has leaves, but no row in the manifest"
 
-class StaleRead(Exception):
-    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""
 
-
-class StoredLeaf(NamedTuple):
-    """A leaf with all that is stored of it.
-
-    Attributes:
-        leaf: Its id, place and ancestors.
-        text: Its text.
-        metadata: Metadata of its document.
-        score: Cosine similarity to the query, in [-1, 1]; 0 if there was no query.
-    """
-
-    leaf: Leaf
-    text: str
-    metadata: dict[str, object]
-    score: float
+class MetDamage(StaleRead):
+    """A damaged document was met, and reading goes on without it, from the start."""
 
 
 class Reader:
@@ -50,10 +42,13 @@ class Reader:
             that is met.
         load: Flow that loads the catalogue, for reading that needs to know all documents.
         has_changed: Function that says whether the index has changed since; True if that is not known.
+        has_lost: Function that says whether what is current in ``known`` may have lost leaves meanwhile, since a writer of
+            this process has replaced or deleted a document. Default: never.
         stay: Function that registers one more user of the reader.
         leave: Function that unregisters a user. The collections may be closed after the last one.
-        stale: Stored (document, version) pairs that were not current when met before.
+        met: Stored (document, version) pairs that were not current when met before, and what else was met.
         scope: What is visible. Default: the whole index.
+        rule: What to do about damaged documents. Default: they are errors.
     """
 
     def __init__(
@@ -66,25 +61,44 @@ class Reader:
         has_changed: Callable[[], bool],
         stay: Callable[[], None],
         leave: Callable[[], None],
-        stale: set[tuple[str, str]],
+        met: Met,
         scope: Visibility | None = None,
+        rule: DamageRule | None = None,
+        has_lost: Callable[[], bool] = lambda: False,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
         self._known = known
         self._load = load
         self._has_changed = has_changed
-        self._stale = stale
-        self._met: dict[str, Row] = {}
+        self._has_lost = has_lost
+        self._met = met
+        self._doubted: set[tuple[str, str]] = set()  # in this attempt
+        self._read: dict[str, Row] = {}
+        self._rowless: set[str] = set()  # documents of which only leaves were met
+        self._rule = rule or DamageRule()
+        self._leaves_out = self._rule.leave_out
         self.scope = scope
         self.stay = stay
         self.leave = leave
 
-    def unscoped(self) -> Reader:
-        """A reader of the whole index. It may be used as long as this one."""
-        reader = copy(self)
+    def for_mirrors(self) -> Reader:
+        """A reader of the whole index that goes on without damaged documents. It may be used as long as this one."""
+        reader = self.leaving_out()
         reader.scope = None
-        reader._met = {}
+        reader._read = {}
+        return reader
+
+    def leaving_out(self) -> Reader:
+        """A reader of the same that goes on without damaged documents, whatever the rule."""
+        reader = copy(self)
+        reader._leaves_out = True
+        return reader
+
+    def raising(self) -> Reader:
+        """A reader of the same that raises for damaged documents, whatever the rule: for those asked for by their ids."""
+        reader = copy(self)
+        reader._leaves_out = False
         return reader
 
     @property
@@ -96,28 +110,77 @@ class Reader:
         """The catalogue of the whole index, whatever the scope."""
         if self._known is None:
             self._known = yield from self._load()
-        return self._known
+        return self._known.without(self._damaged)
 
     def catalogue(self) -> Flow[Catalogue]:
-        """The catalogue of the documents that are visible."""
+        """The catalogue of the documents that are visible. Damaged ones are in it without a current version."""
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
+    def whole_catalogue(self) -> Flow[Catalogue]:
+        """Like ``catalogue``, for reading that would lack what damaged documents have.
+
+        Raises:
+            DamagedIndex: if a visible document is known to be damaged, unless reading goes on without it.
+        """
+        visible = yield from self.catalogue()
+        if visible.damaged and not self._leaves_out:
+            raise self._rule.error({id_: damage.problem for id_, damage in visible.damaged.items()})
+        return visible
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What is wrong with the visible documents that were left out, by shown id, as far as it is known by now."""
+        if self._known is not None:
+            everything = self._known.without(self._damaged)
+            damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
+        else:
+            damaged = {id_: row.damage for id_, row in self._read.items() if row.damage is not None}
+        problems = {id_: damage.problem for id_, damage in damaged.items()}
+        if self.scope is None:
+            problems |= dict.fromkeys(self._rowless, _ROWLESS)
+        return dict(sorted(problems.items()))
+
+    def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
+        """The error for what is wrong with documents, by shown id."""
+        return self._rule.error(damaged)
+
+    def warn_of_left_out(self) -> dict[str, str]:
+        """What was left out, as above, of which a warning tells the user once. Nothing is where damage is an error."""
+        if not self._leaves_out:
+            return {}
+        if left_out := self.left_out:
+            self._rule.warn(left_out)
+        return left_out
+
+    @property
+    def _damaged(self) -> Mapping[tuple[str, str], Damage]:
+        """The (document, version) pairs that reading goes on without."""
+        met = self._met.damaged
+        known = self._known.met if self._known is not None else {}
+        return {**known, **met} if known and met else known or met
+
     def rows(self, ids: Sequence[str] | None = None) -> Flow[Mapping[str, Row]]:
-        """The rows of these documents in the manifest, by id; of all documents for None. Unknown ids are left out."""
+        """The rows of these documents in the manifest, by id; of all documents for None. Unknown ids are left out.
+
+        They are as they are stored: damaged ones say so, but not those of which leaves are damaged.
+        """
         if self._known is None and self.scope is None:
             if ids is not None:
                 return unpack_rows((yield from self._manifest.get(ids, ["metadatas"])))
             return unpack_rows((yield from self._manifest.scan(["metadatas"])))
-        rows = (yield from self.catalogue()).rows
+        yield from self.everything()
+        assert self._known is not None
+        rows = (self._known.visible_to(self.scope) if self.scope else self._known).rows
         return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
         """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""
-        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._met]
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
-            self._met.update((yield from self.rows(missing)))
-        return self._met
+            rows = yield from self.rows(missing)
+            self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
+        return self._read
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
@@ -126,24 +189,23 @@ class Reader:
             StaleRead: if a leaf is met that may just have been replaced.
         """
 
-        def read(answer: Mapping[str, Any], current: Mapping[str, LeafId]) -> list[list[StoredLeaf]]:
-            return [
+        def read(answer: Mapping[str, Any], current: Current) -> list[list[StoredLeaf]]:
+            problems: dict[str, str] = {}
+            found = [
                 sorted(
-                    (
-                        _stored_leaf(current[id_], text, metadata, _similarity(distance))
-                        for id_, text, metadata, distance in zip(*columns, strict=True)
-                        if id_ in current
-                    ),
+                    current.stored_leaves(zip(*columns, strict=True), problems),
                     key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
                 )
                 for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
             ]
+            self._check(problems)
+            return found
 
         return self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read)
 
     def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
         """Like ``search``, but only ids and scores are read."""
-        return self._query_until_enough(vectors, count, ["distances"], _hits)
+        return self._query_until_enough(vectors, count, ["distances"], hits_of)
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
@@ -158,19 +220,37 @@ class Reader:
         """
         if self._is_empty:
             return [[] for _ in vectors]
-        answer = yield from self._leaves.query(vectors, asked, ["distances"])
+        answer = yield from self._query(vectors, asked, ["distances"])
         ids = _flat(answer["ids"])
-        return _hits(answer, (yield from self._current(ids, [""] * len(ids), within)))
+        return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
 
         Raises:
+            DamagedIndex: if one of them is not as it was written, or missing.
             StaleRead: if one of them is no longer there.
         """
         stored = yield from self._stored_ids(ids)
-        records = yield from self._leaves.get(list(stored), ["documents"])
-        texts = {stored[id_]: record["document"] for id_, record in records.items() if record["document"] is not None}
+        rows = yield from self._rows_of(stored)
+        # Only the place says how long a text without a checksum is.
+        columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
+        records = yield from self._leaves.get(list(stored), columns)
+        texts: dict[str, str] = {}
+        problems: dict[str, str] = {}
+        for id_, shown in stored.items():
+            prefix, _, ordinal = id_.rpartition("#")
+            row, record = rows.get(prefix), records.get(id_)
+            text = None if record is None else record["document"]
+            if text is not None:
+                texts[shown] = text
+            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
+                continue
+            try:
+                check_text(row, LeafId.parse(id_), record)
+            except ValueError as error:
+                problems[id_] = str(error)
+        self._check(problems)
         if len(texts) < len(set(ids)):
             raise StaleRead
         return texts
@@ -179,29 +259,83 @@ class Reader:
         """The vectors of these leaves.
 
         Raises:
+            DamagedIndex: if one of them is missing, or has another length than the others.
             StaleRead: if one of them is no longer there.
         """
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["embeddings"])
-        if len(records) < len(set(ids)):
+        vectors = {stored[id_]: record["embedding"] for id_, record in records.items() if record["embedding"] is not None}
+        lengths = Counter(map(len, vectors.values()))
+        if len(vectors) < len(set(ids)) or len(lengths) > 1:
+            rows = yield from self._rows_of(stored)
+            ((most, _),) = lengths.most_common(1) or [(0, 0)]
+            self._check(
+                {
+                    id_: f"the vector of its leaf {LeafId.parse(id_).ordinal} is missing, or has another length"
+                    for id_, shown in stored.items()
+                    if id_.rpartition("#")[0] in rows and (shown not in vectors or len(vectors[shown]) != most)
+                }
+            )
             raise StaleRead
-        return {stored[id_]: record["embedding"] for id_, record in records.items()}
+        return vectors
 
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
-        """These leaves, by id. Those that are missing, not current or not visible are left out.
+        """These leaves, by id. Those that are not there, not current or not visible are left out.
 
         Raises:
+            DamagedIndex: if one of them is not as it was written, or missing.
             StaleRead: if a leaf is met that may just have been replaced.
         """
-        records = yield from self.fetch_records(ids)
-        return {id_: _stored_leaf(LeafId.parse(id_), text, metadata, 0.0) for id_, (text, metadata) in records.items()}
+        records, current = yield from self._fetch(ids)
+        problems: dict[str, str] = {}
+        rows = ((id_, record["document"], record["metadata"], 1.0) for id_, record in records.items())
+        leaves = {each.leaf.id: each for each in current.stored_leaves(rows, problems)}
+        self._check(problems)
+        return leaves
 
     def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
-        """Like ``fetch_leaves``, but as (text, metadata), where the metadata is as it is stored."""
+        """Like ``fetch_leaves``, but as (text, metadata), where the metadata is as it is stored. Also for summaries."""
+        records, current = yield from self._fetch(ids)
+        problems: dict[str, str] = {}
+        found = {}
+        for id_, shown in current.leaves.items():
+            text, metadata = records[id_]["document"], records[id_]["metadata"]
+            try:
+                check_record(current.row(id_), shown, text, metadata)
+            except ValueError as error:
+                problems[id_] = str(error)
+            found[str(shown)] = text, metadata
+        self._check(problems)
+        return found
+
+    def refuse(self, problems: Mapping[str, str]) -> Flow[None]:
+        """Say what is wrong with leaves or summaries that were fetched, by their shown ids.
+
+        Raises:
+            DamagedIndex: if there are any, unless reading goes on without their documents.
+            StaleRead: if they may just have been replaced, or reading starts again without their documents.
+        """
+        if problems:
+            stored = yield from self._stored_ids(problems)
+            self._check({id_: problems[shown] for id_, shown in stored.items()})
+
+    def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, dict[str, Any]], Current]]:
+        """The records of these leaves, with texts and metadatas, and which of them are current."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["documents", "metadatas"])
         current = yield from self._current(list(records), [record["document"] for record in records.values()])
-        return {str(current[id_]): (r["document"], r["metadata"]) for id_, r in records.items() if id_ in current}
+        if len(records) < len(stored):
+            missing = [id_ for id_ in stored if id_ not in records]
+            rows = yield from self._rows_of(missing)
+            leaves = [(id_, leaf) for id_ in missing if (leaf := LeafId.parse(id_)) and id_.rpartition("#")[0] in rows]
+            self._check(
+                {
+                    id_: f"its {'summary' if leaf.is_summary else 'leaf'} {leaf.ordinal} is missing"
+                    for id_, leaf in leaves
+                    if 0 <= leaf.ordinal < rows[id_.rpartition("#")[0]].leaves
+                }
+            )
+        return records, current
 
     def doubt(self, id_: str) -> None:
         """Start reading again, once, because a leaf that a host retriever returned is missing: it may be replaced by now.
@@ -210,9 +344,18 @@ class Reader:
             StaleRead: at the first call for this version of the document.
         """
         leaf = LeafId.parse(id_)
-        if (leaf.document_id, leaf.version) not in self._stale:
-            self._stale.add((leaf.document_id, leaf.version))
+        if (leaf.document_id, leaf.version) not in self._met:
+            self._met.add((leaf.document_id, leaf.version))
             raise StaleRead
+
+    def stored_records(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records of leaves with these stored ids, as they are stored, by id. The columns are those of Chroma."""
+        return self._leaves.get(ids, columns)
+
+    def stored_rows(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The metadata of the records that the manifest has of these documents, as they are stored, by stored id."""
+        records = yield from self._manifest.get(ids, ["metadatas"])
+        return {id_: record["metadata"] for id_, record in records.items()}
 
     def leaf_ids(self) -> Flow[list[str]]:
         """The stored ids of all leaves in the store, current or not."""
@@ -223,12 +366,69 @@ class Reader:
     def _is_empty(self) -> bool:
         return self._known is not None and not self._known.rows
 
+    def _rows_of(self, ids: Iterable[str]) -> Flow[dict[str, Row]]:
+        """The rows of the documents of leaves, by their stored ids without ordinals, of those whose version is current.
+
+        Raises:
+            DamagedIndex: if one of the documents is known to be damaged, unless reading goes on without it.
+        """
+        parts = {prefix: prefix.rpartition("#") for prefix in {id_.rpartition("#")[0] for id_ in ids}}
+        if self._known is not None or self.scope is not None:
+            rows = (yield from self.everything()).rows
+        else:
+            rows = yield from self.rows_met(document_id for document_id, _, _ in parts.values())
+        found = {prefix: (rows.get(document_id), version) for prefix, (document_id, _, version) in parts.items()}
+        self._refuse({row.document_id: row.damage for row, _ in found.values() if row and row.damage})
+        return {prefix: row for prefix, (row, version) in found.items() if row is not None and row.version == version}
+
+    def _check(self, problems: Mapping[str, str]) -> None:
+        """Say what is wrong with leaves of current versions, by their stored ids.
+
+        A leaf is deleted only after the index has counted a change. So it is damaged if there was none, or if others have
+        replaced it again and again, and always by the same version.
+
+        Raises:
+            DamagedIndex: if there are any, unless reading goes on without their documents.
+            StaleRead: if they may just have been replaced, or reading starts again without their documents.
+        """
+        if not problems:
+            return
+        damaged: dict[tuple[str, str], Damage] = {}
+        for id_, problem in problems.items():
+            leaf = LeafId.parse(id_)
+            damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
+        if self._has_changed():
+            self._met.doubts.update(damaged.keys() - self._doubted)
+            self._doubted |= damaged.keys()
+            if any(self._met.doubts[pair] < _DOUBTS for pair in damaged):
+                raise StaleRead
+        self._refuse({document_id: each for (document_id, _), each in damaged.items()})
+        if damaged.keys() <= self._damaged.keys():
+            raise StaleRead  # reading is to come to an end
+        self._met.damaged = {**self._met.damaged, **damaged}
+        if self._known is not None:
+            self._known.met = {**self._known.met, **damaged}
+        raise MetDamage
+
+    def _refuse(self, damaged: Mapping[str, Damage]) -> None:
+        """Raise the error for damaged documents, by their stored ids, if they are visible, and are not to be left out."""
+        if damaged and not self._leaves_out:
+            shown = {self._shown_id(id_): each.problem for id_, each in damaged.items()}
+            if known := {id_: problem for id_, problem in shown.items() if id_ is not None}:
+                raise self._rule.error(known)
+
+    def _shown_id(self, document_id: str) -> str | None:
+        if self.scope is None:
+            return document_id
+        assert self._known is not None
+        return self._known.without(self._damaged).visible_to(self.scope).shown_id(document_id)
+
     def _query_until_enough(
         self,
         vectors: Any,
         count: int,
         include: Sequence[str],
-        read: Callable[[Mapping[str, Any], Mapping[str, LeafId]], list[list[T]]],
+        read: Callable[[Mapping[str, Any], Current], list[list[T]]],
     ) -> Flow[list[list[T]]]:
         """The ``count`` nearest current leaves of each vector, as ``read`` makes them of Chroma's answer.
 
@@ -238,7 +438,7 @@ class Reader:
             return [[] for _ in vectors]
         asked = count
         while True:
-            answer = yield from self._leaves.query(vectors, asked, include)
+            answer = yield from self._query(vectors, asked, include)
             ids = _flat(answer["ids"])
             texts = _flat(answer["documents"]) if "documents" in include else [""] * len(ids)
             found = read(answer, (yield from self._current(ids, texts)))
@@ -246,6 +446,17 @@ class Reader:
             if not short or asked >= MOST_RESULTS:
                 return [row[:count] for row in found]
             asked = min(asked * 4, MOST_RESULTS)
+
+    def _query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """Chroma's answer to a query.
+
+        Raises:
+            StaleRead: if leaves may be missing in it that were deleted just before.
+        """
+        answer = yield from self._leaves.query(vectors, count, include)
+        if self._has_lost():
+            raise StaleRead
+        return answer
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
         """The shown id of each leaf, by stored id. Leaves of unknown documents are left out."""
@@ -259,10 +470,8 @@ class Reader:
                 found[str(leaf._replace(document_id=stored))] = id_
         return found
 
-    def _current(
-        self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None
-    ) -> Flow[dict[str, LeafId]]:
-        """The shown ids, by stored id, of the leaves that are current, visible and in the selection.
+    def _current(self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None) -> Flow[Current]:
+        """The leaves that are current, visible and in the selection.
 
         Args:
             ids: Stored ids of the leaves.
@@ -270,27 +479,36 @@ class Reader:
             within: The selection. Default: all documents.
 
         Raises:
+            DamagedIndex: if a document is known to be damaged, or a text is missing, unless reading goes on without it.
             StaleRead: if a leaf that is not current may just have been replaced.
         """
-        leaves = [_parsed(id_) for id_ in ids]
+        leaves = [parsed(id_) for id_ in ids]
         from_catalogue = self._known is not None or self.scope is not None or within is not None
         if from_catalogue:
             rows = (yield from self.everything()).rows
         else:
             rows = yield from self.rows_met(leaf.document_id for leaf in leaves)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
-        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._stale)
+        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._met)
+        self._refuse({id_: damage for id_ in sorted_out.damaged if (damage := rows[id_].damage)})
+        if sorted_out.textless:
+            self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in sorted_out.textless})
         # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
         if sorted_out.doubtful and self._has_changed():
-            self._stale |= sorted_out.doubtful
+            self._met |= sorted_out.doubtful
             raise StaleRead
+        # A writer gives a document its row before its leaves, and takes the leaves before the row.
+        rowless = {document_id for document_id, version in sorted_out.doubtful if version and document_id not in rows}
+        if rowless and self.scope is None:
+            self._refuse({document_id: Damage(_ROWLESS, in_row=True) for document_id in rowless})
+            self._rowless |= rowless
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
         # may have been replaced: the manifest knows.
         if sorted_out.stale and from_catalogue and self._has_changed():
             now = unpack_rows((yield from self._manifest.get(list(sorted_out.stale), ["metadatas"])))
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in sorted_out.stale):
                 raise StaleRead
-        return sorted_out.current
+        return Current(sorted_out.current, rows)
 
 
 _COLUMNS = ("ids", "documents", "metadatas", "distances")
@@ -298,31 +516,3 @@ _COLUMNS = ("ids", "documents", "metadatas", "distances")
 
 def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
     return [item for row in rows for item in row]
-
-
-def _parsed(id_: str) -> LeafId:
-    """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
-    try:
-        return LeafId.parse(id_)
-    except ValueError:
-        return LeafId(id_, "", 0)
-
-
-def _similarity(distance: float) -> float:
-    return max(-1.0, min(1.0, 1.0 - distance))
-
-
-def _hits(answer: Mapping[str, Any], current: Mapping[str, LeafId]) -> list[list[Hit]]:
-    return [
-        sorted(
-            (Hit(current[id_], _similarity(each)) for id_, each in zip(ids, distances, strict=True) if id_ in current),
-            key=lambda hit: hit.order,
-        )
-        for ids, distances in zip(answer["ids"], answer["distances"], strict=True)
-    ]
-
-
-def _stored_leaf(id_: LeafId, text: str, metadata: Mapping[str, Any], score: float) -> StoredLeaf:
-    # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
-    own = {key: metadata[key] for key in sorted(metadata)}
-    return StoredLeaf(unpack_place(id_, own.pop(STRUCTURE_KEY)), text, own, score)

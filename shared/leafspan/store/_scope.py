@@ -54,12 +54,27 @@ class Scope:
         matching = everything.select(self.where).ids
         suffixes = self.suffixes
         # The first suffix comes last, so that it wins if several stored ids have the same shown id.
-        own = {id_.removesuffix(suffix): id_ for suffix in reversed(suffixes) for id_ in matching if id_.endswith(suffix)}
-        return everything.renamed({**{id_: id_ for id_ in matching if not id_.endswith(suffixes)}, **own})
+        damaged = frozenset(id_ for id_ in everything.damaged if self.sees(everything.rows[id_]))
+        # The first suffix comes last, so that it wins if several stored ids have the same shown id; whole documents win.
+        own = {
+            id_.removesuffix(suffix): id_
+            for ids in (damaged, matching)
+            for suffix in reversed(suffixes)
+            for id_ in ids
+            if id_.endswith(suffix)
+        }
+        others = {id_: id_ for ids in (damaged, matching) for id_ in ids if not id_.endswith(suffixes)}
+        return everything.renamed({**others, **own})
 
     def sees(self, row: Row) -> bool:
-        """Whether the view shows the document of this row, whose ``document_id`` is the stored id."""
-        return row.version is not None and self.where.matches(row.metadata, row.document_id)
+        """Whether the view shows the document of this row, whose ``document_id`` is the stored id; or would, were it whole.
+
+        Of a row that is damaged itself nothing can be relied on but the stored id, which says through which view the
+        document was added. No view is told of another one's documents, so those without its suffix are not shown.
+        """
+        if row.damage is not None and row.damage.in_row:
+            return row.document_id.endswith(self.suffixes)
+        return (row.version is not None or row.damage is not None) and self.where.matches(row.metadata, row.document_id)
 
     def stored_ids(self, shown: str) -> list[str]:
         """The stored ids that a document with this shown id can have, those with a suffix of the view first."""

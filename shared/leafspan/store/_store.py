@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
 from leafspan.store._catalogue import Visibility
+from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import Reader
 from leafspan.store._texts import Texts
 from leafspan.store._writer import Writer
@@ -24,6 +25,7 @@ class Store(Protocol):
         id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
         home: Folder in which the folder of the index lies, without links. None behind a client.
+        damage: What readers do about damaged documents. Default: they are errors.
     """
 
     batch: int
@@ -32,17 +34,18 @@ class Store(Protocol):
     embedded: bool
     cache_folder: Path | None
     home: Path | None
+    damage: DamageRule
 
     @property
     def interrupted(self) -> bool:
         """Whether a writer is at work, or was killed. False if that is not known."""
         ...
 
-    def reader(self, stale: set[tuple[str, str]], *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """A reader of everything that has been written so far.
 
         Args:
-            stale: Stored (document, version) pairs that were not current when met before. The reader adds to them.
+            met: Stored (document, version) pairs that were not current when met before. The reader adds to them.
             scope: What is visible to the reader. Default: the whole index.
             again: Whether an earlier reader met a stale leaf, so that a catalogue in memory may be out of date.
         """
@@ -66,6 +69,31 @@ class Store(Protocol):
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """Record the embedder. Only for the writer."""
+        ...
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether vectors of this index, or of another one beside it, were lost, and have not been made anew."""
+        ...
+
+    def lost_vectors(self) -> int | None:
+        """The number of leaves whose vectors were lost, and have not been made anew; None if all are there."""
+        ...
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these stored leaves that have no vector in Chroma, and some of their neighbours in the list, perhaps."""
+        ...
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these stored leaves that a search by their own vector does not find. All of them must have one."""
+        ...
+
+    def check_database(self) -> Flow[str | None]:
+        """What is wrong with the database's file; None if nothing, or if it is out of reach."""
+        ...
+
+    def vectors_found(self) -> None:
+        """Note that no vectors are missing any more."""
         ...
 
     def texts(self, timeout: float) -> Texts:

@@ -42,7 +42,8 @@ class Texts:
     def get(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The texts with these keys, by key. Unknown keys are left out."""
         records = yield from self._read(lambda collection: collection.get(list(keys), ["documents"]))
-        return {key: str(record["document"]) for key, record in records.items()}
+        # A text that is lost is none: it is made again.
+        return {key: record["document"] for key, record in records.items() if isinstance(record["document"], str)}
 
     def keys(self) -> Flow[set[str]]:
         """All keys."""
@@ -51,7 +52,7 @@ class Texts:
     def owners(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The owners of the texts with these keys, by key. Unknown keys are left out."""
         records = yield from self._read(lambda collection: collection.get(list(keys), ["metadatas"]))
-        return {key: str(record["metadata"][_OWNER]) for key, record in records.items()}
+        return {key: str((record["metadata"] or {}).get(_OWNER, "")) for key, record in records.items()}
 
     def of(self, owners: Collected[str]) -> Flow[set[str]]:
         """The keys of the texts that these owners have."""

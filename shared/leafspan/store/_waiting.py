@@ -1,18 +1,23 @@
-"""Waiting for the writer's lock."""
+"""Waiting for locks, no longer than a timeout."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from leafspan.engine import Call, Flow
 from leafspan.errors import WriterBusy
 
 _POLL_SECONDS = 0.02
+_LEAST_SECONDS = 0.5  # a timeout of 0 is for other writers; a process that opens the files needs a moment, too
 
 
-def wait_for_lock(try_acquire: Callable[[], bool], timeout: float, what: str) -> Flow[None]:
+def wait_for_lock(
+    try_acquire: Callable[[], bool], timeout: float, what: str, *, holder: Callable[[], str] = lambda: ""
+) -> Flow[None]:
     """Try to acquire a lock again and again until that succeeds.
 
     No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the writer with the lock needs.
@@ -21,6 +26,7 @@ def wait_for_lock(try_acquire: Callable[[], bool], timeout: float, what: str) ->
         try_acquire: Function that tries to acquire the lock without waiting, and says whether it has.
         timeout: Most seconds to wait.
         what: Name of what is locked, for the error.
+        holder: Function that says who holds the lock, such as ``" (process 7)"``. Default: that is not known.
 
     Raises:
         WriterBusy: if the lock is not free within ``timeout`` seconds.
@@ -28,5 +34,33 @@ def wait_for_lock(try_acquire: Callable[[], bool], timeout: float, what: str) ->
     deadline = time.monotonic() + timeout
     while not (yield Call(try_acquire, finish=True)):
         if time.monotonic() >= deadline:
-            raise WriterBusy(f"another writer has held {what} for more than the timeout of {timeout:g} seconds")
+            raise WriterBusy(
+                f"another writer{holder()} has held {what} for more than the timeout of {timeout:g} seconds: wait for it, "
+                "or open the index with a longer timeout; if it was stopped or hangs, end it"
+            )
         yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+
+
+def deadline_after(timeout: float) -> float:
+    """When a wait of so many seconds, but at least half a second, ends: in seconds of ``time.monotonic``."""
+    return time.monotonic() + max(timeout, _LEAST_SECONDS)
+
+
+@contextmanager
+def held(mutex: threading.Lock, deadline: float, what: str) -> Iterator[None]:
+    """A context that holds a mutex of this process.
+
+    Args:
+        mutex: The mutex.
+        deadline: Until when to wait for it, in seconds of ``time.monotonic``.
+        what: What another thread is doing with it, for the error.
+
+    Raises:
+        WriterBusy: if it is not free by then.
+    """
+    if not mutex.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        raise WriterBusy(f"another thread of this process is {what}, and has not done so within the timeout: try later")
+    try:
+        yield
+    finally:
+        mutex.release()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Collected
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from leafspan.engine import Flow
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store._checksums import pack_checksums
 from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
-from leafspan.values import leaf_ids
+from leafspan.store._scope import Scope
+from leafspan.values import LeafId, leaf_ids
 
 # Leaves added by one call, a step of a progress bar. Larger ones are no faster, and Chroma in this process lets no other
 # Python code run meanwhile.
 _STEP = 1_000
+
+_MOST = 1_000_000  # leaves of a version that a damaged document may have left
 
 
 class DocumentToWrite(NamedTuple):
@@ -43,6 +49,9 @@ class Writer:
     4. The old leaves are deleted.
 
     Until the third step readers see the old version, and from then on the new one.
+
+    If nothing is known of the old leaves, since the row is damaged, or if they have the ids of the new ones, they are
+    deleted before the second step: Chroma would leave them as they are.
 
     Args:
         leaves: Collection of the leaves.
@@ -92,15 +101,26 @@ class Writer:
             documents: The documents.
             done: Function to call with each number of leaves that are written. Default: none.
         """
+        documents = [each._replace(row=_with_checksums(each)) for each in documents]
+        there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
+        in_the_way = [id_ for ids in there.values() for id_ in ids]
         noted = []  # rows for step 1
         with_leftovers = {}  # rows for step 3, of documents that were there
         for row, texts, _, _ in documents:
             old = self.rows.get(row.document_id)
-            before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0)
+            before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0, checksums="")
+            if old is not None and old.damage is not None:
+                before = replace(old, leftovers=_versions(there[row.document_id], row.version), damage=None)
+            elif old is not None and old.version == row.version:
+                in_the_way += old.leaf_ids
             noted.append(replace(before, leftovers=(*before.leftovers, (row.version or "", len(texts)))))
             if old and old.version is not None:
                 with_leftovers[row.document_id] = replace(row, leftovers=((old.version, old.leaves),))
         yield from self.write_rows(noted)
+        if in_the_way:
+            yield from self.advance(settled=False)  # as before all leaves are deleted
+            self._is_finished = False
+            yield from self._leaves.delete(in_the_way)
         yield from self._add_leaves(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
@@ -108,14 +128,31 @@ class Writer:
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
 
+    def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
+        """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.
+
+        Args:
+            row: The row. One that is whole has been compared with the view's filter already.
+            scope: The view.
+        """
+        if row.damage is None:
+            return True
+        there = yield from self._leaves_of({row.document_id})
+        records = yield from self._leaves.get(there[row.document_id], ["metadatas"])
+        return all(scope.where.matches(record["metadata"] or {}, row.document_id) for record in records.values())
+
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete documents. They disappear with the first write, to the manifest; their leaves are deleted after it."""
+        there = yield from self._leaves_of({row.document_id for row in rows if row.damage is not None})
         deleted = []
         for row in rows:
             leftovers = row.leftovers if row.version is None else (*row.leftovers, (row.version, row.leaves))
-            deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers))
+            if row.damage is not None:
+                leftovers = _versions(there[row.document_id])
+            deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
         yield from self.write_rows(deleted)
         yield from self.advance(settled=False)
+        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
         yield from self.clear(deleted)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
@@ -147,12 +184,34 @@ class Writer:
         yield from self._leaves.delete(ids)
         yield from self.advance()
 
+    def write_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """Write the vectors of leaves that are stored without one, by id. Their texts and metadata stay as they are."""
+        import numpy as np
+
+        if vectors:
+            self._is_finished = False
+            yield from self._leaves.upsert(list(vectors), embeddings=np.asarray(list(vectors.values()), dtype=np.float32))
+            yield from self.advance()
+
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
         """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:
             self._is_finished = False
             yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)
+
+    def _is_damaged(self, document_id: str) -> bool:
+        row = self.rows.get(document_id)
+        return row is not None and row.damage is not None
+
+    def _leaves_of(self, documents: Collected[str]) -> Flow[dict[str, list[str]]]:
+        """The ids of all leaves of documents of which the rows do not say which they have, by document."""
+        found: dict[str, list[str]] = {id_: [] for id_ in documents}
+        if found:
+            for id_ in (yield from self._leaves.scan([])):
+                if (leaf := LeafId.of(id_)) is not None and leaf.document_id in found:
+                    found[leaf.document_id].append(id_)
+        return found
 
     def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         import numpy as np
@@ -175,3 +234,17 @@ class Writer:
                 ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
             done(len(ids[some]))
+
+
+def _with_checksums(document: DocumentToWrite) -> Row:
+    places = (str(metadata[STRUCTURE_KEY]) for metadata in document.metadatas)
+    return replace(document.row, checksums=pack_checksums(zip(document.texts, places, strict=True)))
+
+
+def _versions(ids: Sequence[str], apart_from: str | None = None) -> tuple[tuple[str, int], ...]:
+    """The versions of leaves of one document, as leftovers."""
+    sizes: dict[str, int] = {}
+    for leaf in map(LeafId.parse, ids):
+        sizes[leaf.version] = max(sizes.get(leaf.version, 0), leaf.ordinal + 1)
+    # A number that nobody has written would have thousands of millions of ids deleted after a kill.
+    return tuple((version, min(size, _MOST)) for version, size in sorted(sizes.items()) if version != apart_from)

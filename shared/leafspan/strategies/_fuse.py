@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar
 from leafspan.checks import check_choice
 from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.spans import unite
-from leafspan.trace import Contribution, Fused, Trace
+from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
 
 Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
@@ -173,7 +173,7 @@ def _fused(
 ) -> Candidate:
     """One candidate for the same span in several lists; what one of them knows of it is known."""
     span = same[0].span
-    trace = sum((found.trace for found in same), Trace())
+    trace = sum((found.trace for found in same), EMPTY_TRACE)
     step = Trace(fused=(Fused(span.first, span.last, fusion, tuple(contributions), score),), notes=tuple(notes))
     words = next((found.words for found in same if found.words is not None), None)
     leaf = next((found.leaf for found in same if found.leaf is not None), None)

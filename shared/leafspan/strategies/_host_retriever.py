@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from leafspan.checks import check_flag, check_text, shown
+from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._requests import AskHost, HostResult, StrategyFlow
@@ -27,6 +29,9 @@ class HostRetriever(Strategy):
         aask: Its coroutine function.
         elsewhere: Whether no result is a leaf of the index, whatever its id, since it comes from another index of leafspan.
             Default: False.
+
+    Raises:
+        InvalidArgument: if an option is of a wrong type.
     """
 
     configurable: ClassVar[bool] = False
@@ -34,6 +39,13 @@ class HostRetriever(Strategy):
     ask: Callable[[str], Sequence[HostResult]]
     aask: Callable[[str], Awaitable[Sequence[HostResult]]]
     elsewhere: bool = False
+
+    def __post_init__(self) -> None:
+        check_text("name", self.name)
+        for name, function in (("ask", self.ask), ("aask", self.aask)):
+            if function is not None and not callable(function):
+                raise InvalidArgument(f"{name} must be a function from a question to results, got {shown(function)}")
+        check_flag("elsewhere", self.elsewhere)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the retriever is asked each query, in an event loop all at once.

@@ -138,7 +138,7 @@ def best_of(
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
-        score = min(1.0, probability(sums[leaf], total)) if probabilities else sums[leaf]
+        score = probability(sums[leaf], total) if probabilities else sums[leaf]
         if left == 0 or (min_score is not None and score < min_score):
             break
         left -= pool.is_there(leaf)

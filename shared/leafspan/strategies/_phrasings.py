@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import refuse_coroutine, shown
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, Ranked, fuse
 from leafspan.strategies._requests import Generate, StrategyFlow
@@ -84,7 +84,7 @@ def write_phrasings(
         generate: The language model.
         agenerate: Its coroutine function.
     """
-    answers = yield from ask_for_each(queries, prompt, generate, agenerate)
+    answers = yield from ask_for_each(queries, prompt, generate, agenerate, name="generate")
     written: list[tuple[list[str], str]] = []
     for number, (answer, reason) in enumerate(answers):
         if reason:
@@ -101,6 +101,8 @@ def ask_for_each(
     prompt: Callable[[str], str],
     function: Callable[[str], Any],
     native: Callable[[str], Awaitable[Any]] | None,
+    *,
+    name: str,
 ) -> StrategyFlow[list[tuple[Any, str]]]:
     """For each query what a function returns, and why it returned nothing; "" if it returned something.
 
@@ -109,6 +111,10 @@ def ask_for_each(
         prompt: Function from the text of a query to what the function is called with.
         function: The function.
         native: Its coroutine function.
+        name: The option that the function was given as.
+
+    Raises:
+        UnusableResult: if the function returns a coroutine.
     """
     questions = {number: query.text for number, query in enumerate(queries) if query.text and query.text.strip()}
     prompts = tuple(prompt(question) for question in questions.values())
@@ -121,5 +127,6 @@ def ask_for_each(
         elif isinstance(answer, Exception):
             answers.append((None, f"{type(answer).__name__}: {answer}"))
         else:
+            refuse_coroutine(name, answer)
             answers.append((answer, ""))
     return answers

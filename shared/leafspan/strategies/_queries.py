@@ -49,6 +49,8 @@ def _to_query(thing: Any) -> Query:
         return Query(text=_text(thing))
     if isinstance(thing, Query):
         vector = None if thing.vector is None else _vector(thing.vector)
+        if not isinstance(thing.embedding_texts, list | tuple):
+            raise InvalidArgument(f"embedding_texts of a query must be a list of texts, got {shown(thing.embedding_texts)}")
         texts = tuple(_text(text) for text in thing.embedding_texts)
         if vector is None and not texts:
             return Query(text=_text(thing.text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole
+from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, in_words, split_failures
@@ -68,7 +68,7 @@ class Recursive(Strategy):
         object.__setattr__(self, "targets", check_named_strategies("targets", "target", self.targets))
         check_text("key", self.key)
         if not self.key.strip():
-            raise InvalidArgument(f"key must be a text that is not blank, got {self.key!r}")
+            raise InvalidArgument(f"key must be a text that is not blank, got {shown(self.key)}")
         check_whole("depth", self.depth, 1)
         if self.depth > _DEEPEST:
             raise InvalidArgument(f"depth must be <= {_DEEPEST}, got {self.depth}")

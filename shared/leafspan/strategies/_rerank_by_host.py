@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
+from leafspan.checks import unusable
 from leafspan.scoring import scores_in_order
 from leafspan.strategies._calling import call_for_each
 from leafspan.strategies._host_reranker import HostReranker, Reranked
@@ -41,7 +40,7 @@ def rerank_by_host(
     for number, row in enumerate(rows):
         answer = answers.get(number, ())
         if isinstance(answer, Exception):
-            reordered.append(as_they_are(row, answer, reranker.name, keeps_on_failure=keeps_on_failure))
+            reordered.append(as_they_are(row, answer, reranker.name, questions[number], keeps_on_failure=keeps_on_failure))
         else:
             kept = _checked(reranker, answer, len(row))
             scores = scores_in_order([each.score for each in kept])
@@ -55,7 +54,7 @@ def _checked(reranker: HostReranker, answer: object, count: int) -> list[Reranke
     """Each result once, at its best place."""
     kept = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else None
     if kept is None or not all(isinstance(each, Reranked) and 0 <= each.place < count for each in kept):
-        raise InvalidArgument(f"{reranker.name} must return a list of Reranked of {count} results, got {shown(answer)}")
+        raise unusable("the reranker", reranker.name, f"return a list of Reranked of {count} results", answer)
     first: dict[int, Reranked] = {}
     for each in kept:
         first.setdefault(each.place, each)

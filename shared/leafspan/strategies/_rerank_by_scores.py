@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
+from leafspan.checks import function_failed, refuse_coroutine, shown
+from leafspan.errors import UnusableResult
 from leafspan.strategies._calling import call_for_each
 from leafspan.strategies._requests import LoadTexts, StrategyFlow
 from leafspan.trace import Trace
@@ -47,7 +47,7 @@ def rerank_by_scores(
     for number, row in enumerate(rows):
         answer = answers.get(number, ())
         if isinstance(answer, Exception):
-            reordered.append(as_they_are(row, answer, "rerank", keeps_on_failure=keeps_on_failure))
+            reordered.append(as_they_are(row, answer, "rerank", questions[number], keeps_on_failure=keeps_on_failure))
         else:
             scores = _numbers(answer, len(row))
             both = [replace(found, score=score) for found, score in zip(row, scores, strict=True)]
@@ -62,15 +62,18 @@ def moved(found: Candidate, score: float, old: int, new: int, remark: str = "") 
     return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
 
 
-def as_they_are(row: Sequence[Candidate], error: Exception, name: str, *, keeps_on_failure: bool) -> list[Candidate]:
+def as_they_are(
+    row: Sequence[Candidate], error: Exception, name: str, question: str, *, keeps_on_failure: bool
+) -> list[Candidate]:
     """The results as they were found, with a note that reordering failed.
 
     Raises:
-        Exception: the error, with a note of where it came from, unless the results are kept.
+        LeafspanError: for the failure, with a note of where it came from, unless the results are kept.
     """
     if not keeps_on_failure:
-        error.add_note(f"{name} of Rerank failed; with on_failure='keep' the results stay in the order of the base")
-        raise error
+        failed = function_failed("the reranker", name, question, error)
+        failed.add_note(f"{name} of Rerank failed; with on_failure='keep' the results stay in the order of the base")
+        raise failed
     note = f"Rerank: not reordered, since {name} failed: {type(error).__name__}: {error}"
     return [replace(found, trace=found.trace + Trace(notes=(note,))) for found in row]
 
@@ -83,6 +86,7 @@ def _text(found: Candidate, loaded: dict[str, str]) -> str:
 
 def _numbers(answer: Any, count: int) -> list[float]:
     """The scores that a function returned, which may be an array."""
+    refuse_coroutine("rerank", answer)
     scores = answer.tolist() if hasattr(answer, "tolist") else answer
     if not isinstance(scores, Sequence) or isinstance(scores, str) or len(scores) != count:
         raise _refusal(count, answer)
@@ -99,5 +103,6 @@ def _number(score: Any, count: int) -> float:
     return number
 
 
-def _refusal(count: int, got: object) -> InvalidArgument:
-    return InvalidArgument(f"rerank must return a finite number for each of the {count} texts, got {shown(got)}")
+def _refusal(count: int, got: object) -> UnusableResult:
+    rule = f"rerank must return a finite number for each of the {count} texts"
+    return UnusableResult(f"{rule}, got {shown(got)}", f"{rule}, got something else")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import iscoroutine
 from typing import Any
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
+from leafspan.checks import refuse_coroutine, shown
 from leafspan.language_model import read_names
 from leafspan.strategies._failures import in_words
 
@@ -59,7 +57,7 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
     """
     if isinstance(answer, Exception):
         return Route((), f"the model failed: {in_words(answer)}")
-    _check_no_coroutine("generate", answer)
+    refuse_coroutine("generate", answer)
     if not isinstance(answer, str):
         return Route((), f"the model's answer must be a text, got {shown(answer)}")
     chosen = read_names(answer, names, most)
@@ -80,7 +78,7 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     """
     if isinstance(answer, Exception):
         return Route((), f"choose failed: {in_words(answer)}")
-    _check_no_coroutine("choose", answer)
+    refuse_coroutine("choose", answer)
     given = [answer] if isinstance(answer, str) and answer else answer
     if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
         return Route((), f"choose returned {shown(answer)}")
@@ -96,10 +94,3 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     if most is not None and len(chosen) > most:
         reason += f", of which at most {most} {'is' if most == 1 else 'are'} asked"
     return Route(chosen[:most], reason)
-
-
-def _check_no_coroutine(name: str, answer: object) -> None:
-    """Refuse what a function returns that should have been awaited: the default would be asked every time."""
-    if iscoroutine(answer):
-        answer.close()  # or Python warns that it was never awaited
-        raise InvalidArgument(f"{name} must not return a coroutine: give the coroutine function as a{name}")

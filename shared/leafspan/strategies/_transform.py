@@ -142,7 +142,7 @@ class Transform(OverBase):
         """What is searched of what the user's function returns for each query."""
         keeps = bool(self.keep_question)
         asked = []
-        answers = yield from ask_for_each(queries, str, function, self.ahow)
+        answers = yield from ask_for_each(queries, str, function, self.ahow, name="how")
         for query, (answer, reason) in zip(queries, answers, strict=True):
             several = isinstance(answer, list | tuple)
             found = [] if reason else _queries_in(answer)

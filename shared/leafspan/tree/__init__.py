@@ -11,6 +11,7 @@ from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._plan import Plan
 from leafspan.tree._raptor_clusters import RaptorClusters
 from leafspan.tree._report import FailedSummary, TreesBuilt
+from leafspan.tree._stored_summaries import check_summary
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_reader import SummaryReader
 from leafspan.tree._to_summarizer import to_summarizer
@@ -30,6 +31,7 @@ __all__ = [
     "Trees",
     "TreesBuilt",
     "build_trees",
+    "check_summary",
     "count_trees",
     "document_of",
     "forget_documents",

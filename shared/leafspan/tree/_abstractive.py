@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from leafspan.checks import check_number, check_text, check_whole, shown
+from leafspan.checks import check_number, check_text, check_whole, refuse_coroutine, shown
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
-from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.language_model import check_template, find_language_model, model_name
+from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
 from leafspan.tree._summarizer import Keep
 from leafspan.words import count_words
@@ -45,7 +46,7 @@ class Abstractive:
     before the first retry is ``wait`` seconds, and each further pause twice as long, up to a minute. Up to ``wait`` random
     seconds are added, so that calls that failed together are not repeated together. Every Exception is retried, since
     clients report overload in many ways (even as a TypeError), except for NotImplementedError, ImportError and NameError.
-    If all attempts fail, the last error is the group's result.
+    If all attempts fail, the last error is the group's result. If the first ten groups all fail, the others are not tried.
 
     Args:
         generate: Function from a prompt to a text. Give it, or ``agenerate``, or both. Default: None.
@@ -145,8 +146,8 @@ class Abstractive:
         if self.generate is None:
             yield Call(_refuse_to_block, native=_accept_event_loop)
         waiting = deque(enumerate(groups))
-        stopped = Event()
-        workers = [self._work(waiting, stopped, keep) for _ in range(min(self.concurrency, len(groups)))]
+        stopped, patience = Event(), Patience()
+        workers = [self._work(waiting, stopped, patience, keep) for _ in range(min(self.concurrency, len(groups)))]
         try:
             results: list[dict[int, Exception] | Exception] = yield run_concurrently(workers, [None] * len(workers))
         finally:
@@ -159,10 +160,13 @@ class Abstractive:
             errors |= result
         return dict(sorted(errors.items()))
 
-    def _work(self, waiting: deque[tuple[int, Sequence[str]]], stopped: Event, keep: Keep) -> Flow[dict[int, Exception]]:
+    def _work(
+        self, waiting: deque[tuple[int, Sequence[str]]], stopped: Event, patience: Patience, keep: Keep
+    ) -> Flow[dict[int, Exception]]:
         """Summarise one waiting group after the other, until none is left. The result has the errors by place.
 
-        Several workers share ``waiting``: threads can take from a deque without a lock.
+        Several workers share ``waiting`` and ``patience``: threads can take from a deque without a lock, and a failure that
+        is counted too late lets one group more be tried.
         """
         errors: dict[int, Exception] = {}
         while not stopped.is_set():
@@ -170,11 +174,16 @@ class Abstractive:
                 place, texts = waiting.popleft()
             except IndexError:
                 break
+            if refusal := patience.refusal:
+                errors[place] = refusal
+                continue
             try:
                 summary = yield self._call(texts, stopped)
             except Exception as error:
                 errors[place] = error
+                patience.failed(error)
                 continue
+            patience.succeeded()
             if stopped.is_set():
                 break
             try:
@@ -214,17 +223,18 @@ class Abstractive:
 
     def _checked(self, answer: object) -> str:
         """The answer as a summary: a text that is not blank, cut if it is too long."""
+        refuse_coroutine("generate", answer)
         # Text that is not valid Unicode can be neither embedded nor stored.
         text = answer.encode(errors="ignore").decode().strip() if isinstance(answer, str) else ""
         if not text:
-            raise LeafspanError(f"a summary must be a text that is not blank, got {shown(answer)}")
+            raise UnusableResult(f"a summary must be a text that is not blank, got {shown(answer)}")
         return text if size(text) <= 2 * self.max_words else first_sentences(text, 2 * self.max_words)
 
 
 def _raise_if_stopped(stopped: Event) -> None:
     """End an attempt whose result nobody waits for."""
     if stopped.is_set():
-        raise LeafspanError("the summaries were interrupted")
+        raise NotAsked("the summaries were interrupted")
 
 
 def _is_retried(error: BaseException) -> bool:

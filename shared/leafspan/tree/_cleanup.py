@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from leafspan.engine import Flow
+from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.store import Catalogue, Reader, Row, Scope, Store, read_consistently
 from leafspan.tree._stored_trees import UPPER_LAYERS
 from leafspan.tree._summary_cache import key_prefix, view_name
@@ -91,7 +92,9 @@ def _outdated_trees(
     """The view's trees whose documents have changed or gone, or that have been half-written since before the build."""
     records = {id_: TreeRecord.of(row) for id_, row in rows.items()}
     # The doctor has removed the hash of a summary of several documents that is not whole, and it was not made again.
-    visible = VisibleTrees({id_: row for id_, row in rows.items() if row.hash or records[id_].is_of_document}, documents)
+    # Of a damaged one nobody knows what it is made of, and it was not made again either.
+    whole = {id_: row for id_, row in rows.items() if row.damage is None and (row.hash or records[id_].is_of_document)}
+    visible = VisibleTrees(whole, documents)
     own = rows.values() if scope is None else [rows[id_] for id_ in rows if records[id_].view == view_name(scope)]
     return [
         row
@@ -112,4 +115,6 @@ def _trees_made_from(ids: Collection[str], rows: Mapping[str, Row]) -> list[str]
     above = [(id_, {LeafId.parse(child).document_id for child in below}) for id_, below in children.items()]
     while newly_touched := [id_ for id_, below in above if id_ not in touched and below & touched]:
         touched.update(newly_touched)
+    # Nobody knows what a damaged summary of several documents is made of: perhaps of one of these.
+    touched.update(id_ for id_, row in rows.items() if row.damage is not None and id_.startswith(RESERVED_ID_PREFIX))
     return sorted(touched & rows.keys())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Protocol
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -78,5 +79,5 @@ def _place(place: object, count: int) -> int:
     except TypeError:
         number = -1
     if isinstance(place, bool) or not 0 <= number < count:
-        raise InvalidArgument(f"a place must be a whole number >= 0 and below {count}, got {place!r}")
+        raise InvalidArgument(f"a place must be a whole number >= 0 and below {count}, got {shown(place)}")
     return number

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from leafspan.checks import shown
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound
-from leafspan.store import Reader, Scope, Store, read_consistently
+from leafspan.store import Met, Reader, Scope, Store, read_consistently
 from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._summary_reader import SummaryReader
 from leafspan.tree._tree_record import TreeRecord
@@ -41,7 +42,8 @@ def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCou
     """
 
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
-        records = [TreeRecord.of(row) for row in (yield from summaries.visible()).rows.values()]
+        rows = (yield from summaries.visible()).rows.values()
+        records = [TreeRecord.of(row) for row in rows if row.version is not None]
         layers = [layer for record in records for layer in record.layers]
         return TreeCounts(sum(record.is_of_document for record in records), len(layers), max(layers, default=0))
 
@@ -64,7 +66,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
     def read(summaries: SummaryReader) -> Flow[list[Passage]]:
         documents = yield from summaries.documents()
         if document_id is not None and document_id not in documents.rows:
-            raise DocumentNotFound(f"there is no document {document_id!r} in the index")
+            raise DocumentNotFound(f"there is no document {shown(document_id)} in the index")
         ids = (yield from summaries.visible()).summaries(document_id)
         passages = {
             each.id: summary_passage(each, text, documents.rows.get(document_of(each)))
@@ -77,10 +79,10 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
     """The result of ``read``, which starts again each time that something it saw was replaced meanwhile."""
-    stale: set[tuple[str, str]] = set()
+    met = Met()
 
     def read_with_documents(reader: Reader) -> Flow[T]:
-        summaries = SummaryReader(trees, reader, stale)
+        summaries = SummaryReader(trees, reader, met)
         try:
             return (yield from read(summaries))
         finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from leafspan.engine import Flow, Progress
-from leafspan.errors import LeafspanError
+from leafspan.errors import DamagedIndex
 from leafspan.store import Catalogue, Reader, Row, Scope, Store, grouped, read_consistently
 from leafspan.tree._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.tree._plan import Plan
@@ -50,14 +50,14 @@ class DocumentTrees:
     def to_build(self) -> list[str]:
         """The shown ids of the documents whose trees are not up to date.
 
-        The other documents are reported as unchanged, and documents that have lost leaves as failed.
+        The other documents are reported as unchanged, and documents that are damaged as failed.
         """
         outdated: list[str] = []
         for shown, row in sorted(self.documents.rows.items()):
-            if row.version is None:
+            if row.version is None and row.damage is None:
                 continue
             if not row.hash:
-                lost = LeafspanError("leaves of the document are missing, as doctor() has found; add it again")
+                lost = DamagedIndex("the document is damaged; call doctor(), then add it again", shown)
                 self.report.failed.append(FailedSummary(shown, 0, lost))
                 self.report.failed_owners.add(self._stored_id(shown))
             else:
@@ -96,7 +96,8 @@ class DocumentTrees:
         unchanged = self.report.unchanged
         if self.trees.store is None or not unchanged:
             return
-        summaries = yield from read_consistently(self.trees.store, self._summary_roots)
+        # A tree that is damaged is built again.
+        summaries = yield from read_consistently(self.trees.store, self._summary_roots, leave_out=True)
         leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
         whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
         self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)

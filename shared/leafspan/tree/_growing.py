@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import InvalidArgument
+from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.tree._clusters import Clusterer, check_clusters
+from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_cache import SummaryCache
 from leafspan.tree._summary_record import SummaryRecord, united
@@ -94,10 +96,12 @@ class Tally:
     Attributes:
         asked: Number of those that the summarizer was asked for.
         reused: Number of those that were in the cache.
+        patience: What says whether the summarizer is still asked.
     """
 
     asked: int = 0
     reused: int = 0
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ class TreeGrower:
         """Grow each tree until it has one root or ``max_layers`` more layers, or until a layer would be no smaller.
 
         A cluster of one node is not summarised; the node stays for the next layer. If a summary fails, its tree grows no
-        further; the other summaries of the layer are cached.
+        further; the other summaries of the layer are cached. If the first ten fail, the summarizer is asked no more.
 
         Args:
             drafts: The trees, which are changed in place.
@@ -201,7 +205,6 @@ class TreeGrower:
         tally.reused += len(summaries)
         bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in summaries))
         missing = [cluster for key, cluster in distinct.items() if key not in summaries]
-        tally.asked += len(missing)
 
         def keep(place: int, text: str) -> Flow[None]:
             cluster = missing[place]
@@ -210,7 +213,16 @@ class TreeGrower:
             bar.advance(cluster.leaves)
 
         groups = [[node.text for node in cluster.nodes] for cluster in missing]
-        errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
+        errors: dict[int, Exception] = {}
+        if refusal := tally.patience.refusal:
+            errors = dict.fromkeys(range(len(groups)), refusal)
+        elif groups:
+            errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
+            if len(errors) < len(groups):
+                tally.patience.succeeded()
+            for error in errors.values():
+                tally.patience.failed(error)
+        tally.asked += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
         failed = {missing[place].key: error for place, error in errors.items()}
         for cluster in clusters:
             if cluster.key in failed:
@@ -247,11 +259,16 @@ def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_
         nodes = [draft.nodes[place] for place in draft.top]
         vectors = normalize(np.asarray([node.vector for node in nodes], dtype=np.float32))
         sizes = [node.words for node in nodes]
-        clusters = clusterer(vectors, list(sizes), max_cluster_words)
+        texts = [node.text for node in nodes]
+        with calling("the clusterer", clusterer, texts):
+            clusters = clusterer(vectors, list(sizes), max_cluster_words)
         try:
             groupings.append(check_clusters(clusters, sizes, max_cluster_words))
         except TypeError:
-            raise InvalidArgument(f"a clusterer must give clusters as lists of places, got {clusters!r}") from None
+            raise unusable("the clusterer", clusterer, "return clusters as lists of places", clusters, texts) from None
+        except InvalidArgument as error:
+            message = f"the clusterer {name_of(clusterer)} must return clusters of all texts: {error}"
+            raise UnusableResult(message, message) from None
     return groupings
 
 

@@ -16,6 +16,7 @@ from leafspan.engine import Flow
 from leafspan.reserved import RESERVED_ID_PREFIX, STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
 from leafspan.tree._growing import TreeDraft, TreeNode
+from leafspan.tree._stored_summaries import fetch_summaries
 from leafspan.tree._summary_cache import view_of
 from leafspan.tree._summary_record import SummaryRecord
 from leafspan.tree._tree_record import TreeRecord
@@ -62,7 +63,7 @@ def root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeN
         rows: Rows of the trees.
     """
     tops = {row.document_id: leaf_ids(row.document_id, row.version or "", TreeRecord.of(row).tops) for row in rows}
-    records = yield from reader.fetch_records([id_ for ids in tops.values() for id_ in ids])
+    records = yield from fetch_summaries(reader, [id_ for ids in tops.values() for id_ in ids])
     vectors = yield from reader.fetch_vectors(list(records))
     return {
         tree: [_root_node(id_, *records[id_], vectors[id_]) for id_ in ids]
@@ -71,8 +72,7 @@ def root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeN
     }
 
 
-def _root_node(id_: str, text: str, metadata: Mapping[str, Any], vector: Any) -> TreeNode:
-    record = SummaryRecord.unpack(metadata[STRUCTURE_KEY])
+def _root_node(id_: str, text: str, record: SummaryRecord, vector: Any) -> TreeNode:
     return TreeNode(id_, text, record.words, vector, record.layer, record.covers, record)
 
 

@@ -74,7 +74,10 @@ class LayerCache:
         key_of = {self._ids[key]: key for key in keys if key in self._ids}
         if not key_of or self._store is None:
             return {}
-        records = yield from read_consistently(self._store, lambda reader: Reader.fetch_records(reader, list(key_of)))
+        # A summary that is damaged is made again.
+        records = yield from read_consistently(
+            self._store, lambda reader: Reader.fetch_records(reader, list(key_of)), leave_out=True
+        )
         return {key_of[id_]: text for id_, (text, _) in records.items()}
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from leafspan.documents import copy_metadata
 from leafspan.engine import Flow
 from leafspan.filters import Where
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
-from leafspan.store import Catalogue, Reader, Scope, StaleRead
+from leafspan.store import Catalogue, Met, Reader, Scope, StaleRead
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
-from leafspan.trace import Trace
+from leafspan.trace import EMPTY_TRACE
 from leafspan.tree._layers import label_of
+from leafspan.tree._stored_summaries import fetch_summaries
 from leafspan.tree._summary_cache import view_name
 from leafspan.tree._summary_record import SummaryRecord, united
 from leafspan.tree._trees import Trees
@@ -33,13 +33,13 @@ class SummaryReader:
     Args:
         trees: The trees of the index.
         documents: Reader of the documents. Summaries are visible if the documents that they cover are.
-        stale: Stored (document, version) pairs of trees that were not current when met before.
+        met: Stored (document, version) pairs of trees that were not current when met before.
     """
 
-    def __init__(self, trees: Trees, documents: Reader, stale: set[tuple[str, str]]) -> None:
+    def __init__(self, trees: Trees, documents: Reader, met: Met) -> None:
         self._trees = trees
         self._documents = documents
-        self._stale = stale
+        self._met = met
         self._opened: tuple[SearchIndexes, Reader] | None = None
         self._has_looked = False
 
@@ -49,8 +49,8 @@ class SummaryReader:
             indexes = yield from self._trees.existing()
             if indexes is not None:
                 visibility = yield from self._visibility()
-                again = bool(self._stale)
-                self._opened = indexes, (yield from indexes.store.reader(self._stale, scope=visibility, again=again))
+                again = bool(self._met)
+                self._opened = indexes, (yield from indexes.store.reader(self._met, scope=visibility, again=again))
             self._has_looked = True
         return self._opened
 
@@ -61,8 +61,13 @@ class SummaryReader:
             self._opened = None
             self._has_looked = False
 
+    def warn_of_left_out(self) -> Collection[str]:
+        """The documents whose trees were left out, since they are damaged, of which a warning tells the user once."""
+        return self._opened[1].warn_of_left_out() if self._opened is not None else ()
+
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """See VectorSearch: the summaries nearest to each vector, best first."""
+        yield from self._documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [[] for _ in request.vectors]
         indexes, reader = opened
@@ -70,6 +75,7 @@ class SummaryReader:
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """See LexicalSearch: the summaries that match the words of each question best."""
+        yield from self._documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [LexicalMatches([], 0.0) for _ in request.texts]
         indexes, reader = opened
@@ -112,12 +118,13 @@ class SummaryReader:
         """The visible trees."""
         if (opened := (yield from self.enter())) is None:
             return VisibleTrees({}, (yield from self._documents.catalogue()))
-        visible = yield from opened[1].catalogue()
+        visible = yield from opened[1].whole_catalogue()
         assert isinstance(visible, VisibleTrees)
         return visible
 
     def roots(self, request: TreeRoots) -> Flow[Sequence[TreeRoot]]:
         """See TreeRoots."""
+        yield from self._documents.whole_catalogue()
         visible = yield from self.visible()
         cached = _ROOTS.setdefault(visible, {})
         key = request.where, request.layer
@@ -166,12 +173,25 @@ class SummaryReader:
         if (opened := (yield from self.enter())) is None:
             return []
         _, reader = opened
-        records = yield from reader.fetch_records(ids)
+        records = yield from fetch_summaries(reader, ids)
         documents = yield from self.documents()
-        return [
-            (_candidate(id_, SummaryRecord.unpack(metadata[STRUCTURE_KEY]), documents), text)
-            for id_, (text, metadata) in records.items()
-        ]
+        yield from reader.refuse(
+            {id_: problem for id_, (_, record) in records.items() if (problem := _problem(id_, record, documents))}
+        )
+        return [(_candidate(id_, record, documents), text) for id_, (text, record) in records.items()]
+
+
+def _problem(id_: str, record: SummaryRecord, documents: Catalogue) -> str | None:
+    """What is wrong with the record of a visible summary; None if it covers leaves of visible documents."""
+    for cover in record.covers:
+        document_id = cover if isinstance(cover, str) else cover.document_id
+        row = documents.rows.get(documents.shown_id(document_id) or "")
+        if row is None or (
+            isinstance(cover, Covered)
+            and (cover.version != row.version or cover.last >= row.leaves or cover.end > row.characters)
+        ):
+            return f"its summary {LeafId.parse(id_).ordinal} covers leaves that are not there"
+    return None
 
 
 def _candidate(id_: str, record: SummaryRecord, documents: Catalogue) -> Candidate:
@@ -182,7 +202,7 @@ def _candidate(id_: str, record: SummaryRecord, documents: Catalogue) -> Candida
     covered = {run.document_id for run in summary.covers}
     metadata = copy_metadata(dict(sorted(documents.rows[min(covered)].metadata.items()))) if len(covered) == 1 else {}
     span = Span(leaf.document_id, leaf.version, leaf.ordinal, leaf.ordinal, (leaf.ordinal, 0))
-    return Candidate(span, 0.0, Trace(), metadata, words=record.words, summary=summary)
+    return Candidate(span, 0.0, EMPTY_TRACE, metadata, words=record.words, summary=summary)
 
 
 def _shown_id(id_: str, documents: Catalogue) -> str:

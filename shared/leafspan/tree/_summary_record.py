@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from leafspan.checks import shown
 from leafspan.errors import IndexMismatch
-from leafspan.values import Covered
+from leafspan.values import Covered, LeafId
 
 FORMAT = 1
 """The version of the stored format."""
@@ -45,13 +47,50 @@ class SummaryRecord:
 
         Raises:
             IndexMismatch: if it has another format.
+            ValueError: if it is none. The message says what is wrong.
         """
-        format_, *values = json.loads(packed)
+        try:
+            stored = json.loads(packed)
+        except (ValueError, RecursionError):
+            raise ValueError("its record is no JSON") from None
+        if not isinstance(stored, list) or not stored:
+            raise ValueError(f"its record must be a list, got {shown(stored)}")
+        format_, *values = stored
         if format_ != FORMAT:
             raise IndexMismatch(f"a summary is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
+        if len(values) != _FIELDS:
+            raise ValueError(f"its record must have {_FIELDS} values, got {shown(values)}")
         layer, words, children, covers, key = values
+        if not (_is_count(layer) and layer >= 1 and _is_count(words) and isinstance(key, str)):
+            raise ValueError(f"its record has an impossible layer, number of words or key: {shown([layer, words, key])}")
+        if not (_are_ids(children) and len(children) >= 1):
+            raise ValueError(f"its record must say what it was made of, got {shown(children)}")
+        if not isinstance(covers, list) or not covers or not all(map(_is_cover, covers)):
+            raise ValueError(f"its record must say which leaves it covers, got {shown(covers)}")
         runs = tuple(each if isinstance(each, str) else Covered(*each) for each in covers)
         return cls(layer, words, tuple(children), runs, key)
+
+
+_FIELDS = 5
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_ids(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(each, str) and LeafId.of(each) is not None for each in values)
+
+
+def _is_cover(value: Any) -> bool:
+    """Whether it is the id of a document, or a run of leaves."""
+    if isinstance(value, str):
+        return bool(value)
+    if not isinstance(value, list) or len(value) != len(Covered._fields):
+        return False
+    document_id, version, first, last, start, end = value
+    names = isinstance(document_id, str) and isinstance(version, str)
+    return names and all(map(_is_count, (first, last, start, end))) and first <= last and start <= end
 
 
 def united(covers: Iterable[Covered]) -> tuple[Covered, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leafspan.engine import Flow
 from leafspan.store import DocumentToWrite, Row, Store
@@ -28,7 +28,7 @@ class TreeRows:
     def has(self, id_: str, hash_: str) -> bool:
         """Whether the tree with this stored id is completely written, and built from content with this hash."""
         row = self.rows.get(id_)
-        return row is not None and not row.is_half_done and row.hash == hash_
+        return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
 
     def write(self, trees: Sequence[DocumentToWrite]) -> Flow[None]:
         """Write trees, in place of their former versions."""
@@ -37,10 +37,17 @@ class TreeRows:
         writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
         try:
             yield from writer.recover()
-            yield from writer.replace(trees)
+            # The same tree has the same ids, so to write it again would take it away for a moment.
+            new = [each for each in trees if not self._is_overtaken(each.row, writer.rows.get(each.row.document_id))]
+            if new:
+                yield from writer.replace(new)
         finally:
             writer.stop()
         self.rows.update((each.row.document_id, each.row) for each in trees)
+
+    def _is_overtaken(self, new: Row, now: Row | None) -> bool:
+        """Whether another build has written the same tree since this one began."""
+        return now is not None and now != self.rows.get(new.document_id) and replace(now, checksums="") == new
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete the trees of these rows, unless another build has replaced them meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from leafspan.documents import TREE_SETTINGS, IndexSettings
@@ -26,6 +27,7 @@ class Trees:
         self._open_store = open_store
         self._settings = settings
         self._opened: SearchIndexes | None = None
+        self._mutex = threading.Lock()
 
     def existing(self) -> Flow[SearchIndexes | None]:
         """The search indexes of the trees, None if no tree was ever built.
@@ -57,5 +59,7 @@ class Trees:
         store = yield from self._open_store(create)
         if store.settings != TREE_SETTINGS:
             raise IndexMismatch("there is another index where this one has its trees; choose another name for one of them")
-        self._opened = SearchIndexes.of(store, self._settings)
-        return self._opened
+        with self._mutex:  # behind a client, writers of one process are locked out by the store that they share
+            if self._opened is None:  # or another thread has opened it meanwhile
+                self._opened = SearchIndexes.of(store, self._settings)
+            return self._opened

@@ -74,7 +74,7 @@ class VisibleTrees(Catalogue):
         stored = {
             documents.shown_id(id_) or id_: id_
             for id_, covered in self._covered.items()
-            if covered is not None and id_ in rows
+            if id_ in rows and (covered is not None or self._is_told(rows[id_]))
         }
         super().__init__(shown_rows(rows, stored), stored)
 
@@ -181,6 +181,12 @@ class VisibleTrees(Catalogue):
             else:
                 return None
         return frozenset(documents)
+
+    def _is_told(self, row: Row) -> bool:
+        """Whether to tell of a damaged tree: of that of a visible document, and in the whole index of any."""
+        return row.damage is not None and (
+            self.documents.shown_id(row.document_id) is not None or not self.documents.is_scoped
+        )
 
     def _is_current(self, id_: str, version: str | None) -> bool:
         """Whether a document is visible, and this version of it current. The id is the stored one."""

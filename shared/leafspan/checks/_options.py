@@ -5,14 +5,19 @@ A bool is never taken for a number, and nan and infinity are no numbers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from inspect import iscoroutinefunction
 from math import isfinite
 from numbers import Real
+from pathlib import Path
 
 from leafspan.errors import InvalidArgument
 
+_MOST = 2**63
+_LONGEST_NAME = 255  # bytes of the name of a file
+_LONGEST_WAIT = 1e9  # seconds: no clock of an operating system takes much more
 _SHOWN = 100  # characters of a value in a message
 
 
@@ -25,11 +30,13 @@ def is_number(value: object) -> bool:
 
 
 def check_whole(name: str, value: object, least: int) -> None:
-    """Check that ``value`` is a whole number >= ``least``.
+    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits.
 
     Raises:
         InvalidArgument: if it is not.
     """
+    if isinstance(value, int) and value >= _MOST:
+        raise InvalidArgument(f"{name} must be a whole number in [{least}, {_MOST}), got one of {value.bit_length()} bits")
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidArgument(f"{name} must be a whole number >= {least}, got {shown(value)}")
 
@@ -55,6 +62,8 @@ def check_number(
         or (at_most is not None and value > at_most)  # type: ignore[operator]
         or (below is not None and value >= below)  # type: ignore[operator]
     )
+    if within and unit == "seconds" and value > _LONGEST_WAIT:  # type: ignore[operator]
+        raise InvalidArgument(f"{name} must be a number of seconds <= {_LONGEST_WAIT:g}, got {shown(value)}")
     if not within:
         low = at_least if above is None else above
         high = at_most if below is None else below
@@ -125,6 +134,43 @@ def check_text(name: str, value: object) -> None:
         raise InvalidArgument(f"{name} must be a string, got {shown(value)}")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: a lone surrogate is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def checked_id(name: str, value: object) -> str:
+    """The id of a document, as a plain str. It may be one that no document can have.
+
+    Raises:
+        InvalidArgument: if it is no string.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} must be the id of a document, a string, got {shown(value)}")
+    return str.__str__(value)
+
+
+def check_path(name: str, path: object) -> None:
+    """Check that ``path`` is one that a file system can have.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidArgument(f"{name} must be a string or a pathlib.Path, got {shown(path)}")
+    try:
+        names = [os.fsencode(name) for name in Path(path).parts]
+        possible = not any(b"\0" in name or len(name) > _LONGEST_NAME for name in names)
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        possible = False
+    if not possible:
+        raise InvalidArgument(f"{name} must be a path that a file system can have, got {shown(path)}")
+
+
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Check that ``value`` is one of the choices; the message suggests the one that is spelt alike.
 
@@ -145,7 +191,10 @@ def did_you_mean(value: object, choices: Iterable[str]) -> str:
 
 def shown(value: object) -> str:
     """The value as an error message shows it: its repr, with the middle cut out if it is so long that it hides the rule."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception as error:  # a repr may be the user's own, or go down too deep
+        return f"a {type(value).__qualname__} whose repr fails with {type(error).__name__}"
     if len(text) <= _SHOWN:
         return text
     half = (_SHOWN - 3) // 2

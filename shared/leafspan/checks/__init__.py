@@ -1,0 +1,42 @@
+"""Checks of what users give: options, and functions of theirs that are called."""
+
+from leafspan.checks._options import (
+    check_choice,
+    check_flag,
+    check_functions,
+    check_model,
+    check_number,
+    check_path,
+    check_text,
+    check_whole,
+    checked_id,
+    did_you_mean,
+    is_number,
+    is_unicode,
+    shown,
+    what_makes_one,
+)
+from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
+
+__all__ = [
+    "beginning",
+    "calling",
+    "check_choice",
+    "check_flag",
+    "check_functions",
+    "check_model",
+    "check_number",
+    "check_path",
+    "check_text",
+    "check_whole",
+    "checked_id",
+    "did_you_mean",
+    "function_failed",
+    "is_number",
+    "is_unicode",
+    "name_of",
+    "refuse_coroutine",
+    "shown",
+    "unusable",
+    "what_makes_one",
+]

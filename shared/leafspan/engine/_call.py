@@ -1,0 +1,44 @@
+"""What a flow yields: one piece of blocking work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One piece of blocking work: ``function(*arguments, **options)``.
+
+    Args:
+        function: What ``run`` calls, and ``arun`` calls in a thread. None if only asyncio can do the work.
+        arguments: Its positional arguments.
+        options: Its keyword arguments.
+        native: A coroutine function with the same arguments, which ``arun`` awaits instead of using a thread.
+        finish: Whether a cancelled task waits for the end of the work, such as a write under a lock.
+        what: Who or what is waited for, for errors. Default: the name of the function.
+    """
+
+    function: Callable[..., Any] | None
+    arguments: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    native: Callable[..., Any] | None = None
+    finish: bool = False
+    what: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Who or what is waited for; empty for a call that only waits for others."""
+        if self.what is not None:
+            return self.what
+        function = self.function or self.native
+        while isinstance(function, partial):
+            function = function.func
+        return f"{getattr(function, '__qualname__', type(function).__name__)}()"
+
+
+Flow = Generator[Call | Sequence[Call], Any, T]

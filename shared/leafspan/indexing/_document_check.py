@@ -1,0 +1,156 @@
+"""Comparing what is stored of a document, leaf by leaf, with what was added; and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+from leafspan.engine import Call, Flow
+from leafspan.indexing._row_mending import mended_row
+from leafspan.indexing._whole_document import is_proven, problem_of_content, put_together
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store import Reader, Row
+from leafspan.values import LeafId, leaf_ids
+
+CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], Any]
+"""A function that reads a leaf of a row's document, and raises ValueError if it is not as it was written."""
+
+
+class DocumentToCheck(NamedTuple):
+    """A document with the leaves that are there of it.
+
+    Attributes:
+        row: Its row in the manifest.
+        there: Ordinals of its leaves, by version.
+    """
+
+    row: Row
+    there: Mapping[str, set[int]]
+
+    @property
+    def size(self) -> int:
+        """The number of its leaves that are there."""
+        return sum(map(len, self.there.values()))
+
+    @property
+    def has_all_ids(self) -> bool:
+        """Whether its row is whole, and all of its leaves are there, and no further ones of its version."""
+        row = self.row
+        return row.damage is None and self.there.get(row.version or "", set()) == set(range(row.leaves))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a document, and what to do about it.
+
+    Attributes:
+        problem: What is wrong.
+        mends: Whether it is whole after that.
+        row: The row to write in place of its own. None to leave that as it is.
+        litter: Ids of leaves of its current version that it certainly does not have.
+    """
+
+    problem: str
+    mends: bool
+    row: Row | None = None
+    litter: Sequence[str] = ()
+
+
+def check_documents(
+    reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf
+) -> Flow[dict[str, Verdict]]:
+    """What is wrong with those of these documents that are not whole, by id.
+
+    Args:
+        reader: What reads the index.
+        documents: The documents. Those that have been written since are left out.
+        check_leaf: Function that reads a leaf.
+    """
+    now = yield from reader.rows([each.row.document_id for each in documents])
+    unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
+    ids = [
+        id_
+        for row, there in unchanged
+        for version, ordinals in there.items()
+        for id_ in leaf_ids(row.document_id, version, sorted(ordinals))
+    ]
+    records = yield from reader.stored_records(ids, ["documents", "metadatas"])
+    damaged = [each.row.document_id for each in unchanged if each.row.damage is not None]
+    stored_rows = (yield from reader.stored_rows(damaged)) if damaged else {}
+    verdicts = {}
+    for each in unchanged:
+        id_ = each.row.document_id
+        verdict = yield Call(_verdict, (each, records, stored_rows.get(id_), check_leaf))
+        if verdict is not None:
+            verdicts[id_] = verdict
+    if verdicts and reader.may_be_stale:
+        # What is missing may have been replaced or deleted since its row was read. The manifest is told first.
+        rows = yield from reader.stored_rows(list(verdicts))
+        written = {each.row.document_id for each in unchanged if _is_written(each.row, rows)}
+        return {id_: verdict for id_, verdict in verdicts.items() if id_ not in written}
+    return verdicts
+
+
+def _is_written(row: Row, stored: Mapping[str, Any]) -> bool:
+    """Whether the manifest has another row of this document by now."""
+    return row.document_id not in stored or Row.unpack(row.document_id, stored[row.document_id]) != row
+
+
+def _verdict(
+    document: DocumentToCheck, records: Mapping[str, Any], stored_row: Any, check_leaf: CheckLeaf
+) -> Verdict | None:
+    row, there = document
+    if row.damage is not None:
+        mended = mended_row(row.document_id, stored_row, records, there)
+        return Verdict(row.damage.problem, mended is not None, mended)
+    problem = _problem(row, records, check_leaf)
+    surplus = there.get(row.version or "", set()) - set(range(row.leaves))
+    if surplus and problem is None and is_proven(row, records, check_leaf):
+        ids = leaf_ids(row.document_id, row.version or "", sorted(surplus))
+        return Verdict(f"{len(surplus)} leaves beyond its end", True, litter=ids)
+    if problem is None and not surplus:
+        return None
+    for version, ordinals in there.items():
+        counted = replace(row, version=version, leaves=len(ordinals))
+        problem_of_count = _problem(counted, records, check_leaf)
+        if counted != row and problem_of_count is None and is_proven(counted, records, check_leaf):
+            said = f"{row.leaves} leaves of version {row.version}"
+            return Verdict(f"its row says {said}, and it has {len(ordinals)} of {version}", True, counted)
+    return Verdict(problem or f"{len(surplus)} leaves beyond its end", False, replace(row, hash=""))
+
+
+def _problem(row: Row, records: Mapping[str, Any], check_leaf: CheckLeaf) -> str | None:
+    """What is wrong with the leaves of a document; None if nothing is."""
+    ids = row.leaf_ids
+    missing = sum(id_ not in records for id_ in ids)
+    if missing:
+        return f"{missing} of {row.leaves} leaves are missing"
+    problems = list(_problems_of_leaves(row, ids, records, check_leaf))
+    if problems:
+        return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
+    document = put_together(row, records, check_leaf)
+    return None if document is None else problem_of_content(row, document)
+
+
+def _problems_of_leaves(row: Row, ids: Sequence[str], records: Mapping[str, Any], check_leaf: CheckLeaf) -> Iterator[str]:
+    for ordinal, id_ in enumerate(ids):
+        text, metadata = records[id_]["document"], records[id_]["metadata"]
+        if text is None:
+            yield f"the text of its leaf {ordinal} is missing"
+            continue
+        try:
+            check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
+        except ValueError as error:
+            yield str(error)
+            continue
+        if not _is_shared(row, metadata):
+            yield f"the metadata of its leaf {ordinal} are not those of the document"
+
+
+def _is_shared(row: Row, metadata: Mapping[str, Any]) -> bool:
+    """Whether a leaf has no other metadata than its document. Those of chunks are among what the hash tells."""
+    own = {key: value for key, value in metadata.items() if key != STRUCTURE_KEY}
+    if row.extra.get("chunks"):
+        own = {key: value for key, value in own.items() if key in row.metadata}
+    return all(key in row.metadata and row.metadata[key] == value for key, value in own.items())

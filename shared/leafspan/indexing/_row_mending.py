@@ -1,0 +1,81 @@
+"""A document's row, made again from its leaves, where it is certain to be what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from leafspan.documents import content_hash, find_sections, pack_lines, place_of, unpack_place
+from leafspan.indexing._whole_document import chunks_of_leaves
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.splitting import find_headings
+from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
+from leafspan.values import Document, Leaf, LeafId, leaf_ids
+
+
+def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there: Mapping[str, set[int]]) -> Row | None:
+    """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
+
+    A row with a checksum is certain to be what it was if the checksum is; an earlier one if the hash in it is that of the
+    content.
+
+    Args:
+        document_id: Stored id of the document.
+        stored: What Chroma has in place of the row.
+        records: Records of Chroma by id, among them those of the leaves.
+        there: Ordinals of the leaves, by version.
+    """
+    loose = read_loosely(stored)
+    if loose is None:
+        return None
+    for version, ordinals in there.items():
+        row = _made_again(document_id, loose, records, leaf_ids(document_id, version, range(len(ordinals))))
+        if row is None:
+            continue
+        earlier = replace(row, checksums="")
+        if loose.crc is None and loose.hash == row.hash:
+            return earlier
+        for each in (row, earlier):  # what an earlier version has added has no checksums of leaves
+            if each.crc == loose.crc:
+                return each
+    return None
+
+
+def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], ids: list[str]) -> Row | None:
+    """The row of a document of these leaves; None if they are no document."""
+    try:
+        leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_]["metadata"]) for id_ in ids]
+    except (KeyError, ValueError):
+        return None
+    texts = [records[id_]["document"] for id_ in ids]
+    ends = [leaf.end for leaf, _ in leaves]
+    if (
+        not leaves
+        or [leaf.start for leaf, _ in leaves] != [0, *ends[:-1]]
+        or leaves[-1][0].ancestors[-1].last != len(ids) - 1
+    ):
+        return None
+    version, top = leaves[0][0].version, leaves[0][0].ancestors[-1]
+    plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
+    chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
+    document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks)
+    places = [leaf for leaf, _ in leaves]
+    checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
+    return replace(
+        plain,
+        hash=content_hash(document),
+        sections=tuple(find_sections(places, find_headings(document.text))),
+        characters=len(document.text),
+        words=top.words,
+        lines="" if chunks or place_of(loose.metadata) else pack_lines(document.text, places),
+        checksums=checksums,
+    )
+
+
+def _leaf(id_: LeafId, record: Mapping[str, Any]) -> Leaf:
+    text, metadata = record["document"], record["metadata"]
+    leaf = unpack_place(id_, metadata.get(STRUCTURE_KEY) if metadata else None)
+    if text is None or leaf.end - leaf.start != len(text) or not leaf.ancestors:
+        raise ValueError("it is damaged")
+    return leaf

@@ -1,0 +1,180 @@
+"""Making vectors anew that Chroma has lost: from the mirror's copy of them, or else by embedding the texts again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from leafspan.documents import IndexSettings, indexed_heads, indexed_texts
+from leafspan.embedding import Embed, blend, embed_in_batches
+from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import IndexMismatch
+from leafspan.mirror import Mirror
+from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
+from leafspan.values import Document, LeafId
+
+_GROUP = 500  # leaves that are looked at, and written, at a time
+_CHECKED = 2_000  # vectors made anew that are then searched, which takes longer than writing them
+_ROUNDS = 3
+_MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """What became of leaves without vectors, as the number of leaves of each document.
+
+    Attributes:
+        made: Those that have a vector again.
+        left: Those that have none still.
+    """
+
+    made: Mapping[str, int]
+    left: Mapping[str, int]
+
+
+def make_vectors_anew(
+    store: Store,
+    copy: Mirror | None,
+    embed: Embed | None,
+    settings: IndexSettings,
+    *,
+    timeout: float,
+    mend: bool = True,
+    again: Iterable[str] = (),
+) -> Flow[Remade]:
+    """Look which leaves have no vector in Chroma, and make them anew. If that is interrupted, the next call goes on.
+
+    Args:
+        store: Where to look.
+        copy: Mirror of the vectors. None if there is none.
+        embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
+        settings: How the index embeds.
+        timeout: Seconds to wait for another writer.
+        mend: Whether to make them anew, and not only to count them. Default: True.
+        again: Ids of leaves whose vectors are to be written again, though they are there.
+
+    Raises:
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    again = set(again)
+    catalogue = yield from read_consistently(store, Reader.everything)
+    rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
+    snapshot = None if copy is None else (yield Call(copy.at_hand, (catalogue,)))
+    leaves = sum(row.leaves for row in rows)
+    show = None if leaves >= _MIN_FOR_PROGRESS else False
+    progress = Progress(leaves, show=show, what="Looking at vectors", unit=" leaves")
+    made: dict[str, int] = {}
+    left: dict[str, int] = {}
+    checked: dict[str, Any] = {}
+    try:
+        for group in grouped(rows, _GROUP):
+            ids = [id_ for row in group for id_ in row.leaf_ids]
+            for some in _pieces(ids):
+                missing = yield from store.without_vectors(some)
+                wanted = [id_ for id_ in some if id_ in missing or id_ in again]
+                if not wanted:
+                    continue
+                vectors = {} if snapshot is None else (yield Call(_from_copy, (snapshot, wanted)))
+                rest = [id_ for id_ in wanted if id_ not in vectors]
+                if rest and embed is not None and mend:
+                    try:
+                        vectors |= yield from _embedded(store, embed, settings, group, rest)
+                    except IndexMismatch:  # another embedder than the one the index was made with
+                        embed = None
+                if mend and vectors:
+                    vectors = yield from _write(store, vectors, timeout)
+                    checked |= vectors if len(checked) < _CHECKED else {}
+                for id_ in wanted:
+                    counts = made if mend and id_ in vectors else left
+                    document_id = LeafId.parse(id_).document_id
+                    counts[document_id] = counts.get(document_id, 0) + 1
+            progress.advance(len(ids))
+        yield from _write_until_found(store, checked, timeout)
+    finally:
+        progress.close()
+    if mend and not left:
+        store.vectors_found()
+    return Remade(made, left)
+
+
+def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
+    """Write again what a search by its own vector does not find: Chroma's graph can lose the way to a vector it has."""
+    for _ in range(_ROUNDS):
+        lost = yield from store.not_found(list(vectors))
+        if not lost:
+            break
+        yield from _write(store, {id_: vectors[id_] for id_ in lost}, timeout)
+
+
+def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:
+    remaining = iter(ids)
+    while some := list(islice(remaining, _GROUP)):
+        yield some
+
+
+def _from_copy(snapshot: Any, ids: Sequence[str]) -> dict[str, Any]:
+    """The vectors of leaves, by id, as far as the mirror has them."""
+    vectors = {}
+    for id_ in ids:
+        leaf = LeafId.parse(id_)
+        matrix = snapshot.of_document(leaf.document_id, "vectors")
+        if matrix is not None:
+            vectors[id_] = matrix[leaf.ordinal]
+    return vectors
+
+
+def _embedded(
+    store: Store, embed: Embed, settings: IndexSettings, group: Sequence[Row], ids: Sequence[str]
+) -> Flow[dict[str, Any]]:
+    """The vectors of leaves, by id, made of their texts as an ``add`` makes them. Leaves without a text are left out."""
+    texts: dict[str, str] = {}
+    heads: dict[str, str] = {}
+    wanted = set(ids)
+    for row in group:
+        of_row = [id_ for id_ in row.leaf_ids if id_ in wanted]
+        if of_row:
+            texts |= {id_: text for id_, text in (yield from _texts(store, settings, row)).items() if id_ in wanted}
+            heads |= dict(zip(row.leaf_ids, indexed_heads(row.title, row.sections, row.leaves), strict=True))
+    if not texts:
+        return {}
+    weight = settings.title_weight
+    head_rows = (
+        {head: n for n, head in enumerate(dict.fromkeys(heads[id_] for id_ in texts if heads[id_]))} if weight else {}
+    )
+    vectors = yield from embed_in_batches(embed, [*texts.values(), *head_rows])
+    head_of = [head_rows.get(heads[id_]) for id_ in texts]
+    matrix = yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))
+    return dict(zip(texts, matrix, strict=True))
+
+
+def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, str]]:
+    """The text that each leaf of a document is embedded under. None is given if leaves are missing."""
+    if not settings.context_sentences:
+        records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.leaf_ids))
+        return {id_: text for id_, (text, _) in records.items()}
+    stored: Mapping[str, StoredLeaf] = yield from read_consistently(store, partial(Reader.fetch_leaves, ids=row.leaf_ids))
+    if len(stored) < row.leaves:
+        return {}
+    document = Document(row.document_id, "".join(stored[id_].text for id_ in row.leaf_ids))
+    leaves = [stored[id_].leaf for id_ in row.leaf_ids]
+    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
+    return dict(zip(row.leaf_ids, texts, strict=True))
+
+
+def _write(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
+    """Write vectors of leaves that are there still. Returns those that were written."""
+    writer = yield from store.start_writing(timeout, sorted({LeafId.parse(id_).document_id for id_ in vectors}))
+    try:
+        current = {}
+        for id_, vector in vectors.items():
+            leaf = LeafId.parse(id_)
+            row = writer.rows.get(leaf.document_id)
+            if row is not None and row.version == leaf.version and leaf.ordinal < row.leaves:
+                current[id_] = vector
+        yield from writer.write_vectors(current)
+        return current
+    finally:
+        writer.stop()

@@ -1,0 +1,68 @@
+"""Whether a document that was put together of its leaves is the one that was added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leafspan.documents import content_hash, copy_metadata
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store import Row
+from leafspan.values import Chunk, Document, Leaf, LeafId
+
+
+def problem_of_content(row: Row, document: Document) -> str | None:
+    """What is wrong with a document whose leaves are all there; None if nothing is.
+
+    Args:
+        row: Its row. A private view has masked the document before its hash was made, and so it is compared.
+        document: The document, as it is stored.
+    """
+    if len(document.text) != row.characters:
+        return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
+    if row.hash and content_hash(document) == row.hash:
+        return None
+    if row.checksums:
+        # Each leaf is as it was written. The hash is empty, since something else is missing; or the document has chunks
+        # with metadata under keys of the document, of which the leaves have only the document's.
+        return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
+    if document.chunks and row.hash:
+        return None  # the same chunks, written by an earlier version: nothing can be compared but lengths
+    return "its text is not as it was added" if row.hash else "doctor() has found that it is not whole"
+
+
+def is_proven(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> bool:
+    """Whether it is certain that a document has these leaves and no others, where ``problem_of_content`` finds no problem.
+
+    The arguments are as below.
+    """
+    document = put_together(row, records, read_leaf)
+    return document is None or bool(row.checksums) or content_hash(document) == row.hash
+
+
+def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> Document | None:
+    """A document of its leaves, as it is stored. None for a tree, whose hash is not that of its summaries.
+
+    Args:
+        row: Its row.
+        records: Records of Chroma by id, among them those of its leaves, which have been checked.
+        read_leaf: Function that reads a leaf.
+    """
+    if LeafId(row.document_id, row.version or "", 0).is_summary:
+        return None
+    found = [(LeafId.parse(id_), records[id_]["document"], records[id_]["metadata"]) for id_ in row.leaf_ids]
+    leaves: list[tuple[Leaf, Mapping[str, Any]]] = [(read_leaf(row, *each), each[2]) for each in found]
+    chunks = chunks_of_leaves(row, leaves) if row.extra.get("chunks") else ()
+    text = "".join(text for _, text, _ in found)
+    return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
+
+
+def chunks_of_leaves(row: Row, leaves: list[tuple[Leaf, Mapping[str, Any]]]) -> tuple[Chunk, ...]:
+    """The chunks that a document was added with, of its leaves and their metadata."""
+    return tuple(Chunk(leaf.end, _own(metadata, row.metadata)) for leaf, metadata in leaves)
+
+
+def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
+    """The metadata of a chunk without those of its document."""
+    copied = copy_metadata({key: value for key, value in metadata.items() if key != STRUCTURE_KEY})
+    return {key: value for key, value in copied.items() if key not in shared}

@@ -1,0 +1,49 @@
+"""Checksums of a document's leaves, by which reading notices a text or a place that is not as it was written.
+
+They are one string in the document's row: for each leaf 4 characters for its text and 4 for its packed place, which are 24
+bits of their CRC-32 each, in base64. They tell damage, not forgery: whoever can write to the index can write them, too.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable
+from zlib import crc32
+
+WIDTH = 8  # characters for each leaf
+
+_BITS = 0xFFFFFF
+
+
+def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
+    """The checksums of leaves as a string.
+
+    Args:
+        leaves: The text and the packed place of each, in order.
+    """
+    return "".join(b2a_base64(_checksums(text, place), newline=False).decode() for text, place in leaves)
+
+
+def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
+    """Whether a leaf has the text and the packed place that were written.
+
+    Args:
+        checksums: The checksums of all leaves of its document.
+        ordinal: Number of the leaf, from 0.
+        text: Its text.
+        place: Its packed place.
+    """
+    start = WIDTH * ordinal
+    return a2b_base64(checksums[start : start + WIDTH]) == _checksums(text, place)
+
+
+def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
+    """Whether a leaf has the text that was written. The arguments are as above."""
+    start = WIDTH * ordinal
+    bits = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
+    return a2b_base64(checksums[start : start + WIDTH // 2]) == bits.to_bytes(3)
+
+
+def _checksums(text: str, place: str) -> bytes:
+    of_text = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
+    return (of_text << 24 | crc32(place.encode("utf-8", "surrogatepass")) & _BITS).to_bytes(6)

@@ -1,0 +1,87 @@
+"""What becomes of damaged documents that reading meets: an error that names them, or reading without them."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from leafspan.checks import check_choice
+from leafspan.errors import DamagedIndex
+from leafspan.store._manifest import Damage
+
+OnDamage = Literal["raise", "leave out"]
+
+_REMEDY = "call doctor(), then add the document again"
+
+
+@dataclass(slots=True)
+class DamageRule:
+    """What a store does about damaged documents.
+
+    Attributes:
+        leave_out: Whether reading goes on without them.
+        subject: What is damaged, before its id in messages.
+        remedy: What mends it.
+        warned: The ids of those of which a warning has told, so that each is told once.
+    """
+
+    leave_out: bool = False
+    subject: str = "document"
+    remedy: str = _REMEDY
+    warned: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, on_damage: OnDamage) -> DamageRule:
+        """The rule for documents that a user has chosen.
+
+        Raises:
+            InvalidArgument: if it is neither ``"raise"`` nor ``"leave out"``.
+        """
+        check_choice("on_damage", on_damage, ("raise", "leave out"))
+        return cls(leave_out=on_damage == "leave out")
+
+    def for_trees(self) -> DamageRule:
+        """The rule for the trees of the same index."""
+        return DamageRule(self.leave_out, "the tree of", "call doctor(), then build_tree()")
+
+    def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
+        """The error that names the first of these, and says what mends it.
+
+        Args:
+            damaged: What is wrong with each, by its shown id.
+        """
+        document_id, problem = min(damaged.items())
+        others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+        return DamagedIndex(f"{self.subject} {document_id!r} is damaged{others}: {problem}; {self.remedy}", document_id)
+
+    def warn(self, damaged: Mapping[str, str]) -> None:
+        """Tell that these are left out, each once.
+
+        Args:
+            damaged: What is wrong with each, by its shown id.
+        """
+        for document_id, problem in damaged.items():
+            if document_id not in self.warned:
+                self.warned.add(document_id)
+                warnings.warn(
+                    f"{self.subject} {document_id!r} is damaged, and left out: {problem}; {self.remedy}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+
+
+class Met(set[tuple[str, str]]):
+    """What the attempts of one reading have met: stored (document, version) pairs that were not current.
+
+    Attributes:
+        doubts: How many attempts have found a leaf of a (document, version) pair missing, or not as it was written.
+        damaged: What is wrong with the (document, version) pairs that reading goes on without.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.doubts: Counter[tuple[str, str]] = Counter()
+        self.damaged: dict[tuple[str, str], Damage] = {}

@@ -1,0 +1,168 @@
+"""What Chroma's database says of its vector files. It is read while Chroma does not use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leafspan.errors import DamagedIndex
+from leafspan.store._database_file import DATABASE
+
+_SECONDS = 60.0  # for a process that reads a large database
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """A collection's vectors, as the database knows of them.
+
+    Attributes:
+        collection: Name of the collection.
+        own: Whether the collection is one of an index of leafspan.
+        last: Number of the last change of them that Chroma has written to files. None if it never wrote any.
+    """
+
+    collection: str
+    own: bool
+    last: int | None
+
+
+def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
+    """The vectors of all collections, by the name of the folder that has their files; None if that cannot be told.
+
+    Args:
+        folder: Folder of the embedded Chroma.
+
+    Raises:
+        DamagedIndex: if the database cannot be read.
+    """
+    rows = _ask(folder, _SEGMENTS)
+    if rows is None:
+        return None
+    indexes = {name.removesuffix(".manifest") for (name,) in _ask(folder, _MANIFESTS) or [] if name.endswith(".manifest")}
+    own = {f"{index}{suffix}" for index in indexes for suffix in (".leaves", ".manifest", ".texts")}
+    # A killed process may have made the leaves only. So what is called like leaves may be ours.
+    return {id_: StoredVectors(name, name in own or name.endswith(".leaves"), last or None) for id_, name, last in rows}
+
+
+def last_written(folder: Path) -> dict[str, int | None]:
+    """The same number for all collections, by the name of the folder that has their files, as far as it can be told."""
+    return dict(_ask(folder, _LAST) or ())
+
+
+def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | None:
+    """The number of a collection's records whose vectors are neither in its files nor in Chroma's log.
+
+    Args:
+        folder: Folder of the embedded Chroma.
+        segment: Name of the folder that has the collection's files.
+        there: Ids of the records whose vectors are in the files.
+    """
+    stored, logged = _ask(folder, _RECORDS, segment), _ask(folder, _LOG, segment, segment)
+    if stored is None or logged is None:
+        return None
+    return len({id_ for (id_,) in stored} - set(there) - {id_ for (id_,) in logged})
+
+
+def check_pages(folder: Path) -> str | None:
+    """What is wrong with the database, by SQLite's own check of all pages; None if nothing, or if it cannot be told."""
+    try:
+        found = _ask(folder, "pragma integrity_check(1)")
+    except DamagedIndex as error:
+        return str(error)
+    return str(found[0][0]) if found and found[0][0] != "ok" else None
+
+
+_SEGMENTS = """
+    select segments.id, collections.name, max_seq_id.seq_id from segments
+    join collections on collections.id = segments.collection
+    left join max_seq_id on max_seq_id.segment_id = segments.id
+    where segments.scope = 'VECTOR'
+"""
+_LAST = "select segment_id, seq_id from max_seq_id"
+_MANIFESTS = """
+    select collections.name from collections
+    join collection_metadata on collection_metadata.collection_id = collections.id and collection_metadata.key = 'leafspan'
+"""
+_RECORDS = """
+    select embedding_id from embeddings where segment_id = (
+        select records.id from segments vectors join segments records on records.collection = vectors.collection
+        where vectors.id = ? and records.scope = 'METADATA'
+    )
+"""
+_LOG = """
+    select id from embeddings_queue where vector is not null
+    and topic like '%/' || (select collection from segments where id = ?)
+    and seq_id > coalesce((select seq_id from max_seq_id where segment_id = ?), 0)
+"""
+
+
+def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
+    """The rows of a query; None if the database cannot be asked now."""
+    path = folder / DATABASE
+    try:
+        if not _is_open_here(path):
+            return _rows(str(path), query, values)
+        answer = _ask_elsewhere(str(path), query, values)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
+            return None  # busy, or not to be opened: no sign of damage
+        answer = {"damage": str(error)}
+    if answer is not None and "damage" in answer:
+        raise DamagedIndex(
+            f"{str(path)!r} cannot be read as Chroma's database ({answer['damage']}): put the whole folder back from a "
+            "backup, or delete it and add the documents again"
+        )
+    return None if answer is None else answer["rows"]
+
+
+def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
+    connection = sqlite3.connect(f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}", uri=True)
+    try:
+        return connection.execute(query, values).fetchall()
+    finally:
+        connection.close()
+
+
+def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
+    """Ask in another process, since closing the database here would drop the locks of Chroma's copy of SQLite."""
+    if not sys.executable:
+        return None
+    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values])]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
+        return dict(json.loads(done.stdout))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+_ELSEWHERE = """
+import json, pathlib, sqlite3, sys
+path, query, values = json.loads(sys.argv[1])
+try:
+    rows = sqlite3.connect(pathlib.Path(path).as_uri() + "?mode=ro", uri=True).execute(query, values).fetchall()
+    print(json.dumps({"rows": rows}))
+except sqlite3.DatabaseError as error:
+    busy = isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error)
+    print("" if busy else json.dumps({"damage": str(error)}))
+"""
+
+
+def _is_open_here(path: Path) -> bool:
+    """Whether this process has a file open more than once: leafspan itself has it open once."""
+    try:
+        wanted, found = os.stat(path), 0
+        for name in os.listdir("/dev/fd"):
+            try:
+                found += os.path.samestat(os.fstat(int(name)), wanted)
+            except (OSError, ValueError):
+                continue
+    except OSError:
+        return True  # who knows
+    return found > 1

@@ -1,0 +1,125 @@
+"""Chroma's SQLite file, as far as it can be read without SQLite: whether it is one, and how often it was changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+from pathlib import Path
+
+from leafspan.errors import DamagedIndex
+from leafspan.store._descriptors import read_at
+from leafspan.store._disk_errors import disk_error
+
+DATABASE = "chroma.sqlite3"
+
+_MAGIC = b"SQLite format 3\0"
+_HEAD = 100
+_SEGMENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RESTORE = "put the whole folder back from a backup, or delete it and add the documents again"
+
+
+class DatabaseFile:
+    """The file, open for as long as this object lives.
+
+    Closing a file drops all locks that this process has on it, also those of Chroma's SQLite (sqlite.org/howtocorrupt.html,
+    section 2.2.1). So it is opened once, before Chroma opens it, and closed after Chroma has closed it.
+
+    Args:
+        folder: Folder of the embedded Chroma, which has the file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / DATABASE
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+            self._own = os.fstat(self._descriptor)
+        except OSError as error:
+            raise disk_error(error, f"open {str(self.path)!r}") from error
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
+
+    @property
+    def changes(self) -> int | None:
+        """The number of transactions that have changed the file, modulo 2**32, which SQLite counts in its head.
+
+        None if SQLite does not count them there, since it writes ahead into another file.
+        """
+        head = read_at(self._descriptor, _HEAD, 0)
+        return int.from_bytes(head[24:28], "big") if len(head) == _HEAD and head[18] == 1 else None
+
+    @property
+    def is_at_its_path(self) -> bool:
+        """Whether the file is still the one that other processes open. False after it was deleted or replaced."""
+        try:
+            return os.path.samestat(self._own, os.stat(self.path))
+        except OSError:
+            return False
+
+    def check(self) -> None:
+        """Check that the file is an SQLite file, and not cut off.
+
+        Raises:
+            DamagedIndex: if it is none, or shorter than it must be.
+        """
+        head = read_at(self._descriptor, _HEAD, 0)
+        if head[:16] != _MAGIC:
+            raise DamagedIndex(f"{str(self.path)!r} must be an SQLite database, and begins with {head[:16]!r}: {_RESTORE}")
+        length, page = os.fstat(self._descriptor).st_size, int.from_bytes(head[16:18], "big")
+        # SQLite itself believes the number of pages only if it was written along with the count of changes.
+        pages = int.from_bytes(head[28:32], "big") if head[24:28] == head[92:96] else 0
+        expected = pages * (65536 if page == 1 else page)
+        if length < expected and not _has_journal(self.path):
+            raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {_RESTORE}")
+
+
+def is_vector_folder(path: Path) -> bool:
+    """Whether a path is called like a folder in which Chroma keeps vectors."""
+    return _SEGMENT.fullmatch(path.name) is not None
+
+
+def is_older(count: int, than: int) -> bool:
+    """Whether one count of changes of a database is from before another one. They begin again after 2**32."""
+    return 0 < (than - count) % 2**32 < 2**31
+
+
+def check_there(folder: Path) -> bool:
+    """Whether there is a database in a folder.
+
+    Raises:
+        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one.
+    """
+    path = folder / DATABASE
+    try:
+        if path.stat().st_size:
+            return True
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise disk_error(error, f"read {str(path)!r}") from error
+    if remains := _remains(folder):
+        state = "is empty" if path.exists() else "is missing"
+        raise DamagedIndex(f"{str(path)!r} {state}, though the folder has {remains} of an index: {_RESTORE}")
+    return False
+
+
+def _remains(folder: Path) -> str:
+    """What a folder still has of an index; empty if nothing."""
+    if not folder.is_dir():
+        return ""
+    if any((folder / name).is_dir() and any((folder / name).iterdir()) for name in ("leafspan.vectors", "leafspan.mirror")):
+        return "copies"
+    if any(is_vector_folder(each) and each.is_dir() for each in folder.iterdir()):
+        return "vectors"
+    try:
+        numbers = (folder / "leafspan.changes").read_bytes()
+    except OSError:
+        return ""
+    # 0.1.0 has counted from 0. Later versions note the database's own count instead, in the fourth number.
+    counted = numbers[:8] if len(numbers) < 32 else numbers[24:32]
+    return "the count of changes" if any(counted) else ""
+
+
+def _has_journal(path: Path) -> bool:
+    """Whether SQLite was interrupted, and will mend the file by itself."""
+    journals = (path.with_name(path.name + suffix) for suffix in ("-journal", "-wal"))
+    return any(journal.exists() and journal.stat().st_size for journal in journals)

@@ -1,0 +1,30 @@
+"""Small files that stay open: opened without following links, and read and written at a place in them."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""Flags for ``os.open`` that refuse a link, where the system can."""
+
+_mutex = threading.Lock()  # where reading at a place takes two steps
+
+
+def read_at(descriptor: int, length: int, place: int) -> bytes:
+    """At most so many bytes from a place in a file. Threads do not disturb each other."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, place)
+    with _mutex:
+        os.lseek(descriptor, place, os.SEEK_SET)
+        return os.read(descriptor, length)
+
+
+def write_at(descriptor: int, content: bytes, place: int) -> None:
+    """Write bytes at a place in a file."""
+    if hasattr(os, "pwrite"):
+        os.pwrite(descriptor, content, place)
+        return
+    with _mutex:
+        os.lseek(descriptor, place, os.SEEK_SET)
+        os.write(descriptor, content)

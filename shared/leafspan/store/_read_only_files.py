@@ -1,0 +1,132 @@
+"""The files of a Chroma in a folder that cannot be written: read from a copy of the database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from leafspan.errors import StorageFailed, StorageReadOnly, WriterBusy
+from leafspan.store._database_facts import StoredVectors, count_missing, stored_vectors
+from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, is_vector_folder
+from leafspan.store._disk_errors import chroma_disk_error, disk_error
+from leafspan.store._file_lock import FileLock
+from leafspan.store._files_use import Place
+from leafspan.store._lost_vectors import LostVectors
+from leafspan.store._vector_files import IDS, VECTORS, VectorFiles
+
+_COPIES = "leafspan.vectors"
+
+
+class ReadOnlyFiles:
+    """Chroma's files in a folder that cannot be written, such as one on a read-only mount.
+
+    Chroma writes to its database even to open it. So it opens a copy of it, in a temporary folder, with links to the vector
+    files. Damaged vector files are replaced there by leafspan's copy, if that is whole.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lost = LostVectors(path / _COPIES)
+        self._database: DatabaseFile | None = None
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the database is no longer the one that was opened."""
+        return self._database is not None and not self._database.is_at_its_path
+
+    @contextmanager
+    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
+        """A context in which no other process uses the files.
+
+        Args:
+            deadline: Until when to wait for the others, in seconds of ``time.monotonic``.
+            opening: Whether Chroma is to open the files: then the context's value is a place for that. Default: False.
+
+        Raises:
+            WriterBusy: if another process does not let go of the files in time.
+            DamagedIndex: if they are damaged.
+            StorageFailed: if they cannot be read.
+        """
+        lock = FileLock(self.path / "leafspan.files", read_only=True)
+        if not lock.acquire(deadline):
+            raise WriterBusy(
+                f"the files of {str(self.path)!r} are in use by another process{lock.holder()}, which has not let go of "
+                "them within the timeout"
+            )
+        try:
+            yield self._copy() if opening else Place(self.path)
+        finally:
+            lock.release()
+
+    def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
+        """What to raise from a failure of Chroma that a full disk explains; None for other failures."""
+        return chroma_disk_error(error, doing, Path(tempfile.gettempdir()), 0)
+
+    def check_writable(self) -> None:
+        """See LockableFiles.
+
+        Raises:
+            StorageReadOnly: always.
+        """
+        raise StorageReadOnly(
+            f"the index in {str(self.path)!r} cannot be written: the folder, or a file in it, is read-only for this process"
+        )
+
+    def _copy(self) -> Place:
+        """A temporary folder in which Chroma can open the files."""
+        if not check_there(self.path):
+            self.check_writable()
+        database = self._database = DatabaseFile(self.path)
+        database.check()
+        place = Path(tempfile.mkdtemp(prefix="leafspan-read-only-"))
+        try:
+            for name in (DATABASE, f"{DATABASE}-journal"):
+                if (self.path / name).exists():
+                    shutil.copyfile(self.path / name, place / name)
+            stored = stored_vectors(place) or {}
+            names = {each.name for each in self.path.iterdir() if is_vector_folder(each)}
+            for name in sorted(names | {name for name, each in stored.items() if each.own and each.last is not None}):
+                self._link(VectorFiles(self.path / name, self.path / _COPIES), place, stored.get(name))
+            self.lost = self._lost_in(place)
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise disk_error(error, f"copy the database of {str(self.path)!r} to {str(place)!r}") from error
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        return Place(place, temporary=True)
+
+    def _link(self, files: VectorFiles, place: Path, stored: StoredVectors | None) -> None:
+        """Link to vector files, or to leafspan's copy if they are damaged."""
+        name = files.place.name
+        recorded = files.recorded()
+        if files.ids_stamp is None and recorded is None:
+            source = None
+        elif recorded is None:
+            source = files.place if files.looks_complete() else None
+        elif files.damaged(recorded):
+            source = files.copy if files.copy_is(recorded) else None
+        else:
+            source = files.place
+        if recorded is not None and stored is not None and files.is_before(stored.last):
+            source = None
+        if source is not None:
+            (place / name).mkdir()
+            for each in (*VECTORS, IDS):
+                os.symlink((source / each).resolve(), place / name / each)
+        elif stored is not None and stored.collection.endswith(".leaves") and count_missing(place, name, ()):
+            LostVectors(place / _COPIES).note(name, stored.collection, None)
+
+    def _lost_in(self, place: Path) -> LostVectors:
+        """The notes of what is lost, here and in the folder itself."""
+        for note in (self.path / _COPIES).glob("*.lost"):
+            (place / _COPIES).mkdir(exist_ok=True)
+            shutil.copyfile(note, place / _COPIES / note.name)
+        return LostVectors(place / _COPIES)

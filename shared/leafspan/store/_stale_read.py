@@ -1,0 +1,5 @@
+"""The sign that reading must start again."""
+
+
+class StaleRead(Exception):
+    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""

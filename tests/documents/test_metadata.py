@@ -1,0 +1,78 @@
+"""What metadata become before they are stored, and what cannot be."""
+
+from __future__ import annotations
+
+import enum
+from datetime import date, datetime
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from leafspan import InvalidArgument, InvalidDocument, chunks_of
+from leafspan.documents import clean_metadata
+from leafspan.documents._metadata import flatten
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another type)
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("sea", "sea"),
+        (Colour.RED, "red"),
+        (7, 7),
+        (-(2**63), -(2**63)),
+        (2**63 - 1, 2**63 - 1),
+        (0.5, 0.5),
+        (True, True),
+        (date(2024, 5, 1), "2024-05-01"),
+        (datetime(2024, 5, 1, 12, 30), "2024-05-01T12:30:00"),
+        (np.float32(0.5), 0.5),
+        (np.int64(3), 3),
+        (["a", "b"], ["a", "b"]),
+        ([1, 2], [1, 2]),
+    ],
+)
+def test_values_are_stored_as_plain_ones(value, stored):
+    cleaned = clean_metadata("d", {"key": value})["key"]
+    assert (cleaned, type(cleaned)) == (stored, type(stored))
+
+
+@pytest.mark.parametrize("value", [None, []])
+def test_what_says_nothing_is_left_out(value):
+    assert clean_metadata("d", {"key": value, "other": 1}) == {"other": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        (2**63, f"{2**63}, which needs more than 64 bits"),
+        (-(2**63) - 1, f"{-(2**63) - 1}, which needs more than 64 bits"),
+        (nan, "nan"),
+        (inf, "inf"),
+        (b"x", "b'x' of type bytes"),
+        ({"a": 1}, "{'a': 1} of type dict; flatten_metadata=True stores what is in it under keys of its own"),
+        ([1, "a"], "a list that mixes int and str"),
+        ([2**63], f"{2**63}, which needs more than 64 bits"),
+    ],
+)
+def test_what_cannot_be_stored_is_named_with_its_key_and_document(value, got):
+    with pytest.raises(InvalidDocument) as raised:
+        clean_metadata("my plan", {"my key": value})
+    rule = "must be a str, a finite int or float, a bool, a date, or a list of one of these types"
+    assert str(raised.value) == f"metadata 'my key' of document 'my plan' {rule}, got {got}"
+
+
+def test_nested_metadata_are_flattened_under_the_path_of_their_keys():
+    assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+    with pytest.raises(InvalidDocument, match=r"metadata have two values for 'a.b' when they are flattened"):
+        flatten({"a": {"b": 1}, "a.b": 2})
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, None])
+def test_what_chunks_share_is_a_whole_number(wrong):
+    with pytest.raises(InvalidArgument, match=f"^overlap must be a whole number >= 0, got {wrong!r}$"):
+        chunks_of(["one"], id="d", overlap=wrong)

@@ -1,0 +1,106 @@
+"""A process that was forked from one that had used an embedded Chroma is told so at once, and ends; its parent goes on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if not hasattr(sys.modules["os"], "fork"):
+    pytest.skip("this system has no fork", allow_module_level=True)
+
+_ROOT = Path(__file__).parents[2]
+
+_SCRIPT = """
+import asyncio, json, os, sys, time
+import chromadb
+from chromadb.config import Settings
+from leafspan import Document, Index, LeafspanError, Vector
+
+what, folder = sys.argv[1:]
+documents = [Document("a", "Some text. And more.")]
+index = None
+if what in ("open", "closed"):
+    index = Index.open(folder)
+    index.add(documents)
+if what == "closed":
+    index.close()
+if what == "memory":
+    index = Index.open(client=chromadb.EphemeralClient())
+    index.add(documents)
+if what == "chroma alone":
+    client = chromadb.PersistentClient(folder, settings=Settings(anonymized_telemetry=False))
+    client.list_collections()
+child = os.fork()
+if not child:
+    calls = {
+        "open": lambda: Index.open(folder),
+        "open another": lambda: Index.open(folder + "-another"),
+        "aopen": lambda: asyncio.run(Index.aopen(folder)),
+    }
+    if what != "memory":
+        calls["adopt"] = lambda: Index.adopt(folder, folder + "-adopted")
+    if what in ("open", "memory"):
+        calls |= {
+            "count": lambda: index.count(),
+            "retrieve": lambda: index.retrieve("text", Vector()),
+            "add": lambda: index.add(documents),
+            "delete": lambda: index.delete(["a"]),
+            "doctor": lambda: index.doctor(),
+        }
+    for name, call in calls.items():
+        started = time.monotonic()
+        try:
+            call()
+            said = "nothing"
+        except LeafspanError as error:
+            said = f"{type(error).__name__}: {error}"
+        print(json.dumps([name, said, time.monotonic() - started]), flush=True)
+    if index is not None:
+        index.close()
+    sys.exit(7)  # an ordinary end, at which Python deletes what the parent had made
+deadline = time.monotonic() + 30
+while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+    if time.monotonic() > deadline:
+        os.kill(child, 9)
+        sys.exit("the forked process hangs")
+    time.sleep(0.05)
+if what in ("open", "memory"):
+    assert index.count() == 1
+    assert index.add(Document("b", "Another.")).added == ("b",)
+print(json.dumps(["ended", os.waitstatus_to_exitcode(ended[1]), 0]))
+"""
+
+
+@pytest.mark.parametrize("what", ["open", "closed", "memory", "chroma alone"])
+def test_a_forked_process_is_refused_at_once_and_ends_and_its_parent_goes_on(tmp_path: Path, what: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, what, str(tmp_path / "kb")]
+    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr[-2000:]
+    met = [json.loads(line) for line in done.stdout.splitlines()]
+    assert met.pop() == ["ended", 7, 0]
+    assert len(met) == {"open": 9, "memory": 8}.get(what, 4)
+    for name, said, seconds in met:
+        assert said.startswith("ForkedProcess: "), (name, said)
+        assert "open indexes after the fork only" in said
+        assert seconds < 5, name
+    assert not (tmp_path / "kb-another").exists()
+
+
+def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        _SCRIPT.replace("sys.exit(7)", "os._exit(7)"),
+        "nothing",
+        str(tmp_path / "kb"),
+    ]
+    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr[-2000:]
+    met = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [said for name, said, _ in met if "open" in name] == ["nothing"] * 3

@@ -1,0 +1,169 @@
+"""Vectors that Chroma has lost are made anew, from the mirror or from the texts; until then nothing is missing silently."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from leafspan import BM25, DamagedIndex, Document, Embedder, F, HierarchicalSplitter, Index, Tree, Vector
+from leafspan.embedding import default_embedder
+from leafspan.indexing import Finding
+from leafspan.store import _connecting
+from leafspan.store._files import Files
+
+ALL = 10_000
+WORDLLAMA = default_embedder()
+DOCUMENTS = [
+    Document(f"d{n}", f"# Chapter {n}\n\n" + " ".join(f"In {n} there is sentence {m}." for m in range(12)), f"Title {n}")
+    for n in range(12)
+]
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 40)  # so that Chroma writes its vectors to files
+
+
+class Counting:
+    """WordLlama, which counts the texts that it embeds, and may be down."""
+
+    def __init__(self, *, local: bool = True) -> None:
+        self.embedded = 0
+        self.down = False
+        self.embedder = Embedder("counting", self.documents, self.queries, local=local)
+
+    def documents(self, texts: Sequence[str]) -> object:
+        if self.down:
+            raise RuntimeError("the embedder is down")
+        self.embedded += len(texts)
+        return WORDLLAMA.documents(texts)
+
+    queries = documents
+
+
+def made(folder: Path, *, mirrored: bool, sentences: int = 0, embedder: Embedder | None = None) -> list[str]:
+    """Make an index, and return the ids of its leaves."""
+    splitter = HierarchicalSplitter(leaf_words=8, parent_words=(16,))
+    options = {"splitter": splitter, "context_sentences": sentences, "embedder": embedder or Counting().embedder}
+    with Index.open(folder, **options) as index:
+        index.add(DOCUMENTS, progress=False)
+        if mirrored:
+            index.retrieve("sentence", Vector(), where=F("doc_id") != "d0")
+        return [leaf.id for leaf in index.leaves()]
+
+
+def lose_vectors(folder: Path) -> None:
+    """Delete Chroma's vectors, and leafspan's copy of them."""
+    gc.collect()  # nothing has the folder open any more
+    for ids in folder.glob("*/index_metadata.pickle"):
+        shutil.rmtree(ids.parent)
+    shutil.rmtree(folder / "leafspan.vectors")
+
+
+def found(index: Index) -> dict[str, float]:
+    """The score of each leaf that a search by vectors finds."""
+    return {passage.id: round(passage.score, 4) for passage in index.retrieve("sentence", Vector(), k=ALL, candidates=ALL)}
+
+
+@pytest.mark.parametrize(("mirrored", "sentences"), [(True, 0), (False, 0), (False, 1)])
+def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool, sentences: int):
+    ids = made(tmp_path / "kb", mirrored=mirrored, sentences=sentences)
+    with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
+        before = found(index)
+    assert len(before) == len(ids)
+    del index
+    lose_vectors(tmp_path / "kb")
+    counting = Counting()
+    with pytest.warns(RuntimeWarning, match="records are missing, and are to be made anew"):
+        index = Index.open(tmp_path / "kb", embedder=counting.embedder)
+    assert (counting.embedded == 0) == mirrored
+    assert found(index) == before
+    assert index.doctor() == []
+    del index
+    gc.collect()
+    with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:  # says nothing any more
+        assert found(index) == before
+    assert not list((tmp_path / "kb" / "leafspan.vectors").glob("*.lost"))
+    assert not list((tmp_path / "kb" / "leafspan.vectors").glob("*.damaged"))
+
+
+def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on(tmp_path: Path):
+    counting = Counting()
+    ids = made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
+    lose_vectors(tmp_path / "kb")
+    other = Embedder("another", lambda texts: [[1.0] * 256] * len(texts), lambda texts: [[1.0] * 256] * len(texts))
+    with pytest.warns(RuntimeWarning, match="records are missing"):
+        index = Index.open(tmp_path / "kb", embedder=other)
+    assert len(index.retrieve("sentence", BM25(), k=ALL, candidates=ALL)) > 0
+    assert index.get("d3").text == DOCUMENTS[3].text
+    findings = index.doctor()
+    assert {finding.document_id for finding in findings} == {document.id for document in DOCUMENTS}
+    assert all(
+        "leaves have no vector; doctor() with the embedder that made the index" in finding.problem for finding in findings
+    )
+    del index
+    gc.collect()
+    with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
+        assert len(found(index)) == len(ids)
+        assert index.doctor() == []
+
+
+def test_an_embedder_that_costs_money_is_asked_for_many_texts_by_the_doctor_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("leafspan.index._FEW_TO_EMBED", 10)
+    counting = Counting(local=False)
+    ids = made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
+    lose_vectors(tmp_path / "kb")
+    counting.embedded = 0
+    with pytest.warns(RuntimeWarning, match="records are missing"):
+        index = Index.open(tmp_path / "kb", embedder=counting.embedder, embedding_cache=False)
+    assert counting.embedded == 0
+    with pytest.raises(DamagedIndex, match=r"have not all been made anew: run doctor\(\)"):
+        index.retrieve("sentence", Vector())
+    with pytest.raises(DamagedIndex, match=r"run doctor\(\)"):
+        index.retrieve("sentence", Vector(), where=F("doc_id") != "d0")
+    assert sum("had no vector" in finding.problem and finding.mended for finding in index.doctor()) == len(DOCUMENTS)
+    assert len(found(index)) == len(ids)
+    assert index.doctor() == []
+
+
+def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ids = made(tmp_path / "kb", mirrored=True)
+    lose_vectors(tmp_path / "kb")
+    with monkeypatch.context() as patch:  # as an earlier version, which did not look at the files
+        patch.setattr(Files, "_settle", lambda *_, **__: None)
+        index = Index.open(tmp_path / "kb", embedder=Counting().embedder)
+        assert len(found(index)) < len(ids)
+        looked = index.doctor(mend=False)
+        assert {finding.document_id for finding in looked} <= {document.id for document in DOCUMENTS}
+        assert all("leaves have no vector; doctor() with the embedder" in finding.problem for finding in looked)
+        assert len(found(index)) < len(ids)
+        mended = index.doctor()
+        assert all(finding == Finding(finding.document_id, finding.problem, True) for finding in mended)
+        assert len(found(index)) == len(ids)
+        assert index.doctor() == []
+
+
+def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 6)
+    counting = Counting()
+    made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
+    with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
+        index.build_tree()
+        summaries = index.stats().summaries
+        before = {each.id: round(each.score, 4) for each in index.retrieve("chapter", Tree(), k=ALL, candidates=ALL)}
+    assert summaries == len(DOCUMENTS)
+    del index
+    lose_vectors(tmp_path / "kb")
+    leaves = pytest.warns(RuntimeWarning, match=r"of 'kb\.leaves' .* records are missing")
+    with leaves, pytest.warns(RuntimeWarning, match=r"of 'kb\.tree\.leaves' .* records are missing"):
+        index = Index.open(tmp_path / "kb", embedder=counting.embedder)
+    assert {each.id: round(each.score, 4) for each in index.retrieve("chapter", Tree(), k=ALL, candidates=ALL)} == before
+    assert index.doctor() == []

@@ -1,0 +1,188 @@
+"""Cosines and the nearest leaves, computed from vectors at hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan.embedding import normalize
+from leafspan.engine import run
+from leafspan.mirror import MirrorSnapshot
+from leafspan.mirror._segment import Segment
+from leafspan.mirror._snapshot import OpenSegment
+from leafspan.search._vectors import _best, _rank, _scan, leaf_vectors, similarities
+from leafspan.store import Catalogue, Row, Selection
+from leafspan.values import LeafId
+from tests.profiles import examples
+
+V = "00000000"
+chance = np.random.default_rng(3)
+
+
+class Copy:
+    """A mirror with a vector for each leaf of some documents, in segments."""
+
+    def __init__(self, *segments: dict[str, np.ndarray]) -> None:
+        rows = {id_: Row(id_, "", V, len(vectors)) for each in segments for id_, vectors in each.items()}
+        self.catalogue = Catalogue(rows)
+        opened = [
+            OpenSegment(
+                Segment(
+                    tuple((id_, V, len(vectors)) for id_, vectors in each.items()),
+                    {"vectors": normalize(np.concatenate(list(each.values())).astype(np.float32))},
+                ),
+                None,
+            )
+            for each in segments
+        ]
+        self.snapshot = MirrorSnapshot(self.catalogue, opened)
+
+    def current(self, reader):
+        return self.snapshot
+        yield
+
+
+class Reader:
+    """A reader that shows these documents, or has these vectors."""
+
+    def __init__(self, shown: Catalogue | None = None, vectors: dict | None = None) -> None:
+        self._shown = shown
+        self._vectors = vectors
+
+    def catalogue(self):
+        return self._shown
+        yield
+
+    def fetch_vectors(self, ids):
+        return {id_: self._vectors[id_] for id_ in ids}
+        yield
+
+
+def leaf(document_id: str, ordinal: int) -> str:
+    return str(LeafId(document_id, V, ordinal))
+
+
+def exact_cosine(one, other) -> float:
+    """The cosine, without any rounding but that of the root."""
+    a, b = [Fraction(float(x)) for x in one], [Fraction(float(x)) for x in other]
+    dot = sum(x * y for x, y in zip(a, b, strict=True))
+    return float(dot) / sqrt(float(sum(x * x for x in a)) * float(sum(x * x for x in b)))
+
+
+def test_a_score_is_the_cosine_however_long_the_vectors_are():
+    stored = np.array([[3.0, 4.0], [0.0, 0.5], [-2.0, 0.0]])
+    fetched = Reader(vectors={leaf("a", n): vector for n, vector in enumerate(stored)})
+    ids = [leaf("a", 2), leaf("a", 0), leaf("a", 1)]
+    for reader, copy in ((fetched, None), (Reader((held := Copy({"a": stored})).catalogue), held)):
+        cosines = run(similarities(reader, copy, [[10.0, 0.0], [0.0, 0.1]], ids))
+        assert cosines == pytest.approx(np.array([[-1.0, 0.6, 0.0], [0.0, 0.8, 1.0]]), abs=1e-7)
+        assert run(similarities(reader, copy, [[1.0, 0.0]], [])).shape == (1, 0)
+
+
+def test_ranking_fetched_vectors_is_by_cosine_however_long_they_are():
+    stored = np.array([[30.0, 40.0], [0.1, 0.0], [5.0, 5.0]], np.float32)
+    leaves = [LeafId("a", V, n) for n in range(3)]
+    [row] = _rank(leaves, stored, [[2.0, 0.0]], 2)
+    assert [(hit.leaf.ordinal, hit.score) for hit in row] == [(1, pytest.approx(1.0)), (2, pytest.approx(sqrt(0.5)))]
+
+
+def test_scanning_the_copy_is_by_cosine_for_queries_of_any_length():
+    copy = Copy({"a": np.array([[30.0, 40.0], [0.1, 0.0]])}, {"b": np.array([[5.0, 5.0]]), "c": np.array([[-1.0, 0.0]])})
+    selection = Selection(frozenset("abc"), 4)
+    first, second = _scan(copy.snapshot, copy.catalogue, selection, [[20.0, 0.0], [0.0, 0.01]], 3)
+    assert [(hit.id, hit.score) for hit in first] == [
+        (leaf("a", 1), pytest.approx(1.0)),
+        (leaf("b", 0), pytest.approx(sqrt(0.5))),
+        (leaf("a", 0), pytest.approx(0.6)),
+    ]
+    assert [(hit.id, hit.score) for hit in second] == [
+        (leaf("a", 0), pytest.approx(0.8)),
+        (leaf("b", 0), pytest.approx(sqrt(0.5))),
+        (leaf("a", 1), pytest.approx(0.0, abs=1e-9)),  # ties with c, and comes first
+    ]
+    assert [hit.id for hit in _scan(copy.snapshot, copy.catalogue, Selection(frozenset("c"), 1), [[1.0, 0.0]], 3)[0]] == [
+        leaf("c", 0)
+    ]
+
+
+def test_scores_are_computed_in_64_bits():
+    stored, query = chance.normal(size=(30, 300)).astype(np.float32), chance.normal(size=(1, 300)).astype(np.float32)
+    once, twice, ids = normalize(stored), normalize(normalize(stored)), [leaf("a", n) for n in range(30)]
+    [row] = _rank([LeafId("a", V, n) for n in range(30)], stored, query, 30)
+    assert [hit.score for hit in sorted(row, key=lambda hit: hit.leaf.ordinal)] == near(once, normalize(query)[0])
+    copy = Copy({"a": stored})  # has them at length 1, to which they are brought again
+    assert list(run(similarities(Reader(copy.catalogue), copy, query, ids))[0]) == near(twice, normalize(query)[0])
+
+
+def near(matrix, query) -> list:
+    """The product, computed without rounding. In 32 bits it would be off by some 1e-8."""
+    exact = (sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(row, query, strict=True)) for row in matrix)
+    return [pytest.approx(float(each), abs=1e-12) for each in exact]
+
+
+@examples(200)
+@given(st.data())
+def test_scores_that_are_a_little_off_change_nothing(data):
+    """The fast product of matrices rounds; what it finds is only where to look."""
+    number, count = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 6))
+    angles = data.draw(st.lists(st.sampled_from([0.5, 0.500001, 0.500002, 0.7, 0.9]), min_size=number, max_size=number))
+    vectors = np.array([[np.cos(angle), np.sin(angle)] for angle in angles])
+    noise = data.draw(st.lists(st.floats(-4e-6, 4e-6), min_size=number, max_size=number))
+    query = np.array([1.0, 0.0])
+    rough = vectors @ query + np.array(noise)
+    found = _best(rough, lambda places: vectors[places], query, lambda at: LeafId("a", V, at), count)
+    wanted = sorted(range(number), key=lambda at: (-float((vectors[at] * query).sum()), at))[:count]
+    assert [hit.leaf.ordinal for hit in found] == wanted
+
+
+def test_a_score_is_never_beyond_1():
+    vectors = np.array([[1.0000001, 0.0], [-1.0000001, 0.0]])
+    found = _best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)
+    assert [hit.score for hit in found] == [1.0, -1.0]
+
+
+# Leaves by their ids
+
+
+def test_the_vectors_of_many_leaves_are_those_of_their_ids_each_time():
+    """Where they lie is kept for the next time: for these ids in this order, and in this view, and not for others."""
+    vectors = {id_: chance.normal(size=(400, 3)) for id_ in "ab"}
+    copy = Copy({"a": vectors["a"]}, {"b": vectors["b"]})
+    every = [(id_, ordinal) for id_ in "ab" for ordinal in range(400)]
+    for chosen in (every[:600], every[200:], every[200:][::-1], every[:600], every[::2] + every[1:401:2]):
+        found = run(leaf_vectors(Reader(copy.catalogue), copy, [leaf(*each) for each in chosen]))
+        wanted = np.array([vectors[id_][ordinal] for id_, ordinal in chosen])
+        assert found == pytest.approx(wanted / np.linalg.norm(wanted, axis=1, keepdims=True), abs=1e-6)
+
+
+def test_what_one_view_shows_under_an_id_is_not_what_another_one_shows():
+    vectors = {"a@1": chance.normal(size=(600, 3)), "a@2": chance.normal(size=(600, 3))}
+    copy = Copy(vectors)
+    ids = [leaf("a", ordinal) for ordinal in range(600)]
+    views = {stored: copy.catalogue.renamed({"a": stored}) for stored in vectors}
+    for stored in ("a@1", "a@2", "a@1"):
+        wanted = vectors[stored] / np.linalg.norm(vectors[stored], axis=1, keepdims=True)
+        assert run(leaf_vectors(Reader(views[stored]), copy, ids)) == pytest.approx(wanted, abs=1e-6)
+
+
+vectors_of_3 = st.lists(st.integers(-8, 8).map(lambda number: number / 4), min_size=3, max_size=3).filter(any)
+
+
+@examples(100)
+@given(st.lists(vectors_of_3, min_size=1, max_size=6), st.integers(1, 4))
+def test_equal_vectors_tie_wherever_they_are_and_leaves_come_by_score_then_place(vectors, times):
+    stored = np.array(vectors * times)
+    query = [0.3, -0.2, 0.9]
+    leaves = [LeafId("a", V, n) for n in range(len(stored))]
+    [row] = _rank(leaves, stored.astype(np.float32), [query], len(stored))
+    scores = {hit.leaf.ordinal: hit.score for hit in row}
+    for at in range(len(stored)):
+        assert scores[at] == scores[at % len(vectors)]
+        assert scores[at] == pytest.approx(exact_cosine(stored[at], query), abs=1e-5)
+    assert row == sorted(row, key=lambda hit: hit.order)
+    assert _rank(leaves, stored.astype(np.float32), [query], 2)[0] == row[:2]

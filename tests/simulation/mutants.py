@@ -1,0 +1,531 @@
+"""Faults that are planted in leafspan, to measure whether the simulator finds them: ``python -m tests.simulation.mutants``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import sys
+import time
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.simulation.running import run_scenario
+from tests.simulation.scenario import scenario_of
+
+MOST_SEEDS = 1_000
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: a piece of a module's source in place of another one.
+
+    Attributes:
+        name: What is wrong then.
+        module: The module, below ``leafspan``.
+        old: The piece, which the source has exactly once.
+        new: What takes its place.
+        store: The store in which it can be found. None for either.
+    """
+
+    name: str
+    module: str
+    old: str
+    new: str
+    store: str | None = None
+
+
+MUTANTS = (
+    # Writing: store/_writer.py
+    Mutant(
+        "leaves are added after their version became current",
+        "store._writer",
+        """        yield from self._add_leaves(documents, done)
+        # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
+        yield from self.advance(settled=False)
+        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+""",
+        """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+        yield from self.advance(settled=False)
+        yield from self._add_leaves(documents, done)
+""",
+    ),
+    Mutant(
+        "the manifest does not note the leaves that will come",
+        "store._writer",
+        "        yield from self.write_rows(noted)\n",
+        "",
+    ),
+    Mutant(
+        "readers are not told before a version becomes current",
+        "store._writer",
+        """        yield from self.advance(settled=False)
+        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+""",
+        """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+""",
+    ),
+    Mutant(
+        "readers are not told after a version became current",
+        "store._writer",
+        "        yield from self.advance(settled=not with_leftovers)\n",
+        "",
+    ),
+    Mutant(
+        "old leaves are not deleted",
+        "store._writer",
+        "        yield from self.clear(list(with_leftovers.values()))\n",
+        "",
+    ),
+    Mutant(
+        "old leaves are not noted when their version is replaced",
+        "store._writer",
+        "                with_leftovers[row.document_id] = replace(row, leftovers=((old.version, old.leaves),))",
+        "                with_leftovers[row.document_id] = row",
+    ),
+    Mutant(
+        "leaves are deleted before the document is",
+        "store._writer",
+        """        yield from self.write_rows(deleted)
+        yield from self.advance(settled=False)
+        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
+""",
+        """        yield from self._leaves.delete([id_ for row in rows for id_ in row.leaf_ids] or ["none"])
+        yield from self.write_rows(deleted)
+        yield from self.advance(settled=False)
+""",
+    ),
+    Mutant(
+        "a deleted document's row goes before its leaves",
+        "store._writer",
+        """        yield from self.write_rows(deleted)
+        yield from self.advance(settled=False)
+        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
+""",
+        """        yield from self._manifest.delete([row.document_id for row in deleted])
+        yield from self.advance(settled=False)
+""",
+    ),
+    Mutant(
+        "all versions of a document are cleared, the current one too",
+        "store._writer",
+        "                if version != row.version\n",
+        "",
+    ),
+    Mutant(
+        "what a killed writer left is not finished",
+        "store._writer",
+        "        yield from self.clear([row for row in self.rows.values() if row.is_half_done])\n",
+        "        yield from ()\n",
+    ),
+    Mutant(
+        "a failed writer says that all is whole",
+        "store._writer",
+        "        self._stop(self._is_finished)\n",
+        "        self._stop(True)\n",
+        "folder",
+    ),
+    # Which leaves are current: store/_current_leaves.py
+    Mutant(
+        "a leaf of any version is current",
+        "store._current_leaves",
+        "        if row is not None and row.version == version:\n",
+        "        if row is not None and row.version is not None:\n",
+    ),
+    Mutant(
+        "a leaf of a current version that has no text is left out",
+        "store._current_leaves",
+        "                    found.textless.append(id_)\n",
+        "                    pass\n",
+        "folder",
+    ),
+    Mutant(
+        "the selection is not looked at",
+        "store._current_leaves",
+        "            if ordinal < row.leaves and (within is None or document_id in within.ids):\n",
+        "            if ordinal < row.leaves:\n",
+        "server",
+    ),
+    Mutant(
+        "leaves that are not current are never doubted",
+        "store._current_leaves",
+        "        elif (document_id, version) not in stale:\n",
+        "        elif False:\n",
+    ),
+    # Reading: store/_reader.py, store/_consistent_reading.py
+    Mutant(
+        "missing texts are not noticed",
+        "store._reader",
+        "        if len(texts) < len(set(ids)):\n            raise StaleRead\n",
+        "",
+    ),
+    Mutant(
+        "missing vectors are not noticed",
+        "store._reader",
+        "        if len(vectors) < len(set(ids)) or len(lengths) > 1:\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "a doubtful leaf does not let reading start again",
+        "store._reader",
+        "            self._stale |= sorted_out.doubtful\n            raise StaleRead\n",
+        "            self._stale |= sorted_out.doubtful\n",
+    ),
+    Mutant(
+        "the scope is not applied to ids",
+        "store._reader",
+        "        shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None\n",
+        "        shown_id = None\n",
+    ),
+    Mutant(
+        "too few current leaves are enough",
+        "store._reader",
+        "            if not short or asked >= MOST_RESULTS:\n",
+        "            if True:\n",
+    ),
+    Mutant(
+        "reading is never started again",
+        "store._consistent_reading",
+        "            attempts += not isinstance(error, MetDamage)\n",
+        "            attempts = _ATTEMPTS\n",
+    ),
+    # In a folder: store/_folder_store.py, store/_folder.py, store/_files.py, store/_change_file.py
+    Mutant(
+        "the count is read after the catalogue",
+        "store._folder_store",
+        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
+        "                count = folder.changes.count\n"
+        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
+        "folder",
+    ),
+    Mutant(
+        "the catalogue is not read again",
+        "store._folder_store",
+        "            if known is None or known[0] != count:\n",
+        "            if known is None:\n",
+        "folder",
+    ),
+    Mutant(
+        "Chroma is not opened again",
+        "store._folder",
+        "            if self._synced != self.changes.count or self._opened.failed:\n                return None\n",
+        "            if self._opened.failed:\n                return None\n",
+        "folder",
+    ),
+    Mutant(
+        "a killed writer's mark is ignored",
+        "store._folder",
+        "            if self.changes.writing:\n",
+        "            if False:\n",
+        "folder",
+    ),
+    Mutant(
+        "Chroma's files are written without their lock",
+        "store._files_use",
+        "        with self._files.locked(deadline_after(self._timeout)):\n",
+        "        if True:\n",
+        "folder",
+    ),
+    Mutant(
+        "torn files are not restored",
+        "store._files",
+        "            files.put_back()\n",
+        "            pass\n",
+        "folder",
+    ),
+    Mutant(
+        "Chroma's files are not backed up",
+        "store._vector_files",
+        "        shutil.rmtree(coming, ignore_errors=True)\n        coming.mkdir(parents=True, mode=0o700)\n",
+        "        return\n",
+        "folder",
+    ),
+    Mutant(
+        "files that are in use are not marked",
+        "store._files",
+        "            self._changes.touching = True\n",
+        "",
+        "folder",
+    ),
+    Mutant(
+        "a client is closed while it has readers",
+        "store._opened",
+        """            self._retired = True
+            unused = self._readers == 0
+""",
+        """            self._retired = True
+            unused = True
+""",
+        "folder",
+    ),
+    Mutant(
+        "Chroma is opened without the lock on its files",
+        "store._opened",
+        "                with self._files.locked(deadline, opening=True):\n",
+        "                if True:\n",
+        "folder",
+    ),
+    Mutant(
+        "a failed start of writing keeps the lock of a folder",
+        "store._folder_store",
+        """        except BaseException:
+            folder.stop_writing(lock, whole=False)
+            raise
+""",
+        """        except BaseException:
+            raise
+""",
+        "folder",
+    ),
+    Mutant(
+        "changes are not counted",
+        "store._change_file",
+        "        count = (self.count + 1) % 2**64\n",
+        "        count = self.count\n",
+        "folder",
+    ),
+    Mutant(
+        "the writer's lock is released early",
+        "indexing._write_group",
+        """        if to_write:
+            yield from writer.replace(to_write, wrote)
+""",
+        """        if to_write:
+            writer.stop()
+            yield from writer.replace(to_write, wrote)
+""",
+    ),
+    # Behind a client: store/_client_store.py
+    Mutant(
+        "a writer at work does not say so in the token",
+        "store._client_store",
+        '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
+        "        token = uuid.uuid4().hex\n",
+        "server",
+    ),
+    Mutant(
+        "the token stays the same",
+        "store._client_store",
+        '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
+        '        token = "settled"\n',
+        "server",
+    ),
+    Mutant(
+        "the token is not compared",
+        "store._client_store",
+        "        if token is None or token.startswith(_WRITING) or known[0] != token:\n",
+        "        if token is None or known[0] is None:\n",
+        "server",
+    ),
+    Mutant(
+        "the manifest is read before the token",
+        "store._client_store",
+        """        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        known = self._catalogue
+""",
+        """        rows = unpack_rows((yield from self._manifest.scan(["metadatas"])))
+        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        known = self._catalogue
+        if known[0] != token:
+            known = self._catalogue = (token, Catalogue(rows))
+""",
+        "server",
+    ),
+    Mutant(
+        "a failed start of writing keeps the lock",
+        "store._client_store",
+        """        except BaseException:
+            lock.release()
+            raise
+""",
+        """        except BaseException:
+            raise
+""",
+        "server",
+    ),
+    # Groups, deleting, syncing: indexing
+    Mutant(
+        "a group is written without finishing what is half done",
+        "indexing._write_group",
+        """        yield from writer.recover()
+        were_there: dict[str, bool] = {}
+""",
+        """        were_there: dict[str, bool] = {}
+""",
+    ),
+    Mutant(
+        "what another writer has written meanwhile is not looked at",
+        "indexing._write_group",
+        "            if old is None or old.hash != split.row.hash:\n",
+        "            if True:\n",
+    ),
+    Mutant(
+        "a replaced document is deleted all the same",
+        "indexing._deleting",
+        "            found = {id_: row for id_, row in found.items() if row.version == versions.get(id_)}\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a sync deletes what it does not cover",
+        "indexing._sync",
+        "    return [row for row in left if coverage.covers(row) and not reading.may_be_unread(file_path(row, names))]\n",
+        "    return list(left)\n",
+    ),
+    Mutant(
+        "a sync deletes what others have added meanwhile",
+        "indexing._sync",
+        "    kept = {*taken.added, *taken.replaced, *taken.unchanged}\n",
+        "    rows = yield from read_consistently(store, Reader.rows, scope)\n"
+        "    kept = {*taken.added, *taken.replaced, *taken.unchanged}\n",
+    ),
+    # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
+    Mutant(
+        "a mirror does not follow the catalogue",
+        "mirror._mirror",
+        "        if (known := self._snapshot) is not None and known.catalogue is catalogue:\n            return known\n        # Acquired",
+        "        if (known := self._snapshot) is not None:\n            return known\n        # Acquired",
+    ),
+    Mutant(
+        "dead leaves of a mirror are found",
+        "mirror._snapshot",
+        "                    (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves\n",
+        "                    (row := rows.get(document_id)) is not None\n",
+    ),
+    Mutant(
+        "a document in two segments counts twice",
+        "mirror._snapshot",
+        "                    current[place] = False\n",
+        "                    pass\n",
+    ),
+    # Trees: tree/_cleanup.py, tree/_visible_trees.py
+    Mutant(
+        "deleted documents leave their summaries",
+        "tree._cleanup",
+        "    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)\n",
+        "",
+    ),
+    Mutant(
+        "a tree stays visible when its document has changed",
+        "tree._visible_trees",
+        "        return shown is not None and self.documents.rows[shown].version == version\n",
+        "        return shown is not None\n",
+    ),
+    Mutant(
+        "summaries of several documents are visible in every view",
+        "tree._visible_trees",
+        "        return shown is not None and self.documents.rows[shown].version == version\n",
+        "        return shown is None or self.documents.rows[shown].version == version\n",
+    ),
+    Mutant(
+        "outdated trees are not deleted",
+        "tree._cleanup",
+        "    yield from delete_trees(trees, outdated, timeout)\n",
+        "",
+    ),
+    Mutant(
+        "cached texts of deleted documents stay",
+        "tree._cleanup",
+        "    yield from texts.delete((dropped | unfinished) - used)\n",
+        "",
+    ),
+)
+
+
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """A context in which leafspan has a fault.
+
+    Raises:
+        AssertionError: if the source has not exactly one such piece, or no function is changed by the fault.
+    """
+    module = importlib.import_module(f"leafspan.{mutant.module}")
+    source = inspect.getsource(module)
+    assert source.count(mutant.old) == 1, f"{mutant.name}: the piece is there {source.count(mutant.old)} times"
+    changed = types.ModuleType(module.__name__)
+    changed.__dict__.update(__file__=module.__file__, __package__=module.__package__)
+    registered = sys.modules[module.__name__]
+    sys.modules[module.__name__] = changed  # dataclasses look for the module that they are made in
+    try:
+        exec(compile(source.replace(mutant.old, mutant.new), module.__file__ or "", "exec"), changed.__dict__)
+    finally:
+        sys.modules[module.__name__] = registered
+    restored = []
+    for function, other in _pairs(vars(module), vars(changed), module.__name__):
+        if function.__code__.co_code != other.__code__.co_code or _constants(function) != _constants(other):
+            restored.append((function, function.__code__))
+            function.__code__ = other.__code__
+    assert restored, f"{mutant.name}: no function is changed"
+    try:
+        yield
+    finally:
+        for function, code in restored:
+            function.__code__ = code
+
+
+def _pairs(old: Any, new: Any, module: str) -> Iterator[tuple[types.FunctionType, types.FunctionType]]:
+    """The functions of a module, or of a class of it, with those in their place."""
+    for name, value in list(old.items()):
+        other = new.get(name)
+        function, changed = _unwrapped(value), _unwrapped(other)
+        if isinstance(function, types.FunctionType) and isinstance(changed, types.FunctionType):
+            if function.__module__ == module:
+                yield function, changed
+        elif isinstance(value, type) and isinstance(other, type) and value.__module__ == module:
+            yield from _pairs(vars(value), vars(other), module)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function of a property, method or context manager; other values as they are."""
+    if isinstance(value, property):
+        return value.fget
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    return inspect.unwrap(function) if isinstance(function, types.FunctionType) else function
+
+
+def _constants(function: types.FunctionType) -> object:
+    def of(code: types.CodeType) -> tuple[object, ...]:
+        constants = tuple(of(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts)
+        return code.co_names, code.co_varnames, constants
+
+    return of(function.__code__)
+
+
+def seed_that_finds(mutant: Mutant, seeds: int = MOST_SEEDS) -> tuple[int | None, str]:
+    """The first seed whose run finds a fault, and what it found; None if none of so many does."""
+    for seed in range(seeds):
+        scenario = scenario_of(seed, mutant.store)
+        with planted(mutant):
+            try:
+                problems = run_scenario(scenario).problems
+            except Exception as error:  # the fault has broken the run itself
+                problems = (f"{type(error).__name__}: {error}",)
+        if problems and not run_scenario(scenario).problems:  # or it finds something without the fault, too
+            return seed, problems[0]
+    return None, ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plant one fault after the other, and print which seed found it. Returns the number of those that none found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the names of faults (default: all)")
+    parser.add_argument("--seeds", type=int, default=MOST_SEEDS, help="most seeds for each (default: 1000)")
+    told = parser.parse_args(arguments)
+    chosen = [each for each in MUTANTS if not told.names or any(name in each.name for name in told.names)]
+    missed = 0
+    for mutant in chosen:
+        began = time.monotonic()
+        seed, problem = seed_that_finds(mutant, told.seeds)
+        missed += seed is None
+        found = "NOT FOUND" if seed is None else f"seed {seed}"
+        print(f"{found:>10}  {time.monotonic() - began:5.1f} s  {mutant.module}: {mutant.name}", flush=True)
+        if problem:
+            print(f"{'':20}{problem[:160]}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} found")
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,399 @@
+"""What processes do in a simulated world, and what must hold of each result."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from inspect import iscoroutine
+from typing import Any
+
+from leafspan import BM25, AutoMerging, DocumentNotFound, F, Hybrid, Index, Passage, Tree, Vector
+from leafspan.errors import ConcurrentUpdate, InvalidDocument, WriterBusy
+from leafspan.values import run_of_id
+from leafspan.view import View
+from tests.simulation.documents import (
+    ALL,
+    GROUPS,
+    WHOLE,
+    Expected,
+    Joining,
+    Stored,
+    document,
+    expected,
+    first_words,
+    pairs,
+    scope,
+)
+from tests.simulation.history import History
+from tests.simulation.locks import ThreadLock
+from tests.simulation.replaced import complete
+from tests.simulation.scenario import Operation
+from tests.simulation.world import Over, Process, World
+
+_STRATEGIES: dict[str, Any] = {
+    "vector": Vector(),
+    "words": BM25(),
+    "hybrid": Hybrid(),
+    "merging": AutoMerging(max_words=None),
+    "filtered": Vector(),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an operation.
+
+    Attributes:
+        operation: The operation.
+        start: The step at which it began.
+        end: The step at which it ended.
+        error: What it raised, None if it has ended well.
+    """
+
+    operation: Operation
+    start: int
+    end: int
+    error: BaseException | None
+
+
+class Actor:
+    """A process that has an index open.
+
+    Args:
+        world: The world.
+        process: The process.
+        history: The history of the index.
+        open_index: Function that opens the index.
+        native: Whether the process runs in an event loop.
+        opens_once: Whether its threads share one index. If not, each thread opens one if none is open yet.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        process: Process,
+        history: History,
+        open_index: Callable[[], Any],
+        *,
+        native: bool,
+        opens_once: bool,
+    ) -> None:
+        self._world = world
+        self._process = process
+        self._history = history
+        self._open = open_index
+        self._native = native
+        self._expected: Expected = expected()
+        self._index: Index | None = None
+        self._opens_once = opens_once
+        self._opening: AbstractContextManager[Any] = ThreadLock(world) if opens_once else nullcontext()
+
+    def do(self, operation: Operation) -> Outcome:
+        """Do an operation, and check its result."""
+        world = self._world
+        start = world.tick()
+        world.note(f"begins {operation}")
+        world.counts["operations"] += 1
+        error: BaseException | None = None
+        try:
+            result = self._call(operation)
+        except Over:
+            raise
+        except (Exception, KeyboardInterrupt, asyncio.CancelledError) as raised:
+            error = raised
+            self._check_error(operation, raised)
+        else:
+            self._check(operation, result, start)
+        world.tick()
+        world.note(f"ends {operation}" + (f": {error!r}" if error else ""))
+        return Outcome(operation, start, world.step, error)
+
+    # Calls
+
+    def _call(self, operation: Operation) -> Any:
+        with self._opening:
+            if self._index is None:
+                self._index = self._done(self._open())
+        view = scope(self._index, operation.view)
+        return getattr(self, "_" + operation.kind.replace(" ", "_"))(view, operation)
+
+    def _done(self, result: Any) -> Any:
+        return complete(result) if iscoroutine(result) else result
+
+    def _method(self, view: View, name: str) -> Callable[..., Any]:
+        if not self._native:
+            return getattr(view, name)  # type: ignore[no-any-return]
+        method = getattr(view, "a_sync" if name == "sync" else f"a{name}")
+        return lambda *arguments, **options: complete(method(*arguments, **options))
+
+    def _documents_of(self, operation: Operation) -> list[Any]:
+        return [document(operation.view, id_, version) for id_, version in operation.documents]
+
+    def _add(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "add")(self._documents_of(operation))
+
+    def _sync(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "sync")(
+            self._documents_of(operation), within=F("group") == operation.group, allow_empty=True
+        )
+
+    def _delete(self, view: View, operation: Operation) -> Any:
+        ids = [self._expected.ids[operation.view, id_] if operation.view == WHOLE else id_ for id_ in operation.ids]
+        return self._method(view, "delete")(ids)
+
+    def _delete_where(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "delete")(where=F("group") == operation.group)
+
+    def _doctor(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "doctor")()
+
+    def _build(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "build_tree")(summarizer=Joining(), clusterer=pairs, across_documents=True)
+
+    def _get(self, view: View, operation: Operation) -> Any:
+        try:
+            return self._method(view, "get")(operation.ids[0])
+        except DocumentNotFound:
+            return None
+
+    def _retrieve(self, view: View, operation: Operation) -> Any:
+        strategy = _STRATEGIES[operation.kind]
+        where = None
+        if operation.kind == "filtered":
+            where = F("group") == operation.group if operation.group else F("v") >= 2
+        return self._method(view, "retrieve")("all tea", strategy, k=ALL, candidates=ALL, where=where)
+
+    _vector = _words = _hybrid = _merging = _filtered = _retrieve
+
+    def _tree(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "retrieve")("all tea", Tree(keep_covered_summaries=True), k=ALL, candidates=ALL)
+
+    def _list_documents(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "documents")()
+
+    def _documents(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "documents")()
+
+    def _leaves(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "leaves")()
+
+    def _summaries(self, view: View, operation: Operation) -> Any:
+        return self._method(view, "summaries")()
+
+    # Checks
+
+    def _check_error(self, operation: Operation, error: BaseException) -> None:
+        """Whether an operation may end with this error."""
+        world = self._world
+        chain: BaseException | None = error
+        while chain is not None:
+            if isinstance(chain, KeyboardInterrupt | asyncio.CancelledError) or getattr(chain, "simulated", False):
+                world.counts["operations that failed"] += 1
+                return
+            chain = chain.__cause__ or chain.__context__
+        at_work = [each for each in world.tasks if each.process.alive and not each.ended]
+        if (
+            isinstance(error, WriterBusy) and self._opens_once
+        ):  # behind a server, only threads of a process wait for each other
+            at_work = [each for each in at_work if each.process is self._process]
+        if isinstance(error, WriterBusy | ConcurrentUpdate) and len(at_work) > 1:
+            world.counts[type(error).__name__] += 1
+            return
+        if isinstance(error, InvalidDocument) and "cannot be stored under this id" in str(error):
+            return
+        world.problem(f"{operation} raises {type(error).__name__}: {error}")
+
+    def _check(self, operation: Operation, result: Any, start: int) -> None:
+        match operation.kind:
+            case "add":
+                self._check_written(operation, start)
+                reported = sorted([*result.added, *result.replaced])
+                given = sorted(id_ for id_, _ in operation.documents)
+                if len(reported) + result.unchanged != len(given) or not set(reported) <= set(given):
+                    self._world.problem(f"{operation} reports {result}")
+            case "sync":
+                self._check_written(operation, start)
+                kept = {id_ for id_, _ in operation.documents}
+                for id_ in self._covered(operation):
+                    if id_ not in {self._expected.ids[operation.view, each] for each in kept}:
+                        self._check_gone(operation, id_, start)
+            case "delete":
+                for id_ in operation.ids:
+                    self._check_was(operation, self._expected.ids[operation.view, id_], None, start)
+            case "delete where":
+                for id_ in self._covered(operation):
+                    self._check_gone(operation, id_, start)
+            case "get":
+                stored_id = self._stored_id(operation.view, operation.ids[0])
+                stored = None
+                if result is not None:
+                    stored = self._version_with(stored_id, result.text, result.metadata)
+                    if stored is None:
+                        self._world.problem(f"{operation} is no version of it: {result.text!r} {result.metadata!r}")
+                        return
+                self._saw(operation, stored_id, stored.version if stored else None, start)
+            case "documents":
+                found = {each.id: each for each in result}
+                for shown, stored_id in self._expected.visible[operation.view].items():
+                    info = found.pop(shown, None)
+                    seen = None
+                    if info is not None:
+                        versions = self._expected.versions[stored_id].values()
+                        seen = next((each for each in versions if each.metadata == info.metadata), None)
+                        if seen is None or (seen.count, len(seen.text)) != (info.leaves, info.characters):
+                            self._world.problem(f"{operation} shows {info}")
+                            continue
+                    self._saw(operation, stored_id, seen.version if seen else None, start)
+                for id_ in found:
+                    self._world.problem(f"{operation} shows {id_!r}, which it must not")
+            case "summaries" | "tree":
+                summaries = [each for each in result if each.summary is not None]
+                self._check_summaries(operation, summaries, start)
+                if operation.kind == "tree":
+                    self._check_passages(operation, [each for each in result if each.summary is None], start)
+            case "leaves" | "vector" | "words" | "hybrid" | "merging" | "filtered":
+                self._check_passages(operation, result, start)
+            case "doctor":
+                for finding in result:
+                    if not finding.mended:
+                        self._world.problem(f"the doctor cannot mend: {finding}")
+            case "build":
+                if result.failed:
+                    self._world.problem(f"{operation} fails: {result.failed}")
+
+    def _covered(self, operation: Operation) -> list[str]:
+        """The stored ids of the documents that a sync or a filter covers."""
+        return [
+            stored_id
+            for stored_id in self._expected.visible[operation.view].values()
+            if self._group(stored_id) == operation.group
+        ]
+
+    def _group(self, stored_id: str) -> int:
+        return next(GROUPS[key] for key, id_ in self._expected.ids.items() if id_ == stored_id)
+
+    def _stored_id(self, view: str, shown: str) -> str:
+        return self._expected.visible[view][shown]
+
+    def _version_with(self, stored_id: str, text: str, metadata: Any) -> Stored | None:
+        versions = self._expected.versions[stored_id].values()
+        return next((each for each in versions if (each.text, each.metadata) == (text, metadata)), None)
+
+    def _check_written(self, operation: Operation, start: int) -> None:
+        """What was added was current at some time meanwhile."""
+        for id_, version in operation.documents:
+            stored_id = self._expected.ids[operation.view, id_]
+            self._check_was(operation, stored_id, self._expected.versions[stored_id][version].version, start)
+
+    def _check_was(self, operation: Operation, stored_id: str, version: str | None, start: int) -> None:
+        current = self._history.current(stored_id, start, self._world.step)
+        if version not in current:
+            self._world.problem(f"{operation} has ended well, but {stored_id} was {current} and never {version}")
+
+    def _check_gone(self, operation: Operation, stored_id: str, start: int) -> None:
+        """What a filter or a sync covers is deleted, unless others have changed it meanwhile: then it may stay."""
+        if len(self._history.legal(stored_id, start, self._world.step)) == 1:
+            self._check_was(operation, stored_id, None, start)
+
+    def _saw(self, operation: Operation, stored_id: str, version: str | None, start: int) -> None:
+        """Whether a document may have been seen in this version, and no older one than before."""
+        legal = self._history.legal(stored_id, start, self._world.step)
+        if version not in legal:
+            self._world.problem(f"{operation} shows version {version} of {stored_id}, may be {sorted(map(str, legal))}")
+            return
+        self._history.saw(self._process, stored_id, version, start)
+
+    def _check_passages(self, operation: Operation, passages: Iterable[Passage], start: int) -> None:
+        """Passages are pieces of one version of each document, and together all of it."""
+        visible = self._expected.visible[operation.view]
+        pieces: dict[str, list[tuple[Passage, Stored]]] = defaultdict(list)
+        for passage in passages:
+            stored_id = visible.get(passage.document_id)
+            if stored_id is None:
+                self._world.problem(f"{operation} shows {passage.id}, which it must not")
+                continue
+            run = run_of_id(passage.id)
+            stored = self._expected.of_version(stored_id, run[0].version if run else None)
+            if stored is None or stored.text[passage.start : passage.end] != passage.text or not passage.text:
+                self._world.problem(f"{operation}: {passage.id} ({passage.start}-{passage.end}) is wrong: {passage.text!r}")
+                continue
+            if dict(passage.metadata) != stored.metadata:
+                self._world.problem(f"{operation}: {passage.id} carries {passage.metadata}")
+            pieces[stored_id].append((passage, stored))
+        for stored_id in visible.values():
+            self._check_whole(operation, stored_id, pieces.get(stored_id, []), start)
+
+    def _check_whole(self, operation: Operation, stored_id: str, found: list[tuple[Passage, Stored]], start: int) -> None:
+        versions = {each.version: each for _, each in found}
+        if len(versions) > 1:
+            self._world.problem(f"{operation} shows {stored_id} in versions {sorted(versions)}")
+            return
+        if found:
+            (stored,) = versions.values()
+            if not self._matches(operation, stored_id, stored):
+                self._world.problem(f"{operation} shows {stored_id} v{stored.number}, which does not match")
+            if "".join(each.text for each, _ in sorted(found, key=lambda it: it[0].start)) != stored.text:
+                self._world.problem(f"{operation} shows {stored_id} in part: {[each.id for each, _ in found]}")
+            self._saw(operation, stored_id, stored.version, start)
+            return
+        # Nothing of it: so it must have been possible that it was not there, or had no text, or did not match.
+        legal = self._history.legal(stored_id, start, self._world.step)
+        for version in legal:
+            stored_version = self._expected.of_version(stored_id, version)
+            if (
+                stored_version is None
+                or not stored_version.count
+                or not self._matches(operation, stored_id, stored_version)
+            ):
+                return
+        self._world.problem(f"{operation} lacks {stored_id}, which may be {sorted(map(str, legal))}")
+
+    def _matches(self, operation: Operation, stored_id: str, stored: Stored) -> bool:
+        if operation.kind != "filtered":
+            return True
+        return self._group(stored_id) == operation.group if operation.group else stored.number >= 2
+
+    def _check_summaries(self, operation: Operation, summaries: Iterable[Passage], start: int) -> None:
+        """Each summary is made of the leaves that it says it covers, and these were current."""
+        visible = self._expected.visible[operation.view]
+        for passage in summaries:
+            assert passage.summary is not None
+            words: list[str] = []
+            for cover in passage.summary.covers:
+                stored_id = visible.get(cover.document_id)
+                if stored_id is None:
+                    self._world.problem(f"{operation}: {passage.id} covers {cover.document_id}, which it must not show")
+                    return
+                stored = self._expected.of_version(stored_id, cover.version)
+                legal = self._history.legal(stored_id, start, self._world.step)
+                if stored is None or cover.version not in legal:
+                    self._world.problem(f"{operation}: {passage.id} covers {cover}, where {stored_id} may be {legal}")
+                    return
+                words += first_words(stored.text[cover.start : cover.end])
+            if sorted(words) != first_words(passage.text):
+                self._world.problem(f"{operation}: {passage.id} covers {sorted(words)}, and says {passage.text!r}")
+
+
+@functools.cache
+def allowed_versions(operation: Operation) -> dict[str, set[str | None]]:
+    """The versions that an operation may give to documents, by stored id. None deletes."""
+    every = expected()
+    allowed: dict[str, set[str | None]] = defaultdict(set)
+    if operation.kind in ("add", "sync"):
+        for id_, version in operation.documents:
+            stored_id = every.ids[operation.view, id_]
+            allowed[stored_id].add(every.versions[stored_id][version].version)
+    if operation.kind == "delete":
+        for id_ in operation.ids:
+            allowed[every.ids[operation.view, id_]].add(None)
+    if operation.kind in ("sync", "delete where"):
+        kept = {every.ids[operation.view, id_] for id_, _ in operation.documents}
+        for stored_id in every.visible[operation.view].values():
+            group = next(GROUPS[key] for key, id_ in every.ids.items() if id_ == stored_id)
+            if group == operation.group and stored_id not in kept:
+                allowed[stored_id].add(None)
+    return allowed

@@ -1,0 +1,211 @@
+"""A scenario: what is done in a run, by whom, and what can happen meanwhile. All of it follows from a number."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.simulation.choices import Point
+from tests.simulation.documents import GROUPS, IDS, VERSIONS, VIEWS, WHOLE
+
+STORES = ("folder", "server")
+
+READS = ("get", "vector", "words", "hybrid", "merging", "filtered", "documents", "leaves", "tree", "summaries")
+WRITES = ("add", "delete", "delete where", "sync", "doctor", "build")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that a process does.
+
+    Attributes:
+        number: Its number, which tells it apart from all others.
+        kind: What is done: one of ``READS`` or ``WRITES``.
+        view: The view in which it is done.
+        documents: The documents that are added, as (id, version).
+        ids: The ids of documents that are read or deleted.
+        group: The group of documents that a sync covers, or the one to which a filter keeps.
+    """
+
+    number: int
+    kind: str
+    view: str = WHOLE
+    documents: tuple[tuple[str, int], ...] = ()
+    ids: tuple[str, ...] = ()
+    group: int = 0
+
+    def __str__(self) -> str:
+        what = [f"{id_} v{version}" for id_, version in self.documents] + list(self.ids)
+        where = f" in {self.view}" if self.view else ""
+        group = f" of group {self.group}" if self.group else ""
+        return f"#{self.number} {self.kind} {', '.join(what)}{group}{where}".replace("  ", " ")
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    """What a process does.
+
+    Attributes:
+        name: Its name.
+        native: Whether it runs in an event loop, with an asynchronous client where there is a server.
+        threads: What each of its threads does, one operation after the other.
+    """
+
+    name: str
+    native: bool
+    threads: tuple[tuple[Operation, ...], ...]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that decides a run.
+
+    Attributes:
+        seed: The number that it was made from.
+        store: ``"folder"`` or ``"server"``.
+        first: What is there at the beginning.
+        processes: What is done.
+        rate: Share of points at which something happens.
+        actions: What can happen, each as often as it is likely.
+        batch: Most records of one write.
+        threshold: Records after which an embedded Chroma writes its files.
+        recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
+            ``"same"`` versions of documents or with ``"other"`` ones.
+        loses: Whether a leaf or summary is lost at the end, which the doctor names and writing restores.
+        events: What happens at which point. None: what follows from the seed.
+    """
+
+    seed: int
+    store: str
+    first: tuple[Operation, ...]
+    processes: tuple[ProcessPlan, ...]
+    rate: float
+    actions: tuple[str, ...]
+    batch: int
+    threshold: int
+    recovery: str
+    loses: bool
+    events: Mapping[Point, int] | None = field(default=None, compare=False)
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether trees are built."""
+        later = [each for plan in self.processes for thread in plan.threads for each in thread]
+        return any(each.kind == "build" for each in (*self.first, *later))
+
+
+def scenario_of(seed: int, store: str | None = None) -> Scenario:
+    """The scenario of a seed.
+
+    Args:
+        seed: The seed.
+        store: ``"folder"`` or ``"server"``. None for one that follows from the seed.
+    """
+    chance = random.Random(seed)
+    store = store or chance.choice(STORES)
+    chance = random.Random(f"{seed} {store}")
+    maker = _Maker(chance, store)
+    first = maker.first()
+    processes = tuple(maker.plan(number) for number in range(maker.count))
+    # Each run has only some of all events, so that none hides what others would find.
+    actions = ["switch"] * chance.choice((2, 6, 12))
+    for action, share in (("kill", 0.6), ("fail", 0.35), ("lose", 0.35), ("interrupt", 0.25), ("stall", 0.15)):
+        if chance.random() < share:
+            actions += [action] * chance.choice((1, 2))
+    if store == "server" and chance.random() < 0.2:
+        actions += ["late"] * 2
+    return Scenario(
+        seed,
+        store,
+        first,
+        processes,
+        rate=chance.choice((0.01, 0.03, 0.08, 0.2)),
+        actions=tuple(actions),
+        batch=chance.choice((3, 5, 100)),
+        threshold=chance.choice((4, 8, 20, 1_000)),
+        recovery=chance.choice(("doctor", "same", "other")),
+        loses=chance.random() < 0.2,
+    )
+
+
+class _Maker:
+    """Makes the operations of a scenario."""
+
+    def __init__(self, chance: random.Random, store: str) -> None:
+        self._chance = chance
+        self._store = store
+        self._numbers = iter(range(1, 1_000))
+        self.count = chance.choice((1, 2, 2, 3))
+        self._few = chance.random() < 0.5  # whether few documents are fought for
+        self._trees = chance.random() < 0.25
+        # Behind a server, each group of documents has one writer, and the trees have one; the third process only reads.
+        self._writers = self.count if store == "folder" else 1 if self._trees else min(self.count, 2)
+        self._alone = self._writers == 1
+
+    def first(self) -> tuple[Operation, ...]:
+        """What is added before anything happens."""
+        chance = self._chance
+        operations = []
+        for view in VIEWS:
+            ids = [id_ for id_ in IDS[view] if chance.random() < (0.6 if view == WHOLE else 0.2)]
+            if ids:
+                documents = tuple((id_, chance.choice(VERSIONS)) for id_ in ids)
+                operations.append(Operation(-len(operations) - 1, "add", view, documents))
+        if self._trees and chance.random() < 0.5:
+            operations.append(Operation(-9, "build"))
+        return tuple(operations)
+
+    def plan(self, number: int) -> ProcessPlan:
+        """What a process does."""
+        chance = self._chance
+        writes = chance.choice((0.3, 0.6, 0.9)) if number < self._writers else 0.0
+        threads = []
+        for _ in range(chance.choice((1, 1, 1, 2))):
+            operations = []
+            for _ in range(chance.choice((1, 2, 3, 4))):
+                operations.append(self._write(number) if chance.random() < writes else self._read())
+            threads.append(tuple(operations))
+        return ProcessPlan("PQR"[number], chance.random() < 0.3, tuple(threads))
+
+    def _write(self, process: int) -> Operation:
+        chance = self._chance
+        number = next(self._numbers)
+        kinds = ["add"] * 6 + ["delete"] * 2 + ["delete where", "sync", "sync"]
+        if self._store == "folder" or self._alone:
+            kinds += ["doctor"]
+        if self._trees and (self._store == "folder" or process == 0):
+            kinds += ["build"] * 3
+        kind = chance.choice(kinds)
+        group = chance.choice((1, 2)) if self._store == "folder" or self._alone else process + 1
+        view = chance.choice((WHOLE, WHOLE, WHOLE, "x", "y"))
+        ids = [id_ for id_ in IDS[view] if GROUPS[view, id_] == group]
+        if not ids:
+            view, ids = WHOLE, [id_ for id_ in IDS[WHOLE] if GROUPS[WHOLE, id_] == group]
+        if self._few:
+            ids = ids[:1]
+        if kind in ("doctor", "build"):
+            return Operation(number, kind)
+        if kind == "delete where":
+            return Operation(number, kind, view, group=group)
+        if kind == "delete":
+            return Operation(number, kind, view, ids=tuple(chance.sample(ids, chance.randint(1, len(ids)))))
+        if kind == "sync":
+            chosen = chance.sample(ids, chance.randint(0, len(ids)))
+            return Operation(number, kind, view, tuple((id_, chance.choice(VERSIONS)) for id_ in chosen), group=group)
+        if self._store == "folder" and chance.random() < 0.4 and not self._few:
+            ids = list(IDS[view])
+        chosen = chance.sample(ids, chance.randint(1, len(ids)))
+        return Operation(number, kind, view, tuple((id_, chance.choice(VERSIONS)) for id_ in chosen))
+
+    def _read(self) -> Operation:
+        chance = self._chance
+        kinds = [*READS[:-2], "get", "vector", "filtered", *(READS[-2:] if self._trees else ())]
+        kind = chance.choice(kinds)
+        view = chance.choice((WHOLE, WHOLE, WHOLE, "x", "y"))
+        ids = (chance.choice(IDS[view] if not self._few else IDS[view][:1] + IDS[view][-1:]),) if kind == "get" else ()
+        group = chance.choice((0, 1, 2)) if kind == "filtered" else 0
+        return Operation(next(self._numbers), kind, view, ids=ids, group=group)
+
+
+__all__ = ["READS", "STORES", "WRITES", "Operation", "ProcessPlan", "Scenario", "scenario_of"]

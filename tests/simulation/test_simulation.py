@@ -1,0 +1,104 @@
+"""Whatever comes in between, nothing is lost, doubled or torn; and the simulator would notice."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.profiles import THOROUGH
+from tests.simulation.mutants import MUTANTS, Mutant, planted, seed_that_finds
+from tests.simulation.running import run_scenario
+from tests.simulation.scenario import STORES, scenario_of
+from tests.simulation.shrinking import described, shrunk
+from tests.simulation.soak import soak
+
+SEEDS = 15  # of each store, a few seconds
+SOON_FOUND = (
+    "the manifest does not note the leaves that will come",
+    "what a killed writer left is not finished",
+    "changes are not counted",
+    "the token is not compared",
+    "the writer's lock is released early",
+    "a sync deletes what it does not cover",
+)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_nothing_is_found(store: str) -> None:
+    for seed in range(SEEDS):
+        report = run_scenario(scenario_of(seed, store))
+        assert not report.problems, described(shrunk(report))
+
+
+@pytest.mark.slow
+def test_nothing_is_found_with_seeds_that_were_never_run() -> None:
+    for _ in range(1_500 if THOROUGH else 100):
+        seed = random.SystemRandom().randrange(10**9)
+        report = run_scenario(scenario_of(seed))
+        assert not report.problems, f"python -m tests.simulation --seed {seed}\n{described(shrunk(report))}"
+
+
+def test_a_run_depends_on_its_seed_alone() -> None:
+    for seed in (3, 8):
+        first, second = (run_scenario(scenario_of(seed), verbose=True) for _ in range(2))
+        assert [line.split(":segment")[0] for line in first.log] == [line.split(":segment")[0] for line in second.log]
+        assert first.events == second.events
+        assert first.counts == second.counts
+
+
+def test_kills_failures_and_lost_answers_do_happen() -> None:
+    missing = {"kills", "failures", "lost answers", "interrupts", "stalls", "switches", "files written"}
+    for seed in range(200):
+        missing -= (+run_scenario(scenario_of(seed)).counts).keys()
+        if not missing:
+            return
+    raise AssertionError(f"in 200 runs there were no {missing}")
+
+
+@pytest.mark.parametrize("name", SOON_FOUND)
+def test_a_planted_fault_is_found(name: str) -> None:
+    (mutant,) = (each for each in MUTANTS if each.name == name)
+    _check_found(mutant, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_planted_fault_is_found(mutant: Mutant) -> None:
+    _check_found(mutant, 1_000)
+
+
+def _check_found(mutant: Mutant, seeds: int) -> None:
+    seed, problem = seed_that_finds(mutant, seeds)
+    assert seed is not None
+    assert problem
+
+
+def test_a_finding_is_made_small_and_says_what_happened() -> None:
+    mutant = next(each for each in MUTANTS if each.name == "what a killed writer left is not finished")
+    with planted(mutant):
+        seed, _ = seed_that_finds_planted()
+        report = run_scenario(scenario_of(seed))
+        small = shrunk(report)
+    operations = [each for plan in small.scenario.processes for thread in plan.threads for each in thread]
+    assert small.problems
+    assert len(operations) <= 2
+    assert len(small.events) <= 3
+    assert "FOUND" in described(small)
+    assert not run_scenario(replace(small.scenario)).problems  # without the fault
+
+
+def seed_that_finds_planted() -> tuple[int, str]:
+    """The first seed that finds something, with the fault that is planted right now."""
+    for seed in range(100):
+        report = run_scenario(scenario_of(seed))
+        if report.problems:
+            return seed, report.problems[0]
+    raise AssertionError("nothing found")
+
+
+@pytest.mark.slow
+def test_two_minutes_of_the_soak_find_nothing() -> None:
+    stages = soak(2.0, random.SystemRandom().randrange(10**6))
+    assert [(stage.name, finding) for stage in stages for finding in stage.findings] == []

@@ -1,0 +1,25 @@
+"""What a cut costs: least before a heading, and the first one is a heading like any other."""
+
+from __future__ import annotations
+
+from leafspan.splitting import find_headings
+from leafspan.splitting._hierarchical import _penalties
+
+TEXT = "Before. All.\n\n# One\nText. More.\nA line.\n\n## Two\nEnd.\n"
+
+
+def penalty(before: str) -> float:
+    [found] = _penalties(TEXT, [TEXT.index(before)], find_headings(TEXT))
+    return found
+
+
+def test_a_cut_before_any_heading_costs_by_its_rank_alone():
+    assert penalty("## Two") == 2 * penalty("# One")
+
+
+def test_a_heading_is_better_to_cut_at_than_a_paragraph_a_line_and_a_sentence():
+    without = "One.\n\nTwo.\nThree. Four."
+    paragraph, line, sentence = _penalties(without, [without.index(word) for word in ("Two", "Three", "Four")], [])
+    assert penalty("# One") < penalty("## Two") < paragraph < line < sentence
+    assert penalty("A line") == line
+    assert penalty("More") == penalty("All") == sentence

@@ -1,0 +1,55 @@
+"""A collection of records in a dictionary, in the place of one of Chroma's, which notes what is done and can be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafspan.store._collection import Collection
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Records:
+    """The handle of a collection.
+
+    Args:
+        name: Its name.
+        happened: Called with each change before it is made: the name, the method and the ids. It may raise.
+    """
+
+    def __init__(self, name: str, happened: Callable[[str, str, list[str]], None] = lambda *_: None) -> None:
+        self.name = name
+        self.records: dict[str, dict[str, Any]] = {}
+        self._happened = happened
+
+    @property
+    def collection(self) -> Collection:
+        """It as readers and writers know it, which add at most three records at once."""
+        return Collection(self, 3)
+
+    def get(self, *, ids=None, limit=None, include=()):
+        found = [id_ for id_ in (self.records if ids is None else ids) if id_ in self.records]
+        return {"ids": found, **{name: [self.records[id_].get(name) for id_ in found] for name in include}}
+
+    def add(self, *, ids, **columns):
+        self._happened(self.name, "add", ids)
+        for place, id_ in enumerate(ids):
+            self.records.setdefault(id_, {name: _plain(column[place]) for name, column in columns.items()})
+
+    def upsert(self, *, ids, **columns):
+        self._happened(self.name, "upsert", ids)
+        for place, id_ in enumerate(ids):
+            self.records[id_] = {name: _plain(column[place]) for name, column in columns.items()}
+
+    def delete(self, *, ids):
+        self._happened(self.name, "delete", ids)
+        for id_ in ids:
+            self.records.pop(id_, None)
+
+
+def _plain(value: Any) -> Any:
+    """A row of a matrix as a list, so that records can be compared."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,30 @@
+"""An index can be opened in one thread while another one lets Chroma be opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leafspan import Document, Index
+from leafspan.engine import run
+from leafspan.store import _connecting, open_store
+from leafspan.store._change_file import ChangeFile
+
+
+def test_whatever_is_opened_again_between_two_calls_an_index_opens(tmp_path: Path, monkeypatch) -> None:
+    with Index.open(tmp_path) as index:
+        index.add(Document("a", "One."))
+        changes = ChangeFile(tmp_path / "leafspan.changes")
+        call = _connecting.Call
+
+        def call_after_a_change(function, *arguments, **options):
+            # As another process that adds, and then a thread of this one that reads.
+            def changed(*given, **more):
+                changes.advance()
+                index.count()
+                return function(*given, **more)
+
+            return call(changed, *arguments, **options)
+
+        monkeypatch.setattr(_connecting, "Call", call_after_a_change)
+        store = run(open_store(tmp_path, None, "kb", settings={}, create=False, timeout=1))
+        assert store.id == index._store.id

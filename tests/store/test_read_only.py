@@ -1,0 +1,95 @@
+"""An index in a folder that cannot be written can be read, by every strategy; writing says that it cannot be written."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leafspan import BM25, AutoMerging, Document, F, Hybrid, Index, RelevantSegments, StorageReadOnly, Vector
+from leafspan.store import _connecting
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+
+STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), RelevantSegments()]
+
+
+def mount_read_only(source: Path, target: Path) -> bool:
+    """Whether a folder could be mounted a second time, read-only. Nobody but root can."""
+    target.mkdir()
+    commands = (["mount", "--bind", str(source), str(target)], ["mount", "-o", "remount,ro,bind", str(target)])
+    try:
+        return all(subprocess.run(command, capture_output=True, check=False).returncode == 0 for command in commands)
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A folder, and the same read-only."""
+    (tmp_path / "writable").mkdir()
+    try:
+        if not mount_read_only(tmp_path / "writable", tmp_path / "read-only"):
+            pytest.skip("nothing can be mounted here")
+        yield tmp_path / "writable", tmp_path / "read-only"
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path / "read-only")], capture_output=True, check=False)
+
+
+def test_an_index_on_a_read_only_mount_is_read_like_any_other(places: tuple[Path, Path]):
+    writable, read_only = places
+    with Index.open(writable / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        expected = [index.retrieve(question, strategy) for strategy in STRATEGIES for question in QUESTIONS]
+        filtered = index.retrieve(QUESTIONS[0], Vector(), where=F("doc_id") != "nothing")
+        documents = index.documents()
+    before = sorted((path, path.stat().st_mtime_ns) for path in writable.rglob("*"))
+    with Index.open(read_only / "kb", create=False) as index:
+        assert index.documents() == documents
+        assert [index.retrieve(question, strategy) for strategy in STRATEGIES for question in QUESTIONS] == expected
+        assert index.retrieve(QUESTIONS[0], Vector(), where=F("doc_id") != "nothing") == filtered
+        assert index.get(documents[0].id).text == next(each.text for each in DOCUMENTS if each.id == documents[0].id)
+        assert index.doctor(mend=False) == []
+        for write in (
+            lambda: index.add(Document("new", "Text.")),
+            lambda: index.delete([documents[0].id]),
+            index.build_tree,
+        ):
+            with pytest.raises(StorageReadOnly, match="cannot be written: the folder, or a file in it, is read-only"):
+                write()
+    assert sorted((path, path.stat().st_mtime_ns) for path in writable.rglob("*")) == before
+
+
+def test_a_reader_on_a_read_only_mount_sees_what_others_write(places: tuple[Path, Path]):
+    writable, read_only = places
+    with Index.open(writable / "kb") as writer:
+        writer.add(Document("a", "The first text."))
+        with Index.open(read_only / "kb") as reader:
+            assert reader.count() == 1
+            writer.add(Document("b", "The second text."))
+            assert reader.count() == 2
+            assert {each.document_id for each in reader.retrieve("text", Vector())} == {"a", "b"}
+
+
+def test_damaged_vectors_on_a_read_only_mount_are_read_from_the_copy(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+):
+    writable, read_only = places
+    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 50)
+    with Index.open(writable / "kb", splitter=SPLITTER) as index:
+        index.add([Document(str(n), " ".join(f"Number {n} has sentence {m}." for m in range(20))) for n in range(20)])
+        leaves = len(index.leaves())
+    (ids,) = (writable / "kb").glob("*/index_metadata.pickle")
+    ids.unlink()
+    with Index.open(read_only / "kb") as index:
+        assert len(index.retrieve("number", Vector(), k=10_000, candidates=10_000)) == leaves
+    assert not ids.exists()
+
+
+def test_nothing_is_made_on_a_read_only_mount(places: tuple[Path, Path]):
+    _, read_only = places
+    with pytest.raises(StorageReadOnly, match="cannot make the folder"):
+        Index.open(read_only / "kb")
+    with pytest.raises(FileNotFoundError, match="there is no index in"):
+        Index.open(read_only / "kb", create=False)

@@ -1,0 +1,197 @@
+"""When reading starts again, and what is left out instead; over collections in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from leafspan import ConcurrentUpdate
+from leafspan.documents import pack_place
+from leafspan.engine import run
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store import Catalogue, Met, Reader, Row, StaleRead, read_consistently
+from leafspan.store._manifest import columns
+from leafspan.values import Ancestor, Leaf
+from tests.store.memory import Records
+
+OLD, NEW = "0ld0ld00", "0new0new"
+
+
+class Index:
+    """Two collections, and a reader of them that has or has not a catalogue in memory."""
+
+    def __init__(self, **versions: str) -> None:
+        self.leaves, self.manifest = Records("leaves"), Records("manifest")
+        self.met = Met()
+        self.changed = True
+        for document_id, version in versions.items():
+            self.write(document_id, version)
+
+    def write(self, document_id: str, version: str, leaves: int = 2) -> None:
+        """Make this version current, and leave the leaves of others where they are."""
+        texts = [f"{document_id} {version} {ordinal}" for ordinal in range(leaves)]
+        length = len(texts[0])
+        end, words = leaves * length, leaves * 3
+        row = Row(document_id, "hash", version, leaves, characters=end, words=words)
+        self.manifest.upsert(ids=[document_id], **columns([row]))
+        whole = Ancestor(0, leaves - 1, leaves, 0, end, words)
+        for ordinal, text in enumerate(texts):
+            leaf = Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,))
+            self.leaves.add(
+                ids=[f"{document_id}#{version}#{ordinal}"],
+                documents=[text],
+                metadatas=[{STRUCTURE_KEY: pack_place(leaf), "kept": True}],
+                embeddings=[[float(ordinal), 1.0]],
+            )
+
+    def reader(self, known: Catalogue | None = None) -> Reader:
+        def load():
+            rows = yield from reader.rows()
+            return Catalogue(rows)
+
+        reader = Reader(
+            self.leaves.collection,
+            self.manifest.collection,
+            known=known,
+            load=load,
+            has_changed=lambda: self.changed,
+            stay=lambda: None,
+            leave=lambda: None,
+            met=self.met,
+        )
+        return reader
+
+    def catalogue(self) -> Catalogue:
+        return run(self.reader().everything())
+
+
+IDS = [f"a#{OLD}#0", f"a#{OLD}#1"]
+
+
+def test_what_is_there_is_read():
+    index = Index(a=OLD)
+    assert run(index.reader().fetch(IDS)) == {IDS[0]: f"a {OLD} 0", IDS[1]: f"a {OLD} 1"}
+    assert run(index.reader().fetch([IDS[0], IDS[0]])) == {IDS[0]: f"a {OLD} 0"}  # asked for twice, and once enough
+    assert run(index.reader().fetch_vectors(IDS)) == {IDS[0]: [0.0, 1.0], IDS[1]: [1.0, 1.0]}
+    assert run(index.reader().fetch_vectors([IDS[0], IDS[0]])) == {IDS[0]: [0.0, 1.0]}
+    stored = run(index.reader().fetch_leaves(IDS))
+    assert [(each.leaf.ordinal, each.text, each.metadata, each.score) for each in stored.values()] == [
+        (0, f"a {OLD} 0", {"kept": True}, 0.0),
+        (1, f"a {OLD} 1", {"kept": True}, 0.0),
+    ]
+
+
+@pytest.mark.parametrize("ids", [IDS, [IDS[1]]], ids=["one of two", "one of one"])
+def test_reading_starts_again_where_a_text_or_a_vector_is_gone(ids):
+    index = Index(a=OLD)
+    index.leaves.delete(ids=[IDS[1]])
+    with pytest.raises(StaleRead):
+        run(index.reader().fetch(ids))
+    with pytest.raises(StaleRead):
+        run(index.reader().fetch_vectors(ids))
+
+
+def test_reading_starts_again_where_a_leaf_without_a_text_was_deleted():
+    index = Index(a=OLD)
+    index.leaves.records[IDS[1]]["documents"] = None  # as an embedded Chroma shows what another process has deleted
+    with pytest.raises(StaleRead):
+        run(index.reader().fetch(IDS))
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["asked", "known"])
+def test_a_leaf_that_is_not_current_is_doubted_once_and_left_out_from_then_on(in_memory):
+    index = Index(a=OLD, b=OLD)
+    index.write("a", NEW)
+    ids = [*IDS, f"a#{NEW}#0", f"b#{OLD}#1"]
+    known = index.catalogue() if in_memory else None
+    with pytest.raises(StaleRead):
+        run(index.reader(known).fetch_records(ids))
+    assert index.met == {("a", OLD)}
+    assert list(run(index.reader(known).fetch_records(ids))) == [f"a#{NEW}#0", f"b#{OLD}#1"]
+
+
+def test_where_nothing_has_changed_a_leaf_that_is_not_current_was_left_by_a_killed_writer():
+    index = Index(a=OLD)
+    index.write("a", NEW)
+    index.changed = False
+    assert list(run(index.reader().fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
+    assert index.met == set()
+
+
+def test_reading_starts_again_where_the_catalogue_is_behind_what_is_met():
+    index = Index(a=OLD)
+    known = index.catalogue()
+    index.write("a", NEW)
+    index.met.add(("a", NEW))  # met before, when it was not current yet
+    with pytest.raises(StaleRead):
+        run(index.reader(known).fetch_records([f"a#{NEW}#0"]))
+    # But not where the manifest says no other than the catalogue.
+    index.met.add(("a", OLD))
+    assert list(run(index.reader(index.catalogue()).fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
+
+
+def test_a_leaf_that_a_host_has_is_doubted_once():
+    index = Index(a=OLD)
+    reader = index.reader()
+    with pytest.raises(StaleRead):
+        reader.doubt(f"a#{NEW}#0")
+    reader.doubt(f"a#{NEW}#1")  # of the same version
+    with pytest.raises(StaleRead):
+        reader.doubt(f"b#{NEW}#0")
+
+
+# Starting again
+
+
+class Store:
+    """A store whose readers count themselves."""
+
+    def __init__(self) -> None:
+        self.asked: list[bool] = []
+        self.stale: list[set[tuple[str, str]]] = []
+        self.left = 0
+
+    def reader(self, stale, *, scope=None, again=False):
+        self.asked.append(again)
+        self.stale.append(stale)
+        return self
+        yield
+
+    def leave(self) -> None:
+        self.left += 1
+
+
+def failing(times: int, error: type[Exception] = StaleRead):
+    """A read that fails so often, and says when it does not."""
+    tries = []
+
+    def read(reader):
+        tries.append(reader)
+        if len(tries) <= times:
+            raise error
+        return len(tries)
+        yield
+
+    return read
+
+
+@pytest.mark.parametrize("failures", [0, 1, 9])
+def test_reading_starts_again_until_nothing_changes_meanwhile_and_leaves_every_reader(failures):
+    store = Store()
+    assert run(read_consistently(store, failing(failures))) == failures + 1
+    assert store.asked == [False] + [True] * failures  # a reader that reads again does not trust a catalogue in memory
+    assert store.left == failures + 1
+    assert all(each is store.stale[0] for each in store.stale)  # what was doubted once is known the next time
+
+
+def test_reading_gives_up_after_ten_attempts():
+    store = Store()
+    with pytest.raises(ConcurrentUpdate, match="documents were replaced or deleted during each of 10 attempts"):
+        run(read_consistently(store, failing(10)))
+    assert store.left == 10
+
+
+def test_another_error_ends_reading_at_once_and_the_reader_is_left():
+    store = Store()
+    with pytest.raises(KeyError):
+        run(read_consistently(store, failing(1, KeyError)))
+    assert (len(store.asked), store.left) == (1, 1)

@@ -1,0 +1,113 @@
+"""Options that are out of their range are refused with the rule and the value."""
+
+from __future__ import annotations
+
+import re
+from math import inf, nan
+
+import pytest
+
+from leafspan import InvalidArgument
+from leafspan.checks import (
+    check_choice,
+    check_flag,
+    check_functions,
+    check_model,
+    check_number,
+    check_text,
+    check_whole,
+    did_you_mean,
+    shown,
+    what_makes_one,
+)
+
+
+def message(check, *arguments, **options) -> str:
+    with pytest.raises(InvalidArgument) as raised:
+        check(*arguments, **options)
+    return str(raised.value)
+
+
+async def coroutine_function(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None])
+def test_a_whole_number_is_an_int_of_at_least(value):
+    assert message(check_whole, "k", value, 1) == f"k must be a whole number >= 1, got {value!r}"
+    check_whole("k", 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "inside", "outside", "rule"),
+    [
+        ({}, [-1e9, 0, 1.5], [], "a number"),
+        ({"at_least": 0}, [0, 7.5], [-0.1], "a number >= 0"),
+        ({"above": 0}, [0.1], [0, -1], "a number > 0"),
+        ({"at_most": 1}, [1, -5], [1.1], "a number <= 1"),
+        ({"below": 1}, [0.9], [1], "a number < 1"),
+        ({"at_least": 0, "at_most": 1}, [0, 1], [-0.1, 1.1], "a number in [0, 1]"),
+        ({"above": 0, "at_most": 1}, [0.1, 1], [0, 1.1], "a number in (0, 1]"),
+        ({"at_least": 0, "below": 1}, [0, 0.9], [-0.1, 1], "a number in [0, 1)"),
+        ({"above": 0, "below": 2.5}, [2.4], [0, 2.5], "a number in (0, 2.5)"),
+        ({"above": 0, "unit": "seconds"}, [0.1], [0], "a number of seconds > 0"),
+    ],
+)
+def test_a_number_is_finite_and_within_its_bounds(bounds, inside, outside, rule):
+    for value in inside:
+        check_number("x", value, **bounds)
+    for value in (*outside, nan, inf, -inf, "1", None, True):
+        assert message(check_number, "x", value, **bounds) == f"x must be {rule}, got {value!r}"
+
+
+def test_flags_and_texts_are_no_other_type():
+    check_flag("explain", True)
+    check_text("name", "")
+    assert message(check_flag, "explain", 1) == "explain must be True or False, got 1"
+    assert message(check_text, "name", b"kb") == "name must be a string, got b'kb'"
+
+
+def test_a_function_is_not_awaited_and_its_twin_is_called():
+    check_functions("rerank", len, None)
+    check_functions("rerank", len, coroutine_function)
+    assert message(check_functions, "rerank", 7, None) == "rerank must be a function, got 7"
+    assert message(check_functions, "rerank", len, 7) == "arerank must be a coroutine function like rerank, got 7"
+    awaited = message(check_functions, "rerank", coroutine_function, None)
+    assert re.fullmatch(r"rerank must be a function that is not awaited, got <function .*>: that is for arerank", awaited)
+
+
+def test_a_model_is_a_function_with_or_without_a_coroutine_function_or_none():
+    for model in ((None, None), (len, None), (len, coroutine_function)):
+        check_model(*model)
+    assert message(check_model, 7, None) == "generate must be a function from a prompt to a text, got 7"
+    assert message(check_model, len, 7) == "agenerate must be a function from a prompt to a text, got 7"
+    assert message(check_model, None, coroutine_function) == "agenerate must have generate beside it, got agenerate alone"
+    assert "that is for agenerate" in message(check_model, coroutine_function, None)
+
+
+def test_a_choice_is_one_of_them_and_the_one_that_is_spelt_alike_is_named():
+    check_choice("fusion", "rrf", ("rrf", "maximum"))
+    assert message(check_choice, "fusion", "maximun", ("rrf", "maximum")) == (
+        "fusion must be one of 'rrf', 'maximum', got 'maximun'; did you mean 'maximum'?"
+    )
+    assert message(check_choice, "fusion", 7, ("rrf",)) == "fusion must be one of 'rrf', got 7"
+    assert did_you_mean("zzz", ["rrf"]) == did_you_mean(7, ["rrf"]) == ""
+
+
+def test_a_long_value_is_shown_with_its_middle_cut_out():
+    assert shown("short") == "'short'"
+    long = shown("a" * 500 + "z" * 500)
+    assert (long[:3], long[-3:]) == ("'aa", "zz'")
+    half = (len(long) - 3) // 2
+    assert long[half : half + 3] == "..."
+    assert len(shown("a" * (len(long) - 2))) <= len(long) + 1
+    assert shown("a" * 20) == repr("a" * 20)
+
+
+def test_the_method_that_makes_a_right_value_is_named():
+    class View:
+        as_strategy = as_retriever = lambda self: None
+
+    assert what_makes_one(View(), ["as_retriever", "as_strategy"]) == "; its as_retriever() makes one"
+    assert what_makes_one(View(), ["as_nothing", "as_strategy"]) == "; its as_strategy() makes one"
+    assert what_makes_one(View, ["as_strategy"]) == what_makes_one(7, ["as_strategy"]) == ""

@@ -1,0 +1,81 @@
+"""What the packages raise: errors of leafspan's alone, but for what Python itself asks for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leafspan import errors
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("shared/leafspan", "langchain_ext", "llamaindex_ext")
+
+ALLOWED = {
+    # Python's own protocols: no pickling, no truth value, no such attribute
+    ("shared/leafspan/view.py", "TypeError"),
+    ("shared/leafspan/privacy/_keys.py", "TypeError"),
+    ("shared/leafspan/privacy/_vault.py", "TypeError"),
+    ("shared/leafspan/filters/_builder.py", "TypeError"),
+    ("shared/leafspan/filters/_expression.py", "TypeError"),
+    # caught where the id of the document is known, which a DamagedIndex names
+    ("shared/leafspan/documents/_packed_place.py", "ValueError"),
+    ("shared/leafspan/indexing/_row_mending.py", "ValueError"),
+    ("shared/leafspan/store/_as_written.py", "ValueError"),
+    ("shared/leafspan/store/_manifest.py", "ValueError"),
+    ("shared/leafspan/tree/_summary_record.py", "ValueError"),
+    # caught as any other failure of the file system: the mirror stays in memory
+    ("shared/leafspan/mirror/_segment_folder.py", "OSError"),
+    # never reached: functions that must be given, and are never called
+    ("shared/leafspan/store/_folder_store.py", "AssertionError"),
+    ("shared/leafspan/tree/_growing.py", "AssertionError"),
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def raised() -> Iterator[tuple[str, str, int]]:
+    """Each class that a raise statement names, with its file and line."""
+    for path, module in modules():
+        for node in ast.walk(module):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+                if isinstance(named, ast.Name | ast.Attribute):
+                    yield path, named.id if isinstance(named, ast.Name) else named.attr, node.lineno
+
+
+def is_builtin(name: str) -> bool:
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def test_no_error_of_pythons_own_is_raised():
+    found = {(path, name) for path, name, _ in raised() if is_builtin(name)}
+    assert found - ALLOWED == set()
+
+
+def test_nothing_is_allowed_that_is_not_there():
+    found = {(path, name) for path, name, _ in raised() if is_builtin(name)}
+    assert ALLOWED - found == set()
+
+
+def test_nobody_raises_the_root_of_all_errors():
+    """It says nothing that could be caught, and so each has a class of its own, but for mistakes in the program."""
+    an_index_that_is_closed_or_asynchronous = {"shared/leafspan/store/_folder_store.py", "shared/leafspan/engine/_flow.py"}
+    found = {path for path, name, _ in raised() if name == "LeafspanError"}
+    assert found == an_index_that_is_closed_or_asynchronous
+
+
+@pytest.mark.parametrize("name", sorted(vars(errors)))
+def test_each_class_is_in_the_tree_of_the_docstring(name):
+    found = getattr(errors, name)
+    if isinstance(found, type) and issubclass(found, Exception):
+        assert name in (errors.__doc__ or "")
+        assert found.__doc__

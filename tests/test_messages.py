@@ -1,0 +1,176 @@
+"""The messages that users meet most, word by word: the rule, the value and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leafspan import (
+    BM25,
+    Budget,
+    Decay,
+    Document,
+    F,
+    Filter,
+    Hybrid,
+    Index,
+    LeafspanError,
+    Query,
+    Rerank,
+    Router,
+    SentenceWindow,
+    Vector,
+    retrieve,
+)
+from tests.corpus import SPLITTER
+
+MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
+    "no path": (lambda index: Index.open(), "give either a path or a client, got path=None and client=None"),
+    "a path of another type": (lambda index: Index.open(3), "path must be a string or a pathlib.Path, got 3"),
+    "an impossible path": (
+        lambda index: Index.open("a\0b"),
+        r"path must be a path that a file system can have, got 'a\x00b'",
+    ),
+    "no index": (lambda index: Index.open("nowhere", create=False), "there is no index in 'nowhere'"),
+    "a name": (
+        lambda index: Index.open("kb", name="a b"),
+        "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with '.', and have at "
+        "most 495 characters, got 'a b'",
+    ),
+    "a name with two dots": (
+        lambda index: Index.open("kb", name="a..b"),
+        "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with '.', and have at "
+        "most 495 characters, got 'a..b'",
+    ),
+    "the name of trees": (
+        lambda index: Index.open("kb", name="kb.tree"),
+        "name must have at most 495 characters and not end with '.tree', which is for trees, got 'kb.tree'",
+    ),
+    "a timeout": (lambda index: Index.open("kb", timeout=-1), "timeout must be a number of seconds >= 0, got -1"),
+    "a long timeout": (
+        lambda index: Index.open("kb", timeout=1e12),
+        "timeout must be a number of seconds <= 1e+09, got 1000000000000.0",
+    ),
+    "a splitter": (
+        lambda index: Index.open("kb", splitter=3),
+        "splitter must be a function from a text to its cuts, got 3",
+    ),
+    "an embedder": (
+        lambda index: Index.open("kb", embedder="bge"),
+        "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
+        "SentenceTransformer, or a function from texts to vectors, got str; for the model of that name, "
+        "SentenceTransformer('bge') (pip install sentence-transformers)",
+    ),
+    "an id": (lambda index: index.add(Document("", "text")), "a document's id must be a non-empty string, got ''"),
+    "an id of another type": (
+        lambda index: index.add(Document(3, "text")),
+        "a document's id must be a non-empty string, got 3",
+    ),  # type: ignore[arg-type]
+    "no text": (lambda index: index.add(Document("a", None)), "the text of document 'a' must be a string, got NoneType"),  # type: ignore[arg-type]
+    "half a character": (
+        lambda index: index.add(Document("a", "\ud800")),
+        "the text of document 'a' must be valid Unicode: 'utf-8' codec can't encode character '\\ud800' in position 0: "
+        "surrogates not allowed",
+    ),
+    "nested metadata": (
+        lambda index: index.add(Document("a", "text", None, {"b": {"c": 1}})),
+        "metadata 'b' of document 'a' must be a str, a finite int or float, a bool, a date, or a list of one of these types, "
+        "got {'c': 1} of type dict; flatten_metadata=True stores what is in it under keys of its own",
+    ),
+    "two of one id": (
+        lambda index: index.add([Document("a", "one"), Document("a", "two")]),
+        "two different documents of one add have the id 'a', so one would replace the other: give each an id of its own, or "
+        "put chunks of one text together with chunks_of",
+    ),
+    "get": (lambda index: index.get("b"), "there is no document 'b' in the index"),
+    "get by a number": (lambda index: index.get(3), "document_id must be the id of a document, a string, got 3"),  # type: ignore[arg-type]
+    "delete": (lambda index: index.delete(), "give either ids or where, got ids=None and where=None"),
+    "delete one": (lambda index: index.delete("bees"), "ids must be a list of strings, got 'bees'"),
+    "delete all": (lambda index: index.delete(where={}), "where must have a condition that says what to delete, got {}"),
+    "a blank query": (
+        lambda index: index.retrieve(" "),
+        "a query must be a text that is not blank, or a vector of numbers, got ' '",
+    ),
+    "k": (lambda index: index.retrieve("q", k=0), "k must be a whole number >= 1, got 0"),
+    "k as a flag": (lambda index: index.retrieve("q", k=True), "k must be a whole number >= 1, got True"),
+    "a very large k": (
+        lambda index: index.retrieve("q", k=2**70),
+        "k must be a whole number in [1, 9223372036854775808), got one of 71 bits",
+    ),
+    "candidates": (lambda index: index.retrieve("q", candidates=10**6), "candidates must be <= 10000, got 1000000"),
+    "a budget": (lambda index: index.retrieve("q", budget=Budget(0)), "budget must be a whole number >= 1, got 0"),
+    "a score": (lambda index: index.retrieve("q", min_score=float("nan")), "min_score must be a number, got nan"),
+    "a strategy": (
+        lambda index: index.retrieve("q", Hybrid),  # type: ignore[arg-type]
+        "strategy must be a strategy such as Vector(), got <class 'leafspan.strategies._hybrid.Hybrid'>; did you forget the "
+        "parentheses?",
+    ),
+    "a filter": (
+        lambda index: index.retrieve("q", where="year > 3"),
+        "where must be a filter made with F, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
+        "MetadataFilters, got 'year > 3'",
+    ),
+    "an operator": (
+        lambda index: index.retrieve("q", where={"year": {"$gte2": 3}}),
+        "where: unknown operator '$gte2' in {'year': {'$gte2': 3}}; one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, "
+        "$contains, $not_contains",
+    ),
+    "a value of a filter": (
+        lambda index: index.retrieve("q", where=F("year") == None),  # noqa: E711
+        "F('year'): a value must be a str, int, float, bool or date, got None",
+    ),
+    "a vector": (
+        lambda index: index.retrieve(Query(vector=(1.0, 2.0)), Vector()),
+        "a query's vector must have 256 dimensions, got 2",
+    ),
+    "words of a vector": (
+        lambda index: index.retrieve(Query(vector=(1.0,) * 256), BM25()),
+        "BM25 needs the query as text, got a vector only",
+    ),
+    "no index to search": (
+        lambda index: retrieve("q", Vector()),
+        "Vector must have an index to search, and there is none here: give one as index=, or call index.retrieve",
+    ),
+    "a window": (lambda index: SentenceWindow(before=-1), "before must be a whole number >= 0, got -1"),
+    "a reranker": (lambda index: Rerank(), "Rerank must have a function rerank, or a diversity > 0, got neither"),
+    "a shape": (
+        lambda index: Decay(shape="gausian"),  # type: ignore[arg-type]
+        "shape must be one of 'exponential', 'gaussian', 'linear', got 'gausian'; did you mean 'gaussian'?",
+    ),
+    "a default": (
+        lambda index: Router(retrievers={"words": BM25()}, descriptions={"words": "words"}, default="word"),
+        "default must be one of 'words', got 'word'; did you mean 'words'?",
+    ),
+    "a scope": (lambda index: index.scoped({}), "a scope must have a filter that says what it shows, got {}"),
+    "surroundings": (lambda index: index.surroundings("bees#0", before=-1), "before must be a whole number >= 0, got -1"),
+    "layers": (lambda index: index.build_tree(max_layers=0), "max_layers must be a whole number >= 1, got 0"),
+    "a sync": (
+        lambda index: index.sync([Document("a", "text")]),
+        "a sync of documents must say what they cover: give either within, a filter or 'everything', or source_key, got "
+        "within=None and source_key=None",
+    ),
+    "a filter without a need": (
+        lambda index: index.retrieve(None, Vector()),
+        "a query must be a text that is not blank, or a vector of numbers, got None",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.chdir(tmp_path)
+    call, message = MESSAGES[name]
+    with Index.open("kb", splitter=SPLITTER) as index:
+        index.add(Document("bees", "Bees dance."))
+        with pytest.raises(LeafspanError) as caught:
+            call(index)
+    assert str(caught.value) == message
+
+
+def test_an_index_needs_no_query_for_a_filter(tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("bees", "Bees dance."))
+        assert [passage.text for passage in index.retrieve(None, Filter())] == ["Bees dance."]

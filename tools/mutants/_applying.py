@@ -1,0 +1,85 @@
+"""Puts a change of a module into effect in this process, after everything has been imported.
+
+Each function gets the code and the defaults that it has in the changed module, and each class its plain values. So whoever
+has imported a function has the changed one, and nothing is imported again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, re.Pattern, type(None))
+
+
+def apply(module: str, code: str) -> None:
+    """Give the functions of a module the code that they have in a changed text of it.
+
+    Args:
+        module: Path of the module below ``shared/leafspan``.
+        code: The changed text.
+    """
+    name = "leafspan." + module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    live = importlib.import_module(name)
+    changed = ModuleType(name)
+    changed.__file__ = live.__file__
+    changed.__package__ = live.__package__
+    # Dataclasses look their module up while they are made.
+    exec(compile(code, live.__file__ or name, "exec"), vars(changed))
+    functions = dict(_functions(vars(live), name))
+    for path, new in _functions(vars(changed), name):
+        old = functions.get(path)
+        if old is not None and old.__code__.co_freevars == new.__code__.co_freevars:
+            old.__code__ = new.__code__
+            if _plain(new.__defaults__) and old.__defaults__ != new.__defaults__:
+                old.__defaults__ = new.__defaults__
+            if _plain(tuple((new.__kwdefaults__ or {}).values())) and old.__kwdefaults__ != new.__kwdefaults__:
+                old.__kwdefaults__ = new.__kwdefaults__
+    for each, value in list(vars(changed).items()):
+        if not each.startswith("__") and isinstance(value, _PLAIN) and vars(live).get(each) != value:
+            setattr(live, each, value)
+    for each, new_class in list(vars(changed).items()):
+        old_class = vars(live).get(each)
+        if isinstance(new_class, type) and isinstance(old_class, type) and new_class.__module__ == name:
+            for attribute, value in list(vars(new_class).items()):
+                if not attribute.startswith("__") and isinstance(value, _PLAIN) and vars(old_class).get(attribute) != value:
+                    setattr(old_class, attribute, value)
+
+
+def _plain(values: Any) -> bool:
+    return all(isinstance(value, _PLAIN) for value in values or ())
+
+
+def _functions(namespace: dict[str, Any], module: str, path: str = "") -> Iterator[tuple[str, FunctionType]]:
+    """The functions of a module and of its classes, by their place, without what decorators have put around them."""
+    for name, value in list(namespace.items()):
+        place = f"{path}.{name}"
+        if isinstance(value, type):
+            if value.__module__ == module and not path:
+                yield from _functions(dict(vars(value)), module, place)
+            continue
+        for kind, function in _unwrapped(value):
+            if function.__module__ == module or path:
+                yield f"{place} {kind}", function
+
+
+def _unwrapped(value: Any) -> Iterator[tuple[str, FunctionType]]:
+    if isinstance(value, property):
+        for kind in ("fget", "fset", "fdel"):
+            if getattr(value, kind) is not None:
+                yield from ((kind, function) for _, function in _unwrapped(getattr(value, kind)))
+        return
+    for attribute in ("__func__", "func", "__wrapped__"):
+        inner = value.__dict__.get(attribute) if attribute == "__wrapped__" and hasattr(value, "__dict__") else None
+        inner = inner or (getattr(value, attribute, None) if attribute != "__wrapped__" else None)
+        if inner is not None and not isinstance(value, FunctionType):
+            yield from _unwrapped(inner)
+            return
+        if inner is not None and attribute == "__wrapped__":
+            yield from _unwrapped(inner)
+            return
+    if isinstance(value, FunctionType):
+        yield "", value

@@ -1,0 +1,112 @@
+"""Which tests a changed module is tried against: first those of its room, then wider ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MODULES = (
+    "checks",
+    "words.py",
+    "values.py",
+    "spans",
+    "scoring",
+    "lexical",
+    "filters",
+    "splitting",
+    "documents",
+    "strategies",
+    "search",
+    "store",
+    "mirror",
+)
+"""The modules and rooms that are changed: those without I/O, the store, the search and the mirrors."""
+
+_HOSTS = "tests/hosts/test_scenarios.py"
+# The tests of a room that also are about others, and what else a change in the room may be noticed by.
+_WIDER = {
+    "spans": ("tests/strategies", "tests/retrieval", "tests/peers", _HOSTS),
+    "scoring": ("tests/strategies", "tests/retrieval", "tests/peers", _HOSTS),
+    "lexical": ("tests/mirror", "tests/store/test_scoped.py", "tests/strategies", "tests/peers/test_bm25_peers.py"),
+    "filters": ("tests/store", "tests/peers", "tests/hosts/test_contract.py", _HOSTS),
+    "splitting": ("tests/documents", "tests/indexing", "tests/test_index.py", "tests/peers", "tests/files"),
+    "documents": ("tests/store", "tests/indexing", "tests/adopting", "tests/test_index.py", "tests/hosts/test_contract.py"),
+    "strategies": ("tests/retrieval", "tests/tree", "tests/peers", "tests/hosts"),
+    "search": ("tests/store", "tests/mirror", "tests/strategies", "tests/retrieval"),
+    "store": ("tests/mirror", "tests/indexing", "tests/search", "tests/tree", "tests/test_index.py", "tests/durability"),
+    "tree": ("tests/strategies", "tests/durability/test_trees.py"),
+    "mirror": ("tests/search", "tests/store", "tests/indexing", "tests/durability/test_mirrors.py"),
+}
+# Modules whose tests have another name.
+_ABOUT = {
+    "lexical/_variants.py": ("ranking",),
+    "lexical/_postings.py": ("ranking",),
+    "lexical/_posting_merge.py": ("ranking",),
+    "lexical/_tokens.py": ("analysis",),
+    "spans/_word_budget.py": ("relevant_runs",),
+    "spans/_cutting.py": ("packing",),
+    "scoring/_ranked_scores.py": ("neighbours",),
+    "store/_scope.py": ("scoped",),
+    "store/_consistent_reading.py": ("reader",),
+    "store/_current_leaves.py": ("reader",),
+    "mirror/_mirror.py": ("merging_segments", "snapshot"),
+    "mirror/_word_postings.py": ("mirror",),
+    "mirror/_vector_copy.py": ("mirror",),
+    "mirror/_segment_folder.py": ("mirror",),
+    "strategies/_hybrid_pool.py": ("hybrid",),
+    "strategies/_phrasings.py": ("multi_query", "transform"),
+    "strategies/_references.py": ("recursive",),
+    "strategies/_routes.py": ("router",),
+    "strategies/_over_base.py": ("rerank", "decay"),
+}
+# Tests of other rooms that are about a module, too.
+_ELSEWHERE = {
+    "filters/_haystack.py": ("tests/peers/test_haystack_filters.py",),
+    "filters/_llamaindex.py": ("tests/peers/test_llamaindex_filters.py",),
+    "filters/_python_equality.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
+    "filters/_chroma.py": ("tests/peers/test_chroma_filters.py",),
+    "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
+    "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),
+    "strategies/_parent_document.py": ("tests/spans/test_parents.py",),
+    "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
+    "documents/_pieces.py": ("tests/adopting/test_adopting.py",),
+    "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
+}
+_OF_ALL = ("tests/spans", "tests/strategies", "tests/documents", "tests/store", "tests/test_index.py", "tests/retrieval")
+_OWN = {
+    "checks": (
+        "tests/test_checks.py",
+        "tests/test_hostile_values.py",
+        "tests/spans",
+        "tests/scoring",
+        "tests/lexical",
+        "tests/filters",
+    ),
+    "words.py": ("tests/test_words.py", "tests/spans", "tests/splitting"),
+    "values.py": ("tests/test_values.py", "tests/spans", "tests/retrieval/test_what_passages_carry.py"),
+}
+
+
+def own_tests(module: str, root: Path) -> list[str]:
+    """The tests to run first: the file that is named after the module, then the other tests of its room."""
+    room = module.partition("/")[0]
+    folders = [*_OWN.get(room, (f"tests/{room}",)), *_ELSEWHERE.get(module, ())]
+    files = [str(file.relative_to(root)) for each in folders for file in _files(root / each)]
+    return sorted(files, key=lambda file: not is_about(module, file))
+
+
+def is_about(module: str, file: str) -> bool:
+    """Whether a file of tests is named after the module, or after its subject."""
+    name = Path(module).stem.strip("_")
+    subject = Path(file).stem.removeprefix("test_")
+    return name in subject or subject in _ABOUT.get(module, ()) or file in _ELSEWHERE.get(module, ())
+
+
+def wider_tests(module: str, root: Path) -> list[str]:
+    """The tests to run if those of the room notice nothing."""
+    room = module.partition("/")[0]
+    wanted = _WIDER.get(room, _OF_ALL)
+    return [str(file.relative_to(root)) for each in wanted for file in _files(root / each)]
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.glob("test_*.py")) if path.is_dir() else [path] * path.exists()
