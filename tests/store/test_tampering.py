@@ -215,27 +215,6 @@ def test_doctor_and_then_adding_again_heals_everything(tampered: Tampered, numbe
         tampered.restore()
 
 
-def test_a_document_whose_row_is_gone_is_damaged_where_its_leaves_are_met(tampered: Tampered) -> None:
-    about_bees = "Who decoded the dance of the bees?"
-    view = tampered.strict.scoped(F("doc_id") != "pier")
-    try:
-        tampered.drop("manifest", "bees")
-        with pytest.raises(DamagedIndex, match="'bees' is damaged: it has leaves, but no row in the manifest") as met:
-            tampered.strict.retrieve(about_bees, Vector())
-        assert met.value.document_id == "bees"
-        with pytest.warns(RuntimeWarning, match="'bees' is damaged, and left out"):
-            found = tampered.lenient.retrieve(about_bees, Vector(), k=3)
-        assert "bees" not in {passage.document_id for passage in found}
-        assert {passage.trace.left_out for passage in found} == {("bees",)}
-        # Whose it was is not known, so nobody is told who may not see everything.
-        assert {passage.trace.left_out for passage in view.retrieve(about_bees, Vector(), k=3)} == {()}
-        tampered.strict.add([document for document in DOCUMENTS if document.id == "bees"])
-        assert "bees" in {passage.document_id for passage in tampered.strict.retrieve(about_bees, Vector(), k=3)}
-        assert tampered.strict.doctor() == []
-    finally:
-        tampered.restore()
-
-
 def test_where_damage_is_an_error_nothing_is_said_to_be_left_out(tampered: Tampered) -> None:
     document_id = IDS[0]
     (first, *_) = (id_ for id_ in tampered.ids("leaves") if id_.rsplit("#", 2)[0] == document_id)

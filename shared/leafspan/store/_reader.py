@@ -23,7 +23,6 @@ from leafspan.values import Hit, LeafId
 T = TypeVar("T")
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
-_ROWLESS = "it has leaves, but no row in the manifest"
 
 
 class MetDamage(StaleRead):
@@ -75,7 +74,6 @@ class Reader:
         self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
-        self._rowless: set[str] = set()  # documents of which only leaves were met
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -136,10 +134,7 @@ class Reader:
             damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
         else:
             damaged = {id_: row.damage for id_, row in self._read.items() if row.damage is not None}
-        problems = {id_: damage.problem for id_, damage in damaged.items()}
-        if self.scope is None:
-            problems |= dict.fromkeys(self._rowless, _ROWLESS)
-        return dict(sorted(problems.items()))
+        return {id_: damage.problem for id_, damage in sorted(damaged.items())}
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
         """The error for what is wrong with documents, by shown id."""
@@ -497,11 +492,6 @@ class Reader:
         if sorted_out.doubtful and self._has_changed():
             self._met |= sorted_out.doubtful
             raise StaleRead
-        # A writer gives a document its row before its leaves, and takes the leaves before the row.
-        rowless = {document_id for document_id, version in sorted_out.doubtful if version and document_id not in rows}
-        if rowless and self.scope is None:
-            self._refuse({document_id: Damage(_ROWLESS, in_row=True) for document_id in rowless})
-            self._rowless |= rowless
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
         # may have been replaced: the manifest knows.
         if sorted_out.stale and from_catalogue and self._has_changed():
