@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import DamagedIndex, F, Hybrid, Vector
+from leafspan import BM25, DamagedIndex, F, Hybrid, Vector
 from tests.corpus import DOCUMENTS
 from tests.profiles import examples
 from tests.store.tampering import QUESTION, Tampered, check_reading, earlier, heard
@@ -158,8 +158,15 @@ def test_a_query_that_does_not_meet_the_damaged_leaf_goes_on(tampered: Tampered)
     try:
         (leaf,) = (each for each in tampered.strict.leaves("tea") if "bitter" in each.text)
         tampered.alter("leaves", leaf.id, text="?" * len(leaf.text))
-        others = tampered.strict.retrieve("lighthouse keeper", Hybrid(), k=3, where=F("topic") == "places")
-        assert [each.document_id for each in others] == ["harbour"] * 3
+        for strategy in (BM25(), Vector(), Hybrid()):
+            others = tampered.strict.retrieve("lighthouse keeper", strategy, k=3, where=F("topic") == "places")
+            assert [each.document_id for each in others] == ["harbour"] * 3
+        with pytest.raises(DamagedIndex, match="'tea'"):
+            tampered.strict.retrieve("bitter", BM25())
+        # Now it is known, and still does not concern what is asked for elsewhere.
+        assert len(tampered.strict.retrieve("lighthouse keeper", Hybrid(), k=3, where=F("topic") == "places")) == 3
+        with pytest.raises(DamagedIndex, match="'tea'"):
+            tampered.strict.retrieve("bitter", Hybrid(), where=F("doc_id") == "tea")
     finally:
         tampered.put_back()
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
+from leafspan.filters import Where
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._checksums import text_is_as_written
@@ -115,15 +116,24 @@ class Reader:
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
-    def whole_catalogue(self) -> Flow[Catalogue]:
+    def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
         """Like ``catalogue``, for reading that would lack what damaged documents have.
 
+        Args:
+            where: Filter on the documents that are read. Default: all.
+
         Raises:
-            DamagedIndex: if a visible document is known to be damaged, unless reading goes on without it.
+            DamagedIndex: if a visible document that may match is known to be damaged, unless reading goes on without it.
         """
         visible = yield from self.catalogue()
         if visible.damaged and not self._leaves_out:
-            raise self._rule.error({id_: damage.problem for id_, damage in visible.damaged.items()})
+            lacking = {
+                id_: damage.problem
+                for id_, damage in visible.damaged.items()
+                if where is None or damage.in_row or where.matches(visible.rows[id_].metadata, id_)
+            }
+            if lacking:
+                raise self._rule.error(lacking)
         return visible
 
     @property
