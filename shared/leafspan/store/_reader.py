@@ -151,7 +151,7 @@ class Reader:
         return self._rule.error(damaged)
 
     def warn_of_left_out(self) -> dict[str, str]:
-        """What was left out, as above, of which a warning tells the user once. Nothing is where damage is an error."""
+        """What was left out, as above. A warning tells of each document once. Empty where damage is an error instead."""
         if not self._leaves_out:
             return {}
         if left_out := self.left_out:
