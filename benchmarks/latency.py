@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 import shutil
 import statistics
 import subprocess
@@ -34,12 +33,13 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from results import Figure, add_json_option, all_passed, write_results
+from shuffled import shuffled_questions, shuffled_texts
 
 import langchain_ext
 from leafspan import Document, Index, Vector
 from leafspan.documents import unpack_place
 from leafspan.embedding import default_embedder
-from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.examples import EXAMPLE_QUESTIONS
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.strategies import LeafId
 
@@ -95,14 +95,10 @@ class Vectors:
 
 def make_documents(leaves: int, keys: dict[str, Any]) -> list[Document]:
     """Documents of about 30 leaves, of sentences drawn at random from the example articles."""
-    generator = random.Random(7)
-    sentences = [s for d in example_documents() for s in re.split(r"(?<=[.!?])\s+", d.text) if 5 < len(s.split()) < 40]
-    documents = []
-    for number in range(leaves // 30):
-        paragraphs = [" ".join(generator.choices(sentences, k=6)) for _ in range(8)]
-        metadata = {**keys, "book": number} if keys else {}
-        documents.append(Document(f"book-{number}", "\n\n".join(paragraphs), metadata=metadata))
-    return documents
+    return [
+        Document(f"book-{number}", text, metadata={**keys, "book": number} if keys else {})
+        for number, text in enumerate(shuffled_texts(leaves // 30, random.Random(7)))
+    ]
 
 
 def build(folder: Path, leaves: int, keys: dict[str, Any]) -> Bench:
@@ -306,10 +302,8 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=300, help="number of questions")
     add_json_option(parser)
     arguments = parser.parse_args()
-    words = [word for document in example_documents() for word in document.text.split() if len(word) > 4]
-    generator = random.Random(11)
-    count = arguments.queries - len(EXAMPLE_QUESTIONS)
-    questions = [*EXAMPLE_QUESTIONS, *(f"{' '.join(generator.choices(words, k=7))}?" for _ in range(count))]
+    more = shuffled_questions(arguments.queries - len(EXAMPLE_QUESTIONS), random.Random(11))
+    questions = [*EXAMPLE_QUESTIONS, *more]
     figures: list[Figure] = []
     for keys in ({}, USER_KEYS):
         folder = Path(tempfile.mkdtemp())

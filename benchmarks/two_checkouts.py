@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from results import Figure, add_json_option, all_passed, write_results
+from shuffled import shuffled_questions, shuffled_texts
 
 HERE = Path(__file__).parents[1]
 QUESTIONS = 20  # a turn
@@ -102,18 +102,6 @@ class Side:
         return json.loads(line)
 
 
-def make_texts(count: int) -> tuple[list[str], list[str]]:
-    """Texts made of shuffled sentences of the example articles, and questions made of their words."""
-    from leafspan.examples import example_documents
-
-    generator = random.Random(11)
-    articles = [document.text for document in example_documents()]
-    sentences = [s for text in articles for s in re.split(r"(?<=[.!?])\s+", text) if 5 < len(s.split()) < 40]
-    words = [word for text in articles for word in text.split() if len(word) > 4]
-    texts = ["\n\n".join(" ".join(generator.choices(sentences, k=6)) for _ in range(8)) for _ in range(count)]
-    return texts, [f"{' '.join(generator.choices(words, k=7))}?" for _ in range(20 * QUESTIONS)]
-
-
 def compare(ours: Side, theirs: Side, rounds: int) -> list[Figure]:
     """Let the two take turns, and print and return the ratios."""
     ratios: dict[str, list[float]] = {name: [] for name in (*ours.strategies, "add")}
@@ -139,14 +127,16 @@ def main() -> int:
     """Measure, and print a line for each figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, help="folder of another checkout")
-    parser.add_argument("--documents", type=int, default=3000, help="documents of about 15 leaves; default: 3000")
+    parser.add_argument("--documents", type=int, default=3000, help="documents of about 30 leaves; default: 3000")
     parser.add_argument("--rounds", type=int, default=30, help="turns of each; default: 30")
     add_json_option(parser)
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
+        generator = random.Random(11)
+        texts = shuffled_texts(arguments.documents, generator)
         data = [str(Path(folder) / name) for name in ("texts.json", "questions.json")]
-        for path, values in zip(data, make_texts(arguments.documents), strict=True):
+        for path, values in zip(data, (texts, shuffled_questions(20 * QUESTIONS, generator)), strict=True):
             Path(path).write_text(json.dumps(values), encoding="utf-8")
         ours = Side(HERE, Path(folder) / "ours", data)
         theirs = Side(arguments.other.resolve(), Path(folder) / "theirs", data)

@@ -7,16 +7,19 @@ from math import inf, nan
 
 import pytest
 
-from leafspan import InvalidArgument
+from leafspan import InvalidArgument, UnusableResult
 from leafspan.checks import (
     check_choice,
     check_flag,
     check_functions,
     check_model,
     check_number,
+    check_path,
     check_text,
     check_whole,
     did_you_mean,
+    function_failed,
+    refuse_coroutine,
     shown,
     what_makes_one,
 )
@@ -111,3 +114,31 @@ def test_the_method_that_makes_a_right_value_is_named():
     assert what_makes_one(View(), ["as_retriever", "as_strategy"]) == "; its as_retriever() makes one"
     assert what_makes_one(View(), ["as_nothing", "as_strategy"]) == "; its as_strategy() makes one"
     assert what_makes_one(View, ["as_strategy"]) == what_makes_one(7, ["as_strategy"]) == ""
+
+
+@pytest.mark.parametrize("value", [7, None, b"kb"])
+def test_a_path_is_a_string_or_a_path(value):
+    assert message(check_path, "path", value) == f"path must be a string or a pathlib.Path, got {value!r}"
+    check_path("path", "kb")
+
+
+def test_a_function_that_should_be_awaited_is_an_error_that_quotes_nothing():
+    with pytest.raises(UnusableResult) as raised:
+        refuse_coroutine("rerank", coroutine_function("secret"))
+    assert raised.value.quoting_nothing == str(raised.value)
+    assert str(raised.value).startswith("rerank must not return a coroutine: give the coroutine function as arerank")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown_as"),
+    [
+        ("one", "; it was given 'one'"),
+        (["one"], "; it was given 'one'"),
+        (["one", "two"], "; it was given 2 texts, the first 'one'"),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_a_function_that_failed_is_named_with_what_it_was_given(given, shown_as):
+    failed = function_failed("the embedder", "words", given, OSError("boom"))
+    assert str(failed) == f"the embedder words failed with OSError: boom{shown_as}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leafspan import InvalidArgument, InvalidDocument, chunks_of
-from leafspan.documents import clean_metadata
+from leafspan.documents import clean_metadata, read_documents
 from leafspan.documents._metadata import flatten
 
 
@@ -70,6 +70,14 @@ def test_nested_metadata_are_flattened_under_the_path_of_their_keys():
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
     with pytest.raises(InvalidDocument, match=r"metadata have two values for 'a.b' when they are flattened"):
         flatten({"a": {"b": 1}, "a.b": 2})
+
+
+def test_nested_metadata_are_flattened_only_when_asked():
+    nested = {"id": "d", "text": "Tea.", "metadata": {"a": {"b": 1}}}
+    with pytest.raises(InvalidDocument, match="metadata 'a' of document 'd' must be"):
+        list(read_documents(nested))
+    [document] = read_documents(nested, flatten_metadata=True)
+    assert document.metadata == {"a.b": 1}
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, None])

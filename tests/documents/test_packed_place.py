@@ -36,3 +36,17 @@ def test_a_place_in_another_format_is_refused(format_):
         match=rf"^leaf 'a#b#0a1b2c3d#3' is stored in format '{format_}', this version of leafspan reads '1'$",
     ):
         unpack_place(ID, PACKED.replace("1", format_, 1))
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        "2,5,5,30,80,12",  # 5 children of 4 leaves
+        "2,5,0,30,80,12",  # none
+        "5,2,1,30,80,12",  # leaves that end before they begin
+        "2,5,4,80,30,12",  # a text that does
+    ],
+)
+def test_an_impossible_parent_is_refused(parent):
+    with pytest.raises(ValueError, match=f"^one of its ancestors is impossible: '{parent}'$"):
+        unpack_place(ID, PACKED.replace("2,5,4,30,80,12", parent))

@@ -80,6 +80,11 @@ def test_words_of_other_languages_are_folded_and_stemmed():
     assert terms("ΟΔΟΣ οδός", language="greek")[0] == terms("οδός", language="greek")[0]
 
 
+@pytest.mark.parametrize("language", ["esperanto", "serbian", "tamil"])
+def test_a_language_without_a_list_of_stop_words_leaves_no_word_out(language):
+    assert terms("the la i", language=language, stem=False) == ["the", "la", "i"]
+
+
 def test_an_unknown_language_is_an_error_that_lists_those_there_are():
     with pytest.raises(InvalidArgument, match=r"language must be one of 'arabic', .*'english', .*'yiddish', got 'klingon'"):
         Analyzer("klingon")

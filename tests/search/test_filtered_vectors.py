@@ -180,6 +180,14 @@ def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(tmp_p
         assert [passage.document_id for passage in found] == [f"far{n:03}" for n in range(5)]
 
 
+@pytest.mark.parametrize("where", [None, ALL], ids=["no filter", "all"])
+def test_a_view_finds_its_own_documents_alone_and_all_of_them(filled, where):
+    own = F("number") < 5
+    expected = filled.retrieve("budget", Vector(), k=1000, where=own)
+    assert expected
+    assert filled.scoped(own).retrieve("budget", Vector(), k=1000, where=where) == expected
+
+
 @pytest.mark.parametrize("strategy", [Vector(), BM25()], ids=["vector", "bm25"])
 def test_no_filter_gives_the_same_as_one_that_all_match(filled, strategy):
     for query in ("budget", "tea honey", "The lawsuit of the harbour"):

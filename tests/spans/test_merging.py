@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from leafspan import AutoMerging, InvalidArgument
 from leafspan.spans import auto_merge
+from leafspan.spans._merging import _Node, fill
 from tests.profiles import examples
 from tests.trees import hits, spans, tree, trees_with_hits
 
@@ -95,6 +96,14 @@ def test_wider_gaps_are_filled_only_where_asked_for():
     found = hits(leaves, {0: 0.8, 3: 0.4})
     assert spans(merge(found, fill_gaps=1)) == [(0, 0, 0.8), (3, 3, 0.4)]
     assert spans(merge(found, fill_gaps=2)) == [(0, 4, pytest.approx((0.8 + 0.6 + 0.6 + 0.4) / 4))]
+
+
+def test_what_fills_a_gap_are_the_leaves_between_the_hits_and_starts_where_the_first_hit_ends():
+    leaves = tree(6)
+    nodes = [_Node(hit, hit.leaf) for hit in hits(leaves, {0: 0.8, 3: 0.4, 5: 0.2})]
+    filled = [node.found.span for node in fill(nodes, 2)]
+    assert [(span.first, span.last) for span in filled] == [(0, 0), (1, 2), (3, 3), (4, 4), (5, 5)]
+    assert [span.anchor for span in filled] == [(span.first, leaves[span.first].start) for span in filled]
 
 
 def test_a_gap_of_two_leaves_counts_as_two_children():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Budget, InvalidArgument, Passage, Trace, TracedHit
+from leafspan import Budget, FunctionFailed, InvalidArgument, Passage, Trace, TracedHit
 from leafspan.spans import joined, shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
 from leafspan.trace import Calibrated
@@ -61,6 +61,12 @@ def test_a_budget_of_tokens_is_kept_to_by_their_number_and_not_by_words():
     assert shortlist(leaves, None, Budget(2)) == (leaves[:1], True)
 
 
+def test_what_has_an_unknown_length_is_not_left_out_before_its_text_is_there():
+    leaves, _ = several("one", "two")
+    unknown = [replace(each, words=None) for each in leaves]
+    assert shortlist(unknown, None, Budget(1)) == (unknown, False)
+
+
 def test_of_a_budget_of_tokens_summaries_come_besides_the_first_k():
     summary, _ = found("a summary", document_id="s", summary=True)
     leaves, _ = several("one", "two", "three")
@@ -107,6 +113,16 @@ def test_what_is_counted_is_a_whole_number(wrong):
     ):
         Budget(5, count=lambda text: wrong).length("text")
     assert Budget(5, count=lambda text: 0).length("text") == 0
+
+
+def test_what_counts_and_fails_is_named_with_the_text():
+    def broken(text):
+        raise ZeroDivisionError("boom")
+
+    with pytest.raises(
+        FunctionFailed, match=r"^count of the budget, .*broken failed with ZeroDivisionError: boom; it was given 'text'$"
+    ):
+        Budget(5, count=broken).length("text")
 
 
 def test_joined_texts_are_stripped_and_blank_ones_leave_no_gap():

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leafspan import Cut, Document
+from leafspan.documents import make_leaves
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.spans._packing import longest_prefix
 from tests.profiles import examples
@@ -75,6 +77,11 @@ def test_gaps_are_those_of_at_most_ten_characters_a_word():
     assert short_gaps(found, 1.6) == first + second
     assert short_gaps(hits(tree(4), {1: 0.9, 2: 0.8}), 100) == []
     assert short_gaps([], 100) == []
+
+
+def test_a_single_character_is_a_gap_as_well():
+    leaves = make_leaves(Document("d", "a b"), "00000000", [Cut(1), Cut(2), Cut(3, 1)])
+    assert short_gaps(hits(leaves, {0: 0.9, 2: 0.8}), 1) == ["d#00000000#1"]
 
 
 @examples(50)

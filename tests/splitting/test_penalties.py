@@ -23,3 +23,8 @@ def test_a_heading_is_better_to_cut_at_than_a_paragraph_a_line_and_a_sentence():
     assert penalty("# One") < penalty("## Two") < paragraph < line < sentence
     assert penalty("A line") == line
     assert penalty("More") == penalty("All") == sentence
+
+
+def test_an_empty_line_at_the_very_beginning_parts_paragraphs_too():
+    before, within = "\n\nTwo.", "One.\n\nTwo."
+    assert _penalties(before, [2], []) == _penalties(within, [6], [])

@@ -19,7 +19,7 @@ from leafspan import (
     UnusableResult,
 )
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
-from leafspan.splitting import check_cuts, cuts_at, find_headings, front_matter
+from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, front_matter, to_cuts
 from leafspan.splitting._grouping import group
 from leafspan.values import LeafId
 from leafspan.words import count_words
@@ -280,6 +280,51 @@ def test_chunks_that_are_not_in_the_text_are_refused():
     shouting = ChunkSplitter(lambda text: [text.upper()], "shouting")
     with pytest.raises(InvalidDocument, match="shouting changed the text: its chunk 'TEXT' does not stand in it"):
         shouting("text")
+
+
+def test_chunks_that_share_more_than_was_said_are_found_behind_the_one_before():
+    sharing = ChunkSplitter(lambda text: ["one two one", "one two"], "sharing")
+    assert [cut.end for cut in sharing("one two one two")] == [8, 15]  # the second begins where "one" comes again
+
+
+@pytest.mark.parametrize("wrong", [None, "text", 7])
+def test_a_splitter_of_chunks_that_gives_no_texts_is_named_with_the_text(wrong):
+    with pytest.raises(UnusableResult) as raised:
+        ChunkSplitter(lambda text: wrong, "words")("A text.")
+    assert str(raised.value) == f"the splitter words must return a list of texts, got {wrong!r}; it was given 'A text.'"
+
+
+def test_a_splitter_of_chunks_that_fails_is_named_with_the_text():
+    with pytest.raises(FunctionFailed) as raised:
+        ChunkSplitter(broken, "words")("A text.")
+    assert str(raised.value) == "the splitter words failed with ZeroDivisionError: boom; it was given 'A text.'"
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"), [("abc", "'abc'"), (7, "7"), ([7], "7"), ([Cut(True)], r"Cut(end=True, level=0)")]
+)
+def test_what_is_no_list_of_cuts_is_shown(returned, got):
+    with pytest.raises(UnusableResult) as raised:
+        to_cuts("words", returned)
+    assert str(raised.value) == f"the splitter words must return a list of Cuts of whole numbers, got {got}"
+
+
+def test_an_index_stores_the_description_of_a_splitter_or_its_name():
+    class Mine:
+        def __call__(self, text):
+            return [Cut(len(text))]
+
+    assert describe_splitter(broken) == "tests.splitting.test_splitting.broken"
+    assert describe_splitter(Mine()).startswith("tests.splitting.test_splitting.")
+    assert describe_splitter(Mine()).endswith(".Mine")
+    assert describe_splitter(ChunkSplitter(broken, "words")) == "words"
+
+
+@pytest.mark.parametrize(("unit", "name"), [("words", "words"), ("characters", "characters"), (len, "len")])
+def test_the_description_of_a_splitter_of_ours_has_its_options(unit, name):
+    splitter = HierarchicalSplitter(leaf_words=40, parent_words=(150, 600), unit=unit)
+    described = f"HierarchicalSplitter(leaf_words=40, parent_words=(150, 600), unit={name})"
+    assert splitter.describe() == describe_splitter(splitter) == described
 
 
 def test_nodes_of_several_levels_become_cuts_with_levels():

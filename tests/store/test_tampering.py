@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import DamagedIndex, F, Hybrid, Vector
+from leafspan import BM25, DamagedIndex, F, Hybrid, Vector
 from tests.corpus import DOCUMENTS
 from tests.profiles import examples
 from tests.store.tampering import QUESTION, Tampered, check_reading, earlier, heard
@@ -158,8 +158,15 @@ def test_a_query_that_does_not_meet_the_damaged_leaf_goes_on(tampered: Tampered)
     try:
         (leaf,) = (each for each in tampered.strict.leaves("tea") if "bitter" in each.text)
         tampered.alter("leaves", leaf.id, text="?" * len(leaf.text))
-        others = tampered.strict.retrieve("lighthouse keeper", Hybrid(), k=3, where=F("topic") == "places")
-        assert [each.document_id for each in others] == ["harbour"] * 3
+        for strategy in (BM25(), Vector(), Hybrid()):
+            others = tampered.strict.retrieve("lighthouse keeper", strategy, k=3, where=F("topic") == "places")
+            assert [each.document_id for each in others] == ["harbour"] * 3
+        with pytest.raises(DamagedIndex, match="'tea'"):
+            tampered.strict.retrieve("bitter", BM25())
+        # Now it is known, and still does not concern what is asked for elsewhere.
+        assert len(tampered.strict.retrieve("lighthouse keeper", Hybrid(), k=3, where=F("topic") == "places")) == 3
+        with pytest.raises(DamagedIndex, match="'tea'"):
+            tampered.strict.retrieve("bitter", Hybrid(), where=F("doc_id") == "tea")
     finally:
         tampered.put_back()
 
@@ -211,27 +218,6 @@ def test_doctor_and_then_adding_again_heals_everything(tampered: Tampered, numbe
         tampered.restore()
         then = [(each.document_id, each.start, each.end) for each in tampered.strict.retrieve(QUESTION, Hybrid(), k=8)]
         assert now == then
-    finally:
-        tampered.restore()
-
-
-def test_a_document_whose_row_is_gone_is_damaged_where_its_leaves_are_met(tampered: Tampered) -> None:
-    about_bees = "Who decoded the dance of the bees?"
-    view = tampered.strict.scoped(F("doc_id") != "pier")
-    try:
-        tampered.drop("manifest", "bees")
-        with pytest.raises(DamagedIndex, match="'bees' is damaged: it has leaves, but no row in the manifest") as met:
-            tampered.strict.retrieve(about_bees, Vector())
-        assert met.value.document_id == "bees"
-        with pytest.warns(RuntimeWarning, match="'bees' is damaged, and left out"):
-            found = tampered.lenient.retrieve(about_bees, Vector(), k=3)
-        assert "bees" not in {passage.document_id for passage in found}
-        assert {passage.trace.left_out for passage in found} == {("bees",)}
-        # Whose it was is not known, so nobody is told who may not see everything.
-        assert {passage.trace.left_out for passage in view.retrieve(about_bees, Vector(), k=3)} == {()}
-        tampered.strict.add([document for document in DOCUMENTS if document.id == "bees"])
-        assert "bees" in {passage.document_id for passage in tampered.strict.retrieve(about_bees, Vector(), k=3)}
-        assert tampered.strict.doctor() == []
     finally:
         tampered.restore()
 

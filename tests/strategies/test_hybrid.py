@@ -10,6 +10,7 @@ import pytest
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
 from leafspan.scoring import neighbour_bonuses
 from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
+from leafspan.strategies._hybrid_pool import Pool
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, LeafId, Span
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -72,6 +73,19 @@ def test_reciprocal_ranks_are_averaged():
     fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="rrf", weights=(1, 1))
     found = found_by(fused, {"a0": 9.0, "b0": 6.0}, {"b0": 0.8, "d0": 0.6})
     assert scores(found) == {"b0": (1 / 62 + 1 / 61) / 2, "a0": 1 / 61 / 2, "d0": 1 / 62 / 2}
+
+
+def test_the_higher_of_two_scores_counts_by_maximum():
+    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="maximum", weights=(0.5, 1))
+    found = found_by(fused, {"a0": 0.9, "b0": 0.6}, {"b0": 0.8, "a0": 0.1})
+    assert scores(found) == {"b0": 0.8, "a0": 0.5 * 0.9}
+
+
+def test_a_leaf_exists_that_was_found_or_stands_before_one():
+    pool = Pool(1.0, leaves={LeafId("a", V, 4): 1.0})
+    there = [ordinal for ordinal in range(9) if pool.is_there(LeafId("a", V, ordinal))]
+    assert there == [3, 4]  # leaf 5 may be behind the end
+    assert not pool.is_there(LeafId("b", V, 3))
 
 
 def test_a_neighbour_adds_a_share_of_its_score():
@@ -176,3 +190,20 @@ def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
             both = index.retrieve(QUESTIONS[0], replace(hybrid, summaries=True), k=200, candidates=200)
             assert {p.id: p.score for p in both if not p.layer} == alone
             assert any(p.layer for p in both)
+
+
+def test_a_share_of_the_score_of_the_best_summary_above_a_leaf_is_added(tmp_path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree()
+
+        def found(share: float):
+            hybrid = replace(PLAIN, summary_bonus=share)
+            return {p.id: p for p in index.retrieve(QUESTIONS[0], hybrid, k=100, candidates=100)}
+
+        plain, half, whole = found(0), found(0.5), found(1)
+        bonus = {id_: passage.trace.fused[0].summary_bonus for id_, passage in whole.items()}
+        assert any(bonus.values())
+        for id_, added in bonus.items():
+            assert half[id_].trace.fused[0].summary_bonus == pytest.approx(added / 2)
+            assert whole[id_].score == pytest.approx(added + (plain[id_].score if id_ in plain else 0))

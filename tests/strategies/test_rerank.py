@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 
 import numpy as np
@@ -299,8 +300,26 @@ def test_a_reranker_that_returns_anything_else_is_refused(shared_index: Index, w
         return wrong
 
     judge = HostReranker("Judge", lambda question, passages: wrong, arerank)
-    with pytest.raises(InvalidArgument, match="Judge must return a list of Reranked of 24 results, got"):
+    message = f"the reranker Judge must return a list of Reranked of 24 results, got {wrong!r}"
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}"):
         shared_index.retrieve(QUESTIONS[1], Rerank(rerank=judge))
+
+
+def test_a_reranker_that_fails_leaves_the_results_as_they_are_on_request(shared_index: Index):
+    judge = HostReranker("Judge", fail, fail)
+    found = shared_index.retrieve(QUESTIONS[1], Rerank(base=Vector(), rerank=judge, on_failure="keep"))
+    assert [each.id for each in found] == [each.id for each in shared_index.retrieve(QUESTIONS[1], Vector())]
+    assert "Rerank: not reordered, since Judge failed: ConnectionError: no route" in found[0].trace.notes
+
+
+def test_a_function_that_returns_a_coroutine_is_told_where_to_give_it():
+    async def arerank(texts):
+        return [1.0 for _ in texts]
+
+    wrapped = Rerank(base=Found(THREE), rerank=lambda question, texts: arerank(texts))
+    message = "rerank must not return a coroutine: give the coroutine function as arerank, and rerank beside it"
+    with pytest.raises(InvalidArgument, match=f"^{message}$"):
+        answered(wrapped, ["fire?"])
 
 
 def test_a_reranker_gets_passages_as_the_call_would_return_them(shared_index: Index):

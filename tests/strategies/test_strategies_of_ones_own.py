@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, RelevantSegments, SentenceWindow, Strategy
-from leafspan.strategies import LoadTexts, RetrievalContext
+from leafspan.strategies import CallFunction, LoadTexts, RetrievalContext
+from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS
 
 QUESTION = "Who decoded the dance of the bees?"
@@ -107,6 +108,26 @@ def test_spans_of_a_base_that_calls_them_leaves_are_refused_and_not_lost(shared_
         InvalidArgument, match=r"the base Mine must find single leaves, got the span .* override finds_spans"
     ):
         shared_index.retrieve(QUESTION, kind(base=strategy(retrieve)))
+
+
+def test_a_span_is_refused_even_if_nothing_tells_what_found_it(shared_index: Index):
+    def retrieve(queries, context):
+        rows = yield from SentenceWindow(before=1).retrieve(queries, context)
+        return [[replace(found, trace=Trace()) for found in row] for row in rows]
+
+    with pytest.raises(InvalidArgument, match="the base Mine must find single leaves, got the span"):
+        shared_index.retrieve(QUESTION, AutoMerging(base=strategy(retrieve)))
+
+
+async def test_a_function_without_a_coroutine_function_is_called_in_an_event_loop_too(shared_index: Index):
+    seen = []
+
+    def retrieve(queries, context):
+        seen.append((yield CallFunction(str.upper, (queries[0].text,))))
+        return [[] for _ in queries]
+
+    assert await shared_index.aretrieve(QUESTION, strategy(retrieve)) == []
+    assert seen == [QUESTION.upper()]
 
 
 def test_a_class_in_place_of_a_strategy_is_recognised():

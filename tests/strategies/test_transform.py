@@ -157,6 +157,13 @@ def test_parts_alone_by_the_best_of_the_bases_scores():
 # A function
 
 
+def test_a_question_that_has_no_parts_is_searched_as_its_only_part():
+    strategy = by_model("decompose", keep_question=False)
+    results, _ = found(["fire?"], strategy, "fire?")
+    assert strategy.base.asked[0][0] == [Query("fire?")]
+    assert results[0][0].trace.notes == ()
+
+
 def test_a_function_is_called_with_the_question_and_its_text_is_searched():
     strategy = Transform(base=Scripted(TABLE), how=never)
     results, prompts = found(["fire?"], strategy, "blaze?")
@@ -310,6 +317,16 @@ async def test_in_an_event_loop_the_coroutine_function_is_called(shared_index: I
     assert called == []
     assert await shared_index.aretrieve(QUESTIONS, strategy) == blocking
     assert called == QUESTIONS
+
+
+async def test_in_an_event_loop_the_model_is_awaited(shared_index: Index):
+    async def agenerate(prompt):
+        return QUESTIONS[0].upper()
+
+    strategy = Transform(base=BM25(), generate=never, agenerate=agenerate)
+    assert [each.id for each in await shared_index.aretrieve("it?", strategy)] == [
+        each.id for each in shared_index.retrieve(QUESTIONS[0], BM25())
+    ]
 
 
 def test_it_can_be_a_base_and_one_of_several(shared_index: Index):

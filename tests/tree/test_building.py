@@ -567,7 +567,8 @@ def test_a_summary_that_fails_is_reported_and_the_next_build_asks_for_it_alone(i
     built = building(index, asked)
     assert (built.built, built.asked) == (("a", "c"), 5 + 4 + 5)
     [failed] = built.failed
-    assert (failed.tree, failed.layer, repr(failed.error)) == ("b", 1, "ConnectionError('no route')")
+    assert (failed.tree, failed.layer, repr(failed.error.__cause__)) == ("b", 1, "ConnectionError('no route')")
+    assert str(failed.error).startswith("the summarizer asked failed with ConnectionError: no route; it was given 4 texts")
     assert [len(index.summaries(name)) for name in "abc"] == [5, 0, 5]
     assert index.doctor() == []
     asked.rotten = ()
@@ -966,4 +967,4 @@ def test_a_model_that_fails_on_some_is_asked_for_everything(index):
     index.add([document(f"d{number:02}", 16) for number in range(10)])
     built = index.build_tree(summarizer=Abstractive(generate=picky, prompt=None, retries=0, concurrency=1), clusterer=fours)
     assert (built.asked, len(built.failed)) == (40, 39)
-    assert {str(each.error) for each in built.failed} == {"I will not"}
+    assert {str(each.error.__cause__) for each in built.failed} == {"I will not"}

@@ -25,7 +25,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 
 from leafspan import InvalidArgument
 from leafspan.engine import Call, arun, run
-from leafspan.errors import LeafspanError
+from leafspan.errors import FunctionFailed, UnusableResult
 from leafspan.language_model import identity_of
 from leafspan.tree import Abstractive, Extractive, to_summarizer
 from leafspan.tree._abstractive import DEFAULT_PROMPT
@@ -449,10 +449,12 @@ async def test_a_group_that_fails_every_time_is_reported_and_the_others_are_kept
 
     kept, errors = await of_both(make, [[letter] for letter in "abcde"])
     assert kept == {0: "of a", 2: "of c", 4: "of e"}
-    assert {place: repr(error) for place, error in errors.items()} == {
-        1: "ConnectionError('no route for b')",
-        3: "ConnectionError('no route for d')",
+    failed = "the summarizer m failed with ConnectionError: no route for"
+    assert {place: str(error) for place, error in errors.items()} == {
+        1: f"{failed} b; it was given 'b'",
+        3: f"{failed} d; it was given 'd'",
     }
+    assert {type(error.__cause__) for error in errors.values()} == {ConnectionError}
     assert list(errors) == [1, 3]
     assert [model.calls.count("b") for model in models] == [4, 4]  # once, and three times again
 
@@ -461,7 +463,8 @@ async def test_a_group_that_fails_every_time_is_reported_and_the_others_are_kept
 async def test_what_no_repetition_mends_is_not_repeated(error):
     model = Failing(rotten="a", error=error)
     _, errors = await of_both(lambda: persistent(model), [["a"]])
-    assert isinstance(errors[0], error)
+    assert isinstance(errors[0], FunctionFailed)
+    assert isinstance(errors[0].__cause__, error)
     assert model.calls == ["a", "a"]  # once with each driver
 
 
@@ -470,8 +473,9 @@ async def test_an_answer_that_is_no_text_or_blank_is_a_failure_and_repeated(answ
     answers = iter([answer, "It burnt.", answer, "It burnt."])
     assert await of_both(lambda: persistent(lambda texts: next(answers)), [["a"]]) == ({0: "It burnt."}, {})
     _, errors = await of_both(lambda: persistent(lambda texts: answer, retries=0), [["a"]])
-    assert isinstance(errors[0], LeafspanError)
-    assert str(errors[0]) == f"a summary must be a text that is not blank, got {answer!r}"
+    assert isinstance(errors[0], UnusableResult)
+    rule = "return a text that is not blank, and is valid Unicode"
+    assert str(errors[0]) == f"the summarizer m must {rule}, got {answer!r}"
 
 
 def test_the_waits_double_up_to_a_minute_and_vary_by_the_first_one(monkeypatch):

@@ -34,10 +34,14 @@ def apply(module: str, code: str) -> None:
         old = functions.get(path)
         if old is not None and old.__code__.co_freevars == new.__code__.co_freevars:
             old.__code__ = new.__code__
-            if _plain(new.__defaults__) and old.__defaults__ != new.__defaults__:
+            if len(old.__defaults__ or ()) == len(new.__defaults__ or ()):
+                pairs = zip(old.__defaults__ or (), new.__defaults__ or (), strict=True)
+                old.__defaults__ = tuple(map(_default, pairs)) or None
+            elif _plain(new.__defaults__):
                 old.__defaults__ = new.__defaults__
-            if _plain(tuple((new.__kwdefaults__ or {}).values())) and old.__kwdefaults__ != new.__kwdefaults__:
-                old.__kwdefaults__ = new.__kwdefaults__
+            if old.__kwdefaults__ and new.__kwdefaults__ and old.__kwdefaults__.keys() == new.__kwdefaults__.keys():
+                both = {key: (value, new.__kwdefaults__[key]) for key, value in old.__kwdefaults__.items()}
+                old.__kwdefaults__ = {key: _default(pair) for key, pair in both.items()}
     for each, value in list(vars(changed).items()):
         if not each.startswith("__") and isinstance(value, _PLAIN) and vars(live).get(each) != value:
             setattr(live, each, value)
@@ -47,6 +51,12 @@ def apply(module: str, code: str) -> None:
             for attribute, value in list(vars(new_class).items()):
                 if not attribute.startswith("__") and isinstance(value, _PLAIN) and vars(old_class).get(attribute) != value:
                     setattr(old_class, attribute, value)
+
+
+def _default(pair: tuple[Any, Any]) -> Any:
+    """The new value of a default if it is plain. What is not, such as a mark of dataclasses, is made anew each time."""
+    old, new = pair
+    return new if isinstance(new, _PLAIN) and new != old else old
 
 
 def _plain(values: Any) -> bool:

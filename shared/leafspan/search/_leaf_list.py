@@ -17,7 +17,7 @@ def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
         reader: Reader of the index.
         request: The filter, and which page.
     """
-    visible = yield from reader.whole_catalogue()
+    visible = yield from reader.whole_catalogue(request.where)
     matching = visible.select(request.where).ids
     hits: list[Hit] = []
     skip = request.offset

@@ -60,7 +60,7 @@ def nearest_leaves(
     if where is None and reader.scope is None:
         return (yield from reader.search_hits(vectors, count))
     everything = yield from reader.everything()
-    visible = yield from reader.whole_catalogue()
+    visible = yield from reader.whole_catalogue(where)
     chosen = visible.select(where)
     if not chosen.leaves:
         return [[] for _ in vectors]

@@ -48,7 +48,7 @@ class LexicalIndex:
             raise IndexMismatch(
                 "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
             )
-        visible = yield from reader.whole_catalogue()
+        visible = yield from reader.whole_catalogue(request.where)
         snapshot = yield from self._mirror.current(reader)
         scope = reader.scope
         matching = None if scope is None and request.where is None else visible.select(request.where)

@@ -9,6 +9,8 @@ from leafspan.engine import Call
 from leafspan.store._caller import Caller, server_of
 from leafspan.store._collection import Collection
 
+_LATER = 0.5  # seconds that a request has longer than who waits for it, whose error says what the timeout was
+
 
 class Chroma:
     """A client of Chroma, whose methods are calls.
@@ -20,7 +22,7 @@ class Chroma:
 
     def __init__(self, client: Any, timeout: float = 30.0) -> None:
         self.caller = Caller.of(client, timeout)
-        self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout)
+        self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)
 
     @property
     def native(self) -> bool:

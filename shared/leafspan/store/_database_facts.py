@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.errors import DamagedIndex
-from leafspan.store._database_file import DATABASE
+from leafspan.store._database_file import DATABASE, RESTORE
 
 _SECONDS = 60.0  # for a process that reads a large database
 
@@ -115,10 +115,7 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
             return None  # busy, or not to be opened: no sign of damage
         answer = {"damage": str(error)}
     if answer is not None and "damage" in answer:
-        raise DamagedIndex(
-            f"{str(path)!r} cannot be read as Chroma's database ({answer['damage']}): put the whole folder back from a "
-            "backup, or delete it and add the documents again"
-        )
+        raise DamagedIndex(f"{str(path)!r} cannot be read as Chroma's database ({answer['damage']}): {RESTORE}")
     return None if answer is None else answer["rows"]
 
 

@@ -12,11 +12,11 @@ from leafspan.store._descriptors import read_at
 from leafspan.store._disk_errors import disk_error
 
 DATABASE = "chroma.sqlite3"
+RESTORE = "put the whole folder back from a backup, or delete it and add the documents again"
 
 _MAGIC = b"SQLite format 3\0"
 _HEAD = 100
 _SEGMENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_RESTORE = "put the whole folder back from a backup, or delete it and add the documents again"
 
 
 class DatabaseFile:
@@ -63,13 +63,13 @@ class DatabaseFile:
         """
         head = read_at(self._descriptor, _HEAD, 0)
         if head[:16] != _MAGIC:
-            raise DamagedIndex(f"{str(self.path)!r} must be an SQLite database, and begins with {head[:16]!r}: {_RESTORE}")
+            raise DamagedIndex(f"{str(self.path)!r} must be an SQLite database, and begins with {head[:16]!r}: {RESTORE}")
         length, page = os.fstat(self._descriptor).st_size, int.from_bytes(head[16:18], "big")
         # SQLite itself believes the number of pages only if it was written along with the count of changes.
         pages = int.from_bytes(head[28:32], "big") if head[24:28] == head[92:96] else 0
         expected = pages * (65536 if page == 1 else page)
         if length < expected and not _has_journal(self.path):
-            raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {_RESTORE}")
+            raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {RESTORE}")
 
 
 def is_vector_folder(path: Path) -> bool:
@@ -98,7 +98,7 @@ def check_there(folder: Path) -> bool:
         raise disk_error(error, f"read {str(path)!r}") from error
     if remains := _remains(folder):
         state = "is empty" if path.exists() else "is missing"
-        raise DamagedIndex(f"{str(path)!r} {state}, though the folder has {remains} of an index: {_RESTORE}")
+        raise DamagedIndex(f"{str(path)!r} {state}, though the folder has {remains} of an index: {RESTORE}")
     return False
 
 

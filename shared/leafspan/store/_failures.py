@@ -14,6 +14,7 @@ from leafspan.errors import (
     StorageFull,
     StorageReadOnly,
 )
+from leafspan.store._database_file import RESTORE
 from leafspan.store._stale_read import StaleRead
 
 _PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
@@ -48,7 +49,6 @@ _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
 _SERVER = "see whether the server runs and is reached, and what its log says, then try again"
 _AGAIN = "try again; if it fails again, run doctor()"
-_REPLACE = "put the whole folder back from a backup, or delete it and add the documents again"
 
 
 class CollectionGone(DamagedIndex):
@@ -117,10 +117,10 @@ def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | 
     """
     told = translated(error, f"open {name!r}", f"the folder {folder!r}", server=False, writing=False)
     if isinstance(told, CollectionGone):
-        return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {_REPLACE}")
+        return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {RESTORE}")
     if type(told) is StorageFailed:
         why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
-        return DamagedIndex(f"{why}: try again; if it fails again, {_REPLACE}")
+        return DamagedIndex(f"{why}: try again; if it fails again, {RESTORE}")
     return told if isinstance(told, LeafspanError) else None
 
 

@@ -71,6 +71,7 @@ class Opened:
         except BaseException as error:
             told = not_opened(error, name, str(self._files.path))
             if isinstance(told, CollectionGone):
+                told.__cause__ = error
                 return told
             self._state.failed = True
             if explained := self._files.explain(error, f"open {name!r}") or told:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
+from leafspan.filters import Where
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._checksums import text_is_as_written
@@ -23,7 +24,6 @@ from leafspan.values import Hit, LeafId
 T = TypeVar("T")
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
-_ROWLESS = "it has leaves, but no row in the manifest"
 
 
 class MetDamage(StaleRead):
@@ -75,7 +75,6 @@ class Reader:
         self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
-        self._rowless: set[str] = set()  # documents of which only leaves were met
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -117,15 +116,24 @@ class Reader:
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
-    def whole_catalogue(self) -> Flow[Catalogue]:
+    def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
         """Like ``catalogue``, for reading that would lack what damaged documents have.
 
+        Args:
+            where: Filter on the documents that are read. Default: all.
+
         Raises:
-            DamagedIndex: if a visible document is known to be damaged, unless reading goes on without it.
+            DamagedIndex: if a visible document that may match is known to be damaged, unless reading goes on without it.
         """
         visible = yield from self.catalogue()
         if visible.damaged and not self._leaves_out:
-            raise self._rule.error({id_: damage.problem for id_, damage in visible.damaged.items()})
+            lacking = {
+                id_: damage.problem
+                for id_, damage in visible.damaged.items()
+                if where is None or damage.in_row or where.matches(visible.rows[id_].metadata, id_)
+            }
+            if lacking:
+                raise self._rule.error(lacking)
         return visible
 
     @property
@@ -136,17 +144,14 @@ class Reader:
             damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
         else:
             damaged = {id_: row.damage for id_, row in self._read.items() if row.damage is not None}
-        problems = {id_: damage.problem for id_, damage in damaged.items()}
-        if self.scope is None:
-            problems |= dict.fromkeys(self._rowless, _ROWLESS)
-        return dict(sorted(problems.items()))
+        return {id_: damage.problem for id_, damage in sorted(damaged.items())}
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
         """The error for what is wrong with documents, by shown id."""
         return self._rule.error(damaged)
 
     def warn_of_left_out(self) -> dict[str, str]:
-        """What was left out, as above, of which a warning tells the user once. Nothing is where damage is an error."""
+        """What was left out, as above. A warning tells of each document once. Empty where damage is an error instead."""
         if not self._leaves_out:
             return {}
         if left_out := self.left_out:
@@ -497,11 +502,6 @@ class Reader:
         if sorted_out.doubtful and self._has_changed():
             self._met |= sorted_out.doubtful
             raise StaleRead
-        # A writer gives a document its row before its leaves, and takes the leaves before the row.
-        rowless = {document_id for document_id, version in sorted_out.doubtful if version and document_id not in rows}
-        if rowless and self.scope is None:
-            self._refuse({document_id: Damage(_ROWLESS, in_row=True) for document_id in rowless})
-            self._rowless |= rowless
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
         # may have been replaced: the manifest knows.
         if sorted_out.stale and from_catalogue and self._has_changed():

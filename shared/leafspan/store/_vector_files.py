@@ -70,26 +70,33 @@ class VectorFiles:
 
     def is_before(self, last: int | None) -> bool:
         """Whether the copy was made before a change: never where its number is not known."""
-        return last is not None and self._last is not None and self._last < last
+        own = self._last
+        return last is not None and own is not None and own < last
 
     @property
     def _last(self) -> int | None:
         """Number of the last change that is in the copy; None if that is not known."""
-        try:
-            last = json.loads((self.copy / _RECORD).read_bytes())["last"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        last = self._record.get("last")
         return last if isinstance(last, int) else None
+
+    @property
+    def _record(self) -> Mapping[str, Any]:
+        """What is recorded of the copy. Empty if that cannot be read."""
+        try:
+            record = json.loads((self.copy / _RECORD).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return record if isinstance(record, dict) else {}
 
     def recorded(self) -> Checksums | None:
         """Size and checksum of each file, as they were when they were copied; None if that is not known."""
         with suppress(OSError):  # in a read-only folder nothing can be finished
             self._finish_swap()
         try:
-            stored = json.loads((self.copy / _RECORD).read_bytes())
-            files = {name: (int(size), int(checksum)) for name, (size, checksum) in stored["files"].items()}
-            return files if stored["format"] == _FORMAT and files.keys() == {*VECTORS, IDS} else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            record = self._record
+            files = {name: (int(size), int(checksum)) for name, (size, checksum) in record["files"].items()}
+            return files if record["format"] == _FORMAT and files.keys() == {*VECTORS, IDS} else None
+        except (ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def damaged(self, recorded: Checksums) -> list[str]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from leafspan.checks import check_number, check_text, check_whole, refuse_coroutine, shown
+from leafspan.checks import check_number, check_text, check_whole, function_failed, refuse_coroutine, shown, unusable
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
-from leafspan.errors import InvalidArgument, UnusableResult
+from leafspan.errors import InvalidArgument
 from leafspan.language_model import check_template, find_language_model, model_name
 from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
@@ -180,7 +180,7 @@ class Abstractive:
             try:
                 summary = yield self._call(texts, stopped)
             except Exception as error:
-                errors[place] = error
+                errors[place] = function_failed("the summarizer", self.name, texts, error)
                 patience.failed(error)
                 continue
             patience.succeeded()
@@ -227,7 +227,8 @@ class Abstractive:
         # Text that is not valid Unicode can be neither embedded nor stored.
         text = answer.encode(errors="ignore").decode().strip() if isinstance(answer, str) else ""
         if not text:
-            raise UnusableResult(f"a summary must be a text that is not blank, got {shown(answer)}")
+            rule = "return a text that is not blank, and is valid Unicode"
+            raise unusable("the summarizer", self.name, rule, answer)
         return text if size(text) <= 2 * self.max_words else first_sentences(text, 2 * self.max_words)
 
 

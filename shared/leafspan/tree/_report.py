@@ -15,7 +15,7 @@ class FailedSummary:
         tree: Id of the document whose tree it belongs to; for a layer above the documents' trees, a text that says which
             documents it is about.
         layer: Layer of the summary, >= 1. 0 if leaves of the document are missing.
-        error: The last error of the summarizer, or what is wrong with the document.
+        error: A ``FunctionFailed`` with the last error of the summarizer as its cause, or what is wrong with the document.
     """
 
     tree: str

@@ -1,0 +1,39 @@
+"""The file that counts changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from leafspan.store._change_file import ChangeFile
+
+
+def test_a_file_that_is_the_same_is_not_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    changes = ChangeFile(tmp_path / "changes")
+    changes.advance()
+
+    def opened(*arguments: object, **options: object) -> int:
+        raise AssertionError("each time takes a descriptor until the index is closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", opened)
+        changes.follow()
+    assert changes.count == ChangeFile(tmp_path / "changes").count
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "emptied"])
+def test_a_file_that_is_another_one_is_opened_again(tmp_path: Path, how: str):
+    path = tmp_path / "changes"
+    changes = ChangeFile(path)
+    count = changes.count
+    if how == "emptied":
+        os.truncate(path, 0)
+    else:
+        path.unlink()
+    if how == "replaced":
+        ChangeFile(path)
+    changes.follow()
+    assert changes.count != count
+    assert changes.count == ChangeFile(path).count

@@ -1,0 +1,57 @@
+"""Options of strategies: their defaults are those that are documented, and a wrong one is named with what it was."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+from leafspan import BM25, Filter, Hybrid, InvalidArgument, Query, strategies
+from leafspan.strategies import RetrievalContext, Strategy, to_queries
+
+STRATEGIES = [kind for name in strategies.__all__ if isinstance(kind := getattr(strategies, name), type)]
+
+
+def documented_defaults() -> Iterator[Any]:
+    """Each option of a strategy whose default is documented as a value that depends on nothing else."""
+    for kind in STRATEGIES:
+        if not issubclass(kind, Strategy):
+            continue
+        _, _, options = (kind.__doc__ or "").partition("Args:\n")
+        for about in re.split(r"\n    (?=    \w+: )", f"\n{options.partition(chr(10) * 2)[0]}"):
+            option = re.match(r" +(\w+): ", about)
+            default = re.search(r"Default:\s+(?:``(.+?)``|(\([^)]*\)|-?[\d.]*\d|True|False))(?=\.(?:\s|$))", about)
+            if option and default:
+                yield pytest.param(kind, option[1], default[1] or default[2], id=f"{kind.__name__}.{option[1]}")
+
+
+@pytest.mark.parametrize(("kind", "option", "documented"), list(documented_defaults()))
+def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, option: str, documented: str):
+    [field] = [each for each in fields(kind) if each.name == option]
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    made = re.fullmatch(r"(\w+)\(\)", documented)
+    assert default == (getattr(strategies, made[1])() if made else ast.literal_eval(documented))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BM25(k=0), "k must be a whole number >= 1, got 0"),
+        (lambda: BM25(engine="rank_bm25"), "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'"),
+        (lambda: Filter(offset=-1), "offset must be a whole number >= 0, got -1"),
+        (lambda: Hybrid(calibrate=1), "calibrate must be True or False, got 1"),
+        (lambda: RetrievalContext(10, k=0), "k must be a whole number >= 1, got 0"),
+        (lambda: RetrievalContext(0), "candidates must be a whole number >= 1, got 0"),
+        (
+            lambda: to_queries(Query("tea", embedding_texts="tea")),
+            "embedding_texts of a query must be a list of texts, got 'tea'",
+        ),
+    ],
+)
+def test_a_wrong_option_is_named_with_the_rule_and_what_it_was(make: Callable[[], object], message: str):
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}"):
+        make()
