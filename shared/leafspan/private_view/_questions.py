@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from leafspan.filters import Where
 from leafspan.privacy import Disguise, Masked
@@ -167,6 +167,7 @@ class MaskedAsyncHost:
 class MaskedStrategy(OverBase):
     """What ``base`` finds, which asks for nothing in the clear: texts of its own, such as phrasings, are masked, too."""
 
+    configurable: ClassVar[bool] = False
     base: Strategy
     asking: Asking = field(repr=False)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import RetrievalContext
@@ -15,6 +16,8 @@ from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
+
+register(BM25Settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

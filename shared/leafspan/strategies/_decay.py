@@ -74,6 +74,11 @@ class Decay(OverBase):
         check_number("missing", self.missing, at_least=0, at_most=1)
         if self.now is not None and (not isinstance(self.now, date | str) or to_microseconds(self.now) is None):
             raise InvalidArgument(f"now must be a datetime, a date, or an ISO text of one, got {shown(self.now)}")
+        # As plain values, which can be written to a file.
+        object.__setattr__(self, "scale", _days(self.scale))
+        object.__setattr__(self, "offset", _days(self.offset))
+        if isinstance(self.now, date):
+            object.__setattr__(self, "now", self.now.isoformat())
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
@@ -33,6 +34,7 @@ class HostRetriever(Strategy):
         InvalidArgument: if an option is of a wrong type.
     """
 
+    configurable: ClassVar[bool] = False
     name: str
     ask: Callable[[str], Sequence[HostResult]]
     aask: Callable[[str], Awaitable[Sequence[HostResult]]]

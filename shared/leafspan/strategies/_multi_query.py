@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from leafspan.checks import check_model, check_whole, shown
+from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.strategies._context import RetrievalContext
@@ -23,6 +24,8 @@ from leafspan.strategies._queries import to_queries
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
+
+register(Query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

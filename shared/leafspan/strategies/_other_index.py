@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
@@ -51,6 +51,7 @@ class OtherIndex(Strategy):
         InvalidArgument: if ``view`` is none, or ``strategy`` is no strategy.
     """
 
+    configurable: ClassVar[bool] = False
     view: Searchable
     strategy: Strategy
     k: int | None = None

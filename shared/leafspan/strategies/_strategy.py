@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from leafspan.checks import shown, what_makes_one
+from leafspan.config import Place, parse_config, read_config, register, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
@@ -22,6 +25,14 @@ class Strategy(ABC):
 
     # No protocol, since the defaults below must be inherited: a flag that is looked up by name would be misspelt unnoticed.
     __slots__ = ()
+
+    configurable: ClassVar[bool] = True
+    """Whether configurations can name the class. False if it is made by the package alone."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.configurable:
+            register(cls)
 
     @abstractmethod
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
@@ -63,6 +74,39 @@ class Strategy(ABC):
     def with_summaries(self) -> Strategy | None:
         """The same strategy, searching the summaries of the trees as well; None if it cannot."""
         return None
+
+    def to_config(self, *, given: Mapping[str, object] | None = None, full: bool = False) -> dict[str, Any]:
+        """The strategy as plain values, which ``from_config`` makes an equal one of.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            full: Whether to write options that have their default, too. Default: False.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        written = write_config(self, given or {}, full=full)
+        return written if isinstance(written, dict) else {"type": written}
+
+    @classmethod
+    def from_config(cls, config: str | Mapping[str, Any] | Path, *, given: Mapping[str, object] | None = None) -> Self:
+        """The strategy that a configuration describes.
+
+        Args:
+            config: The name of a strategy, such as ``"auto-merging"``; a mapping with the name as ``type``, and the options
+                that differ from their defaults; or the ``pathlib.Path`` of a file in YAML or JSON that has one of these.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+        """
+        place = Place()
+        if isinstance(config, Path):
+            config, place = parse_config(config.read_text(encoding="utf-8"), str(config))
+        if not isinstance(config, str | Mapping):
+            raise place.error(f"a strategy must be a name or a mapping, got {shown(config)}")
+        made: Self = read_config(config, cls, given or {}, place)
+        return made
 
 
 def check_strategy(name: str, value: object) -> None:

@@ -1,0 +1,99 @@
+"""The classes that a configuration can name, and what the type hints of their options say."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
+from functools import cache
+from typing import Any, Union
+
+from leafspan.errors import InvalidArgument
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_kinds: dict[str, list[type]] = {}
+
+
+def config_name(kind: type) -> str:
+    """The name of a class in configurations: ``"auto-merging"`` for ``AutoMerging``."""
+    return _WORD.sub("-", kind.__name__).lower()
+
+
+def register(kind: type) -> None:
+    """Let configurations name a class, a dataclass or one whose base class is registered.
+
+    A class that takes the place of another one of the same module and name, as ``dataclass(slots=True)`` makes it, takes
+    its place here as well.
+    """
+    known = _kinds.setdefault(config_name(kind), [])
+    known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
+    known.append(kind)
+
+
+def kinds_named(name: str) -> list[type]:
+    """The registered classes with this name."""
+    return _kinds.get(name, [])
+
+
+def kinds_below(base: type) -> dict[str, type]:
+    """The registered dataclasses that are this class or inherit from it, by name. Those whose name is their own only."""
+    found = {name: [each for each in kinds if issubclass(each, base)] for name, kinds in _kinds.items()}
+    return {name: kinds[0] for name, kinds in sorted(found.items()) if len(kinds) == 1 and is_dataclass(kinds[0])}
+
+
+def is_registered(kind: object) -> bool:
+    """Whether it is a registered class."""
+    return isinstance(kind, type) and kind in _kinds.get(config_name(kind), ())
+
+
+@cache
+def hints_of(kind: type) -> Mapping[str, Any]:
+    """The type hints of a class's options."""
+    return typing.get_type_hints(kind)
+
+
+def options_of(kind: type) -> list[Field[Any]]:
+    """The options of a dataclass.
+
+    Raises:
+        InvalidArgument: if it is none.
+    """
+    if not is_dataclass(kind):
+        raise InvalidArgument(f"a class must be a dataclass to have a configuration, got {kind.__qualname__}")
+    return [each for each in fields(kind) if each.init]
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The parts of a union, or the hint alone."""
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return tuple(part for each in typing.get_args(hint) for part in alternatives(each))
+    return (hint,)
+
+
+def classes_in(hint: Any) -> list[type]:
+    """The classes that a value with this hint can be of, which are registered, or of which registered ones are made."""
+    return [each for each in alternatives(hint) if isinstance(each, type) and _is_base(each)]
+
+
+def _is_base(kind: type) -> bool:
+    registered = (each for kinds in _kinds.values() for each in kinds)
+    return kind is not object and any(kind in each.__mro__ for each in registered)
+
+
+def item_hint(hint: Any) -> Any:
+    """The hint of the items of a list or of the values of a mapping."""
+    for each in alternatives(hint):
+        origin = typing.get_origin(each)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return typing.get_args(each)[1]
+        if isinstance(origin, type) and issubclass(origin, Sequence):
+            return typing.get_args(each)[0]
+    return Any
+
+
+def is_mapping(hint: Any) -> bool:
+    """Whether a value with this hint can be a mapping of the user's own names."""
+    origins = [typing.get_origin(each) or each for each in alternatives(hint)]
+    return any(isinstance(each, type) and issubclass(each, Mapping) for each in origins)

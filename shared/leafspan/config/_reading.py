@@ -1,0 +1,139 @@
+"""From the plain values of a configuration to an object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
+from typing import Any
+
+from leafspan.checks import did_you_mean, shown
+from leafspan.config._kinds import (
+    alternatives,
+    classes_in,
+    config_name,
+    hints_of,
+    is_mapping,
+    item_hint,
+    kinds_below,
+    options_of,
+)
+from leafspan.config._writing import GIVEN, TYPE, is_given
+from leafspan.errors import InvalidArgument
+from leafspan.filters import Where, filter_from_text, to_filter
+
+Path = tuple[str | int, ...]
+
+_FIRST_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands, for errors.
+
+    Attributes:
+        path: The keys and numbers that lead to it.
+        source: Name of the file. Empty if there is none.
+        lines: The line of each path, from 1 on. Empty if they are not known.
+    """
+
+    path: Path = ()
+    source: str = ""
+    lines: Mapping[Path, int] = field(default_factory=dict, repr=False)
+
+    def __truediv__(self, key: str | int) -> Place:
+        return Place((*self.path, key), self.source, self.lines)
+
+    def __str__(self) -> str:
+        line = next(
+            (self.lines[self.path[:end]] for end in range(len(self.path), -1, -1) if self.path[:end] in self.lines), 0
+        )
+        file = f"{self.source}, line {line}" if self.source and line else self.source or (f"line {line}" if line else "")
+        path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
+        return ": ".join(part for part in (file, path) if part)
+
+    def error(self, message: str) -> InvalidArgument:
+        """The error for what is wrong there."""
+        place = str(self)
+        return InvalidArgument(f"{place}: {message}" if place else message)
+
+
+def read_config(plain: object, base: type, given: Mapping[str, object], place: Place) -> Any:
+    """The object of a configuration.
+
+    Args:
+        plain: What ``write_config`` has made, or the same written by hand: a name alone, or a mapping with the name as
+            ``type`` and the options that differ from their defaults.
+        base: Class that the object must be of, or inherit from.
+        given: Objects that cannot be written, by the names that stand for them.
+        place: Where it stands.
+
+    Raises:
+        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+    """
+    return _Reading(given).value(plain, base, place)
+
+
+class _Reading:
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self._given = given
+
+    def value(self, plain: Any, hint: Any, place: Place) -> Any:
+        if is_given(plain):
+            return self._named(plain[GIVEN], place)
+        bases = classes_in(hint)
+        if isinstance(plain, str) and bases and str not in alternatives(hint):
+            return self._object({TYPE: plain}, bases, place)
+        if isinstance(plain, Mapping) and bases:
+            return self._object(plain, bases, place)
+        if isinstance(plain, str | Mapping) and Where in alternatives(hint):
+            return _where(plain, place)
+        if isinstance(plain, Mapping):
+            items = item_hint(hint) if is_mapping(hint) else Any
+            return {key: self.value(each, items, place / key) for key, each in plain.items()}
+        if isinstance(plain, Sequence) and not isinstance(plain, str | bytes):
+            return tuple(self.value(each, item_hint(hint), place / number) for number, each in enumerate(plain))
+        return plain
+
+    def _named(self, name: str, place: Place) -> object:
+        if name not in self._given:
+            raise place.error(f"{name!r} must be given beside the configuration: given={{{name!r}: ...}}")
+        return self._given[name]
+
+    def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
+        known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
+        if TYPE in plain:
+            name = plain[TYPE]
+            if not isinstance(name, str) or name not in known:
+                hint = did_you_mean(name, known) if isinstance(name, str) else ""
+                raise (place / TYPE if place.path or len(plain) > 1 else place).error(
+                    f"type must be one of {', '.join(known)}, got {shown(name)}{hint}"
+                )
+            kind = known[name]
+        elif len(known) == 1:
+            [kind] = known.values()
+        else:
+            raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
+        options = {key: each for key, each in plain.items() if key != TYPE}
+        names = {each.name: each for each in options_of(kind)}
+        for key in options:
+            if key not in names:
+                raise (place / key).error(f"{config_name(kind)} has no option {shown(key)}{did_you_mean(str(key), names)}")
+        for name, each in names.items():
+            if name not in options and each.default is each.default_factory is MISSING:
+                raise place.error(f"{config_name(kind)} must have {name}")
+        hints = hints_of(kind)
+        read = {name: self.value(each, hints[name], place / name) for name, each in options.items()}
+        try:
+            return kind(**read)
+        except InvalidArgument as error:
+            # The message of an option begins with its name.
+            about = _FIRST_WORD.match(str(error))
+            raise (place / about[0] if about and about[0] in options else place).error(str(error)) from error
+
+
+def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:
+    try:
+        return filter_from_text(plain) if isinstance(plain, str) else to_filter(plain)
+    except InvalidArgument as error:
+        raise place.error(str(error)) from error

@@ -1,0 +1,155 @@
+"""Configurations as text, in YAML or JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from math import inf, isfinite
+from typing import Any, ClassVar
+
+from leafspan.checks import shown
+from leafspan.config._reading import Path, Place
+
+_DEEPEST = 100
+_STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_TAG = "tag:yaml.org,2002:"
+# YAML 1.2's core schema, in which "no" is a text and 1e3 a number. PyYAML itself follows YAML 1.1.
+_PATTERNS = {
+    "null": (r"~|null|Null|NULL|", "~nN"),
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+.0123456789"),
+}
+
+
+@cache
+def _yaml() -> tuple[Any, Any]:
+    """PyYAML's loader and dumper with these patterns. It is loaded when it is needed first."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True  # equal parts are written in full
+
+        def represent_str(self, data: str) -> Any:
+            # Other styles lose line ends that are not those of files.
+            style = '"' if _STRANGE.search(data) else None
+            return self.represent_scalar(f"{_TAG}str", data, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_str)
+
+    for kind in (Loader, Dumper):
+        for name, (pattern, first) in _PATTERNS.items():
+            kind.add_implicit_resolver(f"{_TAG}{name}", re.compile(f"^(?:{pattern})$"), [*first, ""])
+    return Loader, Dumper
+
+
+def config_text(plain: object, *, json_text: bool = False) -> str:
+    """Plain values as YAML, or as JSON."""
+    if json_text:
+        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+    import yaml
+
+    return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, allow_unicode=True, width=100))
+
+
+def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
+    """The plain values of a text in YAML or JSON, and the place of the whole, which knows the line of each part.
+
+    Args:
+        text: The text.
+        source: Name of the file that it is from. Default: none.
+
+    Raises:
+        InvalidArgument: if it is neither, a key occurs twice, or it has aliases, tags or values that are not plain.
+    """
+    import yaml
+
+    text = _escaped(text)
+    loader = _yaml()[0](text)
+    try:
+        node = loader.get_single_node()
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+        known: dict[Path, int] = {(): mark.line + 1} if mark is not None else {}
+        raise Place((), source, known).error(f"a configuration must be YAML or JSON: {problem}") from None
+    finally:
+        loader.dispose()
+    lines: dict[Path, int] = {}
+    place = Place((), source, lines)
+    plain = None if node is None else _Nodes(lines).value(node, place)
+    return plain, place
+
+
+def _escaped(text: str) -> str:
+    """A text in JSON with its control characters escaped, which YAML does not take as they are; any other as it is."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class _Nodes:
+    """Plain values from the nodes of YAML."""
+
+    def __init__(self, lines: dict[Path, int]) -> None:
+        self._lines = lines
+        self._met: set[int] = set()
+
+    def value(self, node: Any, place: Place) -> Any:
+        self._lines.setdefault(place.path, node.start_mark.line + 1)
+        if len(place.path) > _DEEPEST:
+            raise place.error(f"a configuration must be at most {_DEEPEST} levels deep")
+        if id(node) in self._met:
+            raise place.error("a configuration must have no aliases (*)")
+        self._met.add(id(node))
+        match node.id, node.tag.removeprefix(_TAG):
+            case "mapping", "map":
+                return self._mapping(node, place)
+            case "sequence", "seq":
+                return [self.value(each, place / number) for number, each in enumerate(node.value)]
+            case "scalar", kind:
+                return _scalar(kind, node.value, place)
+        raise place.error(f"a configuration must have no tags, got {shown(node.tag)}")
+
+    def _mapping(self, node: Any, place: Place) -> Mapping[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value
+            if not isinstance(key, str):
+                raise place.error("a key must be a text")
+            here = place / key
+            self._lines[here.path] = key_node.start_mark.line + 1
+            if key in values:
+                raise here.error(f"{key} must stand there once, and stands there twice")
+            values[key] = self.value(value_node, here)
+        return values
+
+
+def _scalar(kind: str, text: str, place: Place) -> Any:
+    """The value of a text, by the kind that its form or quotes give it."""
+    if kind == "str":
+        return text
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() == "true"
+    if kind in ("int", "float"):
+        try:
+            number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
+        except ValueError:  # an int of thousands of digits
+            number = inf
+        if not isfinite(number):
+            raise place.error(f"a number must be finite, got {shown(text)}")
+        return number
+    raise place.error(f"a configuration must have no tags, got {shown(kind)}")

@@ -1,0 +1,76 @@
+"""From an object to the plain values of its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING
+from math import isfinite
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.config._kinds import classes_in, config_name, hints_of, is_registered, item_hint, options_of
+from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
+
+TYPE = "type"
+GIVEN = "given"
+
+
+def write_config(value: object, given: Mapping[str, object], *, full: bool = False) -> Any:
+    """The plain values from which ``read_config`` makes an equal object.
+
+    Args:
+        value: An object of a registered class.
+        given: Objects that cannot be written, such as functions, by the names that stand for them.
+        full: Whether to write all options. If not, those with their default are left out.
+
+    Raises:
+        InvalidArgument: if it, or something in it, cannot be written; the message says where it is.
+    """
+    return _Writing(given, full).value(value, Any, "")
+
+
+def is_given(value: object) -> bool:
+    """Whether plain values stand for an object that is given beside them: ``{"given": name}``."""
+    return isinstance(value, Mapping) and list(value) == [GIVEN] and isinstance(value[GIVEN], str)
+
+
+class _Writing:
+    def __init__(self, given: Mapping[str, object], full: bool) -> None:
+        self._names = {id(value): name for name, value in given.items()}
+        self._full = full
+
+    def value(self, value: object, hint: Any, place: str) -> Any:
+        if id(value) in self._names and value is not None:
+            return {GIVEN: self._names[id(value)]}
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float) and isfinite(value):
+            return float(value)
+        if isinstance(value, Where):
+            return repr(value)
+        if is_registered(type(value)):
+            return self._object(value, hint, place)
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and not is_given(value):
+            return {key: self.value(each, item_hint(hint), f"{place}.{key}") for key, each in value.items()}
+        if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes):
+            items = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
+            return [self.value(each, item_hint(hint), f"{place}[{number}]") for number, each in enumerate(items)]
+        raise InvalidArgument(
+            f"{place.removeprefix('.') or 'it'} must be plain values to be written, got {shown(value)}: name it in given=, "
+            "when writing and when reading"
+        )
+
+    def _object(self, value: object, hint: Any, place: str) -> Any:
+        kind: Any = type(value)
+        hints = hints_of(kind)
+        written: dict[str, Any] = {}
+        for each in options_of(kind):
+            option = getattr(value, each.name)
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            if self._full or default is MISSING or bool(option != default) or type(option) is not type(default):
+                written[each.name] = self.value(option, hints[each.name], f"{place}.{each.name}")
+        if classes_in(hint) == [kind]:
+            return written
+        return {TYPE: config_name(kind), **written} if written or not place else config_name(kind)

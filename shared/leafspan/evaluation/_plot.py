@@ -1,0 +1,42 @@
+"""The plot of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafspan.errors import MissingExtra
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a8a8a")  # Okabe and Ito's, for all eyes
+_MARKS = "osD^vPX"
+
+
+def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
+    """A figure of matplotlib with a line for each strategy.
+
+    Args:
+        measure: Name of the measure.
+        budgets: The budgets in words.
+        lines: For each strategy a value for each budget.
+
+    Raises:
+        MissingExtra: if matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra('a plot needs matplotlib: pip install "leafspan[eval]"') from error
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for number, (name, values) in enumerate(lines.items()):
+        colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+        axes.plot(budgets, values, label=name.replace("$", r"\$"), color=colour, marker=mark)
+    axes.set_xscale("log")
+    axes.set_xticks(list(budgets), [f"{budget:,}" for budget in budgets])
+    axes.minorticks_off()
+    axes.set_xlabel("words retrieved")
+    axes.set_ylabel(measure)
+    axes.set_ylim(0, 1.02)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure

@@ -1,0 +1,75 @@
+"""Filters from their text, such as ``F("year") >= 2020``, as files and commands have it. Nothing of a text is run."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leafspan.checks import did_you_mean, shown
+from leafspan.errors import InvalidArgument
+from leafspan.filters._builder import F
+from leafspan.filters._expression import Where
+
+_LONGEST = 100_000  # characters
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_METHODS = ("in_", "not_in", "contains", "contains_any", "contains_all", "text_match", "exists")
+_RULE = 'a filter\'s text must be like (F("year") >= 2020) & ~F("tags").contains("draft")'
+
+
+def filter_from_text(text: str) -> Where:
+    """The filter whose ``repr`` this is, or that is written in the same way.
+
+    Args:
+        text: Comparisons of ``F`` and its methods with plain values, combined by ``&``, ``|`` and ``~``.
+
+    Raises:
+        InvalidArgument: if it is anything else, or no document can have a key or value in it.
+    """
+    if len(text) > _LONGEST:
+        raise InvalidArgument(f"a filter's text must have at most {_LONGEST:,} characters, got {len(text):,}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        condition = _read(tree, text)
+    except InvalidArgument:
+        raise
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:  # a TypeError: F("a") & F("b")
+        raise InvalidArgument(f"{_RULE}, got {shown(text)}: {error}") from None
+    if not isinstance(condition, Where):
+        raise InvalidArgument(f"{_RULE}, got {shown(text)}, which compares nothing")
+    return condition
+
+
+def _read(node: ast.expr, text: str) -> Any:
+    """A filter, or a key, from a part of the text."""
+    match node:
+        case ast.Call(func=ast.Name(id="F"), args=[argument], keywords=[]):
+            return F(ast.literal_eval(argument))
+        case ast.Call(func=ast.Attribute(value=key, attr=method), args=arguments, keywords=named):
+            if method not in _METHODS:
+                raise InvalidArgument(f"{_RULE}, got .{method}() in {shown(text)}{did_you_mean(method, _METHODS)}")
+            options = {each.arg: ast.literal_eval(each.value) for each in named if each.arg is not None}
+            of = _read(key, text)
+            if isinstance(of, F) and len(options) == len(named):
+                return getattr(of, method)(*map(ast.literal_eval, arguments), **options)
+        case ast.Compare(left=key, ops=[comparison], comparators=[value]) if type(comparison) in _COMPARISONS:
+            of = _read(key, text)
+            if isinstance(of, F):
+                return _COMPARISONS[type(comparison)](of, ast.literal_eval(value))
+        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
+            return _read(left, text) & _read(right, text)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _read(left, text) | _read(right, text)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return ~_read(operand, text)
+        case _:
+            pass
+    raise InvalidArgument(f"{_RULE}, got {shown(ast.unparse(node))} in {shown(text)}")

@@ -1,0 +1,212 @@
+"""Strategies measured on questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan import BM25, Document, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Vector
+from leafspan.evaluation import Answer, Evaluation, Question, evaluate, read_questions
+from leafspan.evaluation._comparison import compare
+from leafspan.evaluation._questions import find_answers
+from leafspan.evaluation._spans import first_words, span_scores
+from tests.profiles import examples
+
+TEXTS = {
+    "bees": "Bees dance. They dance to show where flowers are. Karl von Frisch decoded the dance in 1927.",
+    "wasps": "Wasps build nests of paper. They chew wood. Nests hang under roofs.",
+}
+QUESTIONS = [
+    Question("Who decoded the dance?", answers=["Karl von Frisch"], id="who"),
+    Question("What are nests made of?", answers=[Answer("wasps", 6, 26)], id="what"),
+    Question("Which insects dance?", relevant={"bees": 1}, id="which"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory):
+    with Index.open(
+        tmp_path_factory.mktemp("kb"), splitter=HierarchicalSplitter(leaf_words=8, parent_words=(16,))
+    ) as index:
+        index.add([Document(id_, text) for id_, text in TEXTS.items()])
+        yield index
+
+
+def test_strategies_are_measured_at_each_budget(index):
+    result = evaluate(index, QUESTIONS, {"words": BM25(), "both": "hybrid"}, budgets=[9, 100])
+    assert result.strategies == ("words", "both")
+    assert result.measures == (
+        *(f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in (9, 100)),
+        "nDCG@10",
+        "R@10",
+        "RR",
+    )
+    assert result.mean("words", "recall@100") == 1
+    # "What are nests made of?" has only one word in common with the answer, and with "Nests hang under roofs.", too.
+    assert result.scores["words"]["recall@9"] == {"who": 1.0, "what": 0.0}
+    # The leaf "Karl von Frisch decoded the dance in 1927." has 42 characters, 15 of them in the answer.
+    assert result.scores["words"]["precision@9"]["who"] == pytest.approx(15 / 42)
+    assert result.scores["words"]["RR"] == {"which": 1.0}
+
+
+def test_a_table_marks_the_best():
+    scores = {"a": {"recall@150": {"q": 1.0, "r": 0.0}}, "long name": {"recall@150": {"q": 1.0, "r": 1.0}}}
+    result = Evaluation({"q": "?", "r": "?"}, (150,), scores)
+    assert str(result) == (
+        "2 questions\n\n"
+        "|           |  recall@150 |\n"
+        "|-----------|------------:|\n"
+        "| a         |       0.500 |\n"
+        "| long name |   **1.000** |"
+    )
+
+
+def test_a_comparison_names_the_questions_won_and_lost():
+    scores = {"a": {"RR": {"q": 1.0, "r": 0.0, "s": 0.5}}, "b": {"RR": {"q": 0.5, "r": 0.25, "s": 0.5}}}
+    found = Evaluation({"q": "?", "r": "?", "s": "?"}, (150,), scores).compare("a", "b")
+    assert (found.wins, found.losses, found.ties) == (("q",), ("r",), 1)
+    assert found.difference == pytest.approx((0.5 - 0.25) / 3)
+    assert -0.25 <= found.low < found.difference < found.high <= 0.5
+    assert str(found).startswith("RR: a less b is +0.083 (95 %: -")
+
+
+def test_the_interval_is_that_of_a_resampled_mean():
+    # 30 of 100 questions won, none lost: the mean of a resample is binomial, 95 % of which lie within 21 and 39 of 100.
+    scores = {"a": [1.0] * 30 + [0.0] * 70, "b": [0.0] * 100}
+    found = compare("recall", "a", "b", scores, [str(number) for number in range(100)], seed=1)
+    assert (found.low, found.high) == pytest.approx((0.21, 0.39), abs=0.011)
+    assert "which chance does not explain" in str(found)
+
+
+def test_equal_strategies_do_not_differ():
+    found = compare("recall", "a", "b", {"a": [0.5, 1.0], "b": [0.5, 1.0]}, ["q", "r"], seed=0)
+    assert (found.difference, found.low, found.high, found.ties) == (0, 0, 0, 2)
+
+
+def test_an_evaluation_is_kept_in_a_file(index, tmp_path: Path):
+    result = evaluate(index, QUESTIONS[:2], ["vector", "bm25"], budgets=[50])
+    result.save(tmp_path / "eval.json")
+    assert Evaluation.load(tmp_path / "eval.json") == result
+    assert json.loads((tmp_path / "eval.json").read_text(encoding="utf-8"))["means"]["bm25"]["recall@50"] == 1
+    (tmp_path / "other.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(InvalidArgument, match=r"must be a file that Evaluation\.save has written"):
+        Evaluation.load(tmp_path / "other.json")
+
+
+def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):
+    figure = evaluate(index, QUESTIONS, [Vector(), Hybrid(), Hybrid(depth=10)], budgets=[10, 50]).plot()
+    [axes] = figure.axes
+    assert [line.get_label() for line in axes.get_lines()] == ["vector", "hybrid 2", "hybrid 3"]
+    figure.savefig(tmp_path / "plot.svg")
+    graded = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
+    with pytest.raises(InvalidArgument, match="a plot must be of questions with answers"):
+        graded.plot()
+
+
+def test_words_are_read_until_the_budget_is_used_up():
+    places = [Answer("bees", 0, 11), Answer("wasps", 0, 27)]
+    assert first_words(places, TEXTS, 2) == [Answer("bees", 0, 11)]
+    assert first_words(places, TEXTS, 4) == [Answer("bees", 0, 11), Answer("wasps", 0, 11)]  # "Wasps build"
+    assert first_words(places, TEXTS, 0) == []
+
+
+def test_spans_are_scored_by_their_characters():
+    answer = [[Answer("bees", 10, 20)]]
+    assert span_scores(answer, [Answer("bees", 0, 40)], needs_all=False) == (1, 10 / 40, 10 / 40)
+    assert span_scores(answer, [Answer("bees", 15, 35)], needs_all=False) == (0, 5 / 20, 5 / 25)
+    assert span_scores(answer, [Answer("bees", 15, 30), Answer("bees", 0, 16)], needs_all=False) == (1, 10 / 30, 10 / 30)
+    assert span_scores(answer, [], needs_all=False) == (0, 0, 0)
+    assert span_scores(answer, [Answer("wasps", 10, 20)], needs_all=False) == (0, 0, 0)
+    two = [[Answer("bees", 0, 10)], [Answer("bees", 50, 60), Answer("wasps", 0, 10)]]
+    assert span_scores(two, [Answer("bees", 0, 10)], needs_all=False) == (1, 1, 1)
+    assert span_scores(two, [Answer("bees", 0, 10)], needs_all=True) == (0, 1, 10 / 20)
+    assert span_scores(two, [Answer("bees", 0, 10), Answer("wasps", 0, 20)], needs_all=True) == (1, 20 / 30, 20 / 30)
+
+
+PLACES = st.builds(
+    lambda id_, start, length: Answer(id_, start, start + length),
+    st.sampled_from("ab"),
+    st.integers(0, 30),
+    st.integers(1, 20),
+)
+
+
+@examples(200)
+@given(
+    st.lists(st.lists(PLACES, min_size=1, max_size=2), min_size=1, max_size=3), st.lists(PLACES, max_size=4), st.booleans()
+)
+def test_scores_are_shares_and_more_text_never_loses_recall(answers, read, needs_all):
+    scores = span_scores(answers, read, needs_all=needs_all)
+    assert all(0 <= each <= 1 for each in scores)
+    assert scores.iou <= scores.precision or not read
+    more = span_scores(answers, [*read, Answer("a", 0, 50)], needs_all=needs_all)
+    assert more.recall >= scores.recall
+    everything = span_scores(answers, [Answer("a", 0, 50), Answer("b", 0, 50)], needs_all=needs_all)
+    assert everything.recall == 1
+
+
+def test_questions_come_from_lines_of_json(tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"id": 7, "text": "Who?", "answers": ["Karl", {"doc_id": "bees", "start": 0, "end": 4}], "answer_mode": "all"}\n'
+        "\n"
+        '{"text": "Which?", "relevant": ["bees"]}\n',
+        encoding="utf-8",
+    )
+    assert read_questions(path) == [
+        Question("Who?", ["Karl", Answer("bees", 0, 4)], needs_all=True, id="7"),
+        Question("Which?", relevant={"bees": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: a question must be a JSON object such as"),
+        ("[]", "line 2: a question must be a JSON object such as"),
+        ('{"text": " "}', "line 2: a question must be a text that is not blank, got ' '"),
+        ('{"text": "x"}', "line 2: a question must have answers or relevant documents, got neither for 'x'"),
+        ('{"text": "x", "answers": [3]}', "line 2: an answer must be a text, or have doc_id, start and end .* got 3"),
+        ('{"text": "x", "answers": [{"doc_id": "a", "start": 2, "end": 2}]}', "with 0 <= start < end"),
+        ('{"text": "x", "answers": [""]}', "an answer must not be blank"),
+        ('{"text": "x", "relevant": {"a": 0}}', "relevant must have a grade > 0 for each document"),
+        ('{"text": "x", "answers": ["y"], "answer_mode": "some"}', "answer_mode must be 'any' or 'all', got 'some'"),
+        ('{"text": "first", "answers": ["y"]}', "line 2: an id must be that of one question, got 'first' as .*, line 1"),
+    ],
+)
+def test_a_line_that_is_no_question_is_named(line, message, tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"text": "first", "answers": ["y"]}\n' + line, encoding="utf-8")
+    with pytest.raises(InvalidArgument, match=message):
+        read_questions(path)
+
+
+def test_an_answer_must_stand_in_the_index(index):
+    with pytest.raises(InvalidArgument, match="an answer must stand in a document of the index, got 'Newton' for 'Who"):
+        evaluate(index, [Question("Who?", ["Newton"])], ["bm25"])
+    with pytest.raises(InvalidArgument, match="an answer must stand in a document"):
+        evaluate(index, [Question("Who?", [Answer("bees", 0, 1000)])], ["bm25"])
+
+
+def test_an_answer_is_found_at_every_place_whatever_its_case_and_white_space():
+    question = Question("?", ["the  DANCE", "dance"])
+    assert find_answers(question, {"a": "The\ndance, a dance.", "b": "the dance"}) == [
+        [Answer("a", 0, 9), Answer("b", 0, 9)],
+        [Answer("a", 4, 9), Answer("a", 13, 18), Answer("b", 4, 9)],
+    ]
+
+
+@pytest.mark.parametrize("strategies", [[], {}, "hybrid", None, 3])
+def test_strategies_must_be_some(index, strategies):
+    with pytest.raises(InvalidArgument, match="strategies must be strategies by name, or a list of some"):
+        evaluate(index, QUESTIONS, strategies)
+
+
+def test_questions_must_be_some(index):
+    for nothing in ([], "questions.jsonl", {}, None):
+        with pytest.raises(InvalidArgument, match=r"question"):
+            evaluate(index, nothing, ["bm25"])
