@@ -5,12 +5,14 @@ from leafspan.pictures._document import document_picture
 from leafspan.pictures._index import index_picture
 from leafspan.pictures._page import STYLESHEET, embedded, page
 from leafspan.pictures._passage import passage_picture
+from leafspan.pictures._report import Answered, report
 from leafspan.pictures._results import results_picture
 from leafspan.pictures._shown import Places
 from leafspan.pictures._tree import tree_picture
 
 __all__ = [
     "STYLESHEET",
+    "Answered",
     "Places",
     "comparison_picture",
     "document_picture",
@@ -18,6 +20,7 @@ __all__ = [
     "index_picture",
     "page",
     "passage_picture",
+    "report",
     "results_picture",
     "tree_picture",
 ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from htpy import Element, Node, div, h3, header, p, section, span
+from htpy import Element, Node, details, div, h3, header, p, section, span, summary
 
 from leafspan.pictures._found import block_of
 from leafspan.pictures._legs import legs
@@ -40,9 +40,17 @@ def results_picture(
         ],
         _strips(documents),
         _key(documents),
-        len(passages) > 1 and legs(passages),
+        len(passages) > 1 and _lists(passages, folded=bool(heading)),
         cards(passages, words),
     ]
+
+
+def _lists(passages: Sequence[ShownPassage], *, folded: bool) -> Node:
+    """The lists that it was fused from, folded where results stand beside each other and there is less room."""
+    lists = legs(passages)
+    if lists is None or not folded:
+        return lists
+    return details(".ls-folded")[summary["the lists that it was fused from"], lists]
 
 
 def cards(passages: Sequence[ShownPassage], words: Places | None = None) -> Node:

@@ -54,4 +54,5 @@ def retrieve_outside(
         return results
 
     rows = to_results(queries, (yield from look_until_full(look, queries, limits.context(strategy, None))), Analyzer())
-    return rows[0] if single else [*rows]
+    results: list[list[Passage]] = [*rows]
+    return results[0] if single else results
