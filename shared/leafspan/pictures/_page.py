@@ -23,7 +23,7 @@ def embedded(picture: Element) -> str:
     Args:
         picture: The picture.
     """
-    return str(div(".ls")[style[Markup(STYLESHEET)], picture])
+    return str(Markup(div(".ls")[style[Markup(STYLESHEET)], picture]))
 
 
 def page(title: str, pictures: Iterable[Node]) -> str:
@@ -34,15 +34,17 @@ def page(title: str, pictures: Iterable[Node]) -> str:
         pictures: The pictures.
     """
     return str(
-        html(lang="en")[
-            head[
-                meta(charset="utf-8"),
-                meta(http_equiv="Content-Security-Policy", content=_NOTHING_ELSE),
-                meta(name="viewport", content="width=device-width, initial-scale=1"),
-                meta(name="color-scheme", content="light dark"),
-                title_element[visible(title)],
-                style[Markup(STYLESHEET)],
-            ],
-            body(".ls.ls-page")[main[pictures]],
-        ]
+        Markup(
+            html(lang="en")[
+                head[
+                    meta(charset="utf-8"),
+                    meta(http_equiv="Content-Security-Policy", content=_NOTHING_ELSE),
+                    meta(name="viewport", content="width=device-width, initial-scale=1"),
+                    meta(name="color-scheme", content="light dark"),
+                    title_element[visible(title)],
+                    style[Markup(STYLESHEET)],
+                ],
+                body(".ls.ls-page")[main[pictures]],
+            ]
+        )
     )

@@ -78,7 +78,7 @@ class _Drawing:
         head: list[Node] = [
             span(".ls-layer")[f"layer {node.summary.layer}"],
             " ",
-            span(".ls-first", dir="auto")[visible(_one_line(node.text, _FIRST))],
+            span(".ls-first", dir="auto")[_one_line(node.text, _FIRST)],
         ]
         children = node.summary.children if self._left > 0 else ()
         known = [self._nodes[id_] for id_ in children if id_ in self._nodes]
@@ -123,4 +123,4 @@ def _place(node: ShownPassage) -> str:
 
 def _one_line(text: str, most: int = 400) -> str:
     line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return visible(line if len(line) <= most else f"{line[: most - 1]}…")

@@ -232,7 +232,7 @@ class PrivateView(View):
 
         def attempt() -> Flow[tuple[Any, Showing]]:
             found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
-            several = bool(found) and isinstance(found[0], Passages)
+            several = not isinstance(found, Passages)
             given: list[Passages] = found if several else [found]
             rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
