@@ -66,11 +66,13 @@ class _Drawing:
                 if node.document_id
                 else node.summary is not None and covered_documents(node.summary.covers)
             ],
-            ul(".ls-nodes")[self._node(node, is_open=True)],
+            ul(".ls-nodes")[self._node(node, frozenset())],
         ]
 
-    def _node(self, node: ShownPassage, *, is_open: bool = False) -> Element:
+    def _node(self, node: ShownPassage, above: frozenset[str]) -> Element:
+        """A node and all below it. What is above it is not drawn again below it, whatever its children are said to be."""
         self._left -= 1
+        above |= {node.id}
         if node.summary is None:
             return li(".ls-leaf")[
                 span(".ls-layer")[_place(node)], " ", span(".ls-inline", dir="auto")[_one_line(node.text)]
@@ -81,16 +83,16 @@ class _Drawing:
             span(".ls-first", dir="auto")[_one_line(node.text, _FIRST)],
         ]
         children = node.summary.children if self._left > 0 else ()
-        known = [self._nodes[id_] for id_ in children if id_ in self._nodes]
+        known = [self._nodes[id_] for id_ in children if id_ in self._nodes and id_ not in above]
         unknown = len(node.summary.children) - len(known)
         return li[
-            details(open=is_open)[
+            details(open=len(above) == 1)[
                 summary[head],
                 div(".ls-text", dir="auto")[marked_text(node.text)],
                 _covered(node),
                 p(".ls-place")[f"made from {_children(node.summary.children)}; covers {_place(node)}"],
                 ul(".ls-nodes")[
-                    [self._node(each) for each in known],
+                    [self._node(each, above) for each in known],
                     unknown > 0 and li(".ls-leaf")[_not_drawn(unknown, node)],
                 ],
             ]
