@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_ext.retriever import SpanRetriever
+from langchain_ext.retriever import BaseSpanRetriever
 from leafspan import Strategy
 from leafspan.hosting import DEFAULT, check_strategy
 
 
-class StrategyRetriever(SpanRetriever):
+class SpanRetriever(BaseSpanRetriever):
     """Any strategy of the core, or one of your own, as a LangChain retriever.
 
     Args:

@@ -8,11 +8,11 @@ from llama_index.core.schema import QueryBundle
 
 from leafspan import Strategy
 from leafspan.hosting import DEFAULT, check_strategy
-from llamaindex_ext.retriever import SpanRetriever
+from llamaindex_ext.retriever import BaseSpanRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StrategyRetriever(SpanRetriever):
+class SpanRetriever(BaseSpanRetriever):
     """Any strategy of the core, or one of your own, as a LlamaIndex retriever.
 
     Args:

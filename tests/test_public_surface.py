@@ -45,7 +45,7 @@ NAMED = [
 OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
 
-RETRIEVERS = ["StrategyRetriever", *NAMED]
+RETRIEVERS = ["SpanRetriever", *NAMED]
 
 
 def test_the_core_offers_these_names():
@@ -416,7 +416,7 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
 
 
 def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
-    assert options_in_llamaindex("StrategyRetriever") == {
+    assert options_in_llamaindex("SpanRetriever") == {
         **LIMITS,
         **NO_INDEX,
         "strategy": Option(None, leafspan.Strategy | None),
