@@ -294,7 +294,7 @@ class BasedLeafRetriever(BasedRetriever):
 _OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
 
 
-def _is_default(retriever: SpanRetriever, option: Field[Any]) -> bool:
+def _is_default(retriever: object, option: Field[Any]) -> bool:
     value = getattr(retriever, option.name)
     default = option.default if option.default_factory is MISSING else option.default_factory()
     try:

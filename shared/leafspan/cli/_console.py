@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from leafspan.visible import visible
+from leafspan.words import visible
 
 
 def console(*, stderr: bool = False, wrap: bool = False) -> Console:

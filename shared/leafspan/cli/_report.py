@@ -9,18 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
 from leafspan.cli._query import STDIN
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing
+from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
 from leafspan.retrieval import Passages
 from leafspan.values import Passage
-
-DEFAULT_STRATEGY = "relevant-segments"
 
 
 def report(
@@ -36,11 +36,12 @@ def report(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}. Several are shown side by side.",
+            help=f"One of {', '.join(STRATEGIES)}; several stand side by side. By default that of the configuration, or "
+            "relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
-            show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
+    config: ConfigFile = None,
     questions_file: Annotated[
         Path | None, typer.Option("--questions", help="A file with a question on each line.", parser=named_path)
     ] = None,
@@ -61,10 +62,14 @@ def report(
     from leafspan.pictures import Answered  # not at the top: other commands need not wait for what draws
 
     asked = _asked(questions or [], questions_file)
-    chosen = {each: strategy_named(each) for each in dict.fromkeys(strategy or [DEFAULT_STRATEGY])}
+    chosen = {each: strategy_named(each) for each in strategy or []}
     options: dict[str, Any] = {"k": k, "budget": budget, "where": parse_filter(where)}
     answers = []
-    with Index.open(kb, create=False) as opened:
+    if min_score is not None:
+        check_number("min_score", min_score)
+    with Index.open(kb, create=False, config=config) as opened:
+        if not chosen:
+            chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
         for question in asked:
             found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
             kept = {name: [each for each in row if is_worth_printing(each, min_score)] for name, row in found.items()}

@@ -11,7 +11,7 @@ from leafspan.pictures._results import caption, size_of
 from leafspan.pictures._shown import ShownDocument
 from leafspan.pictures._strip import strip
 from leafspan.pictures._text import name
-from leafspan.visible import visible
+from leafspan.words import visible
 
 _MOST_TEXT = 20_000  # characters that are drawn
 _OPEN = 1_500  # of a text that is open from the beginning

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from htpy import Element, Node, bdi, mark, strong
 
-from leafspan.visible import visible
+from leafspan.words import visible
 
 
 class Marked(NamedTuple):

@@ -11,7 +11,7 @@ from leafspan.pictures._runs import covered_documents
 from leafspan.pictures._shown import ShownPassage
 from leafspan.pictures._strip import runs_named, strip
 from leafspan.pictures._text import marked_text, name
-from leafspan.visible import visible
+from leafspan.words import visible
 
 _MOST_ROOTS = 50
 _MOST_NODES = 3_000  # of all trees together: a browser slows down beyond

@@ -1,4 +1,4 @@
-"""Words: how many a text has, which is the unit of leaves and budgets, and the first of them."""
+"""Counting words, the unit of leaves and budgets."""
 
 from __future__ import annotations
 
@@ -16,20 +16,3 @@ def count_words(text: str) -> int:
     if text.isascii() or not _ANY_CJK.search(text):
         return len(text.split())
     return len(_WORD.findall(text))
-
-
-_BEGINNING = 60  # characters
-
-
-def first_words(text: str, most: int = _BEGINNING) -> str:
-    """The beginning of a text as a literal of Python on one line, in which nothing is obeyed by a terminal.
-
-    Args:
-        text: The text.
-        most: Characters of it, at most. A longer text is cut after a word, if it has any, and ends with ``...``.
-    """
-    line = " ".join(text[: 8 * most].split())
-    if len(line) <= most and len(text) <= 8 * most:
-        return repr(line)
-    words = line[: most - 3].rpartition(" ")[0] or line[: most - 3]
-    return repr(f"{words}...")
