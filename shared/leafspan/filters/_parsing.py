@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._builder import F
+from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import Where
 
 _LONGEST = 100_000  # characters
@@ -46,6 +48,24 @@ def filter_from_text(text: str) -> Where:
     if not isinstance(condition, Where):
         raise InvalidArgument(f"{_RULE}, got {shown(text)}, which compares nothing")
     return condition
+
+
+def filter_from_option(text: str) -> Where | None:
+    """The filter of an option that can only be a text. None if it allows every document, as ``{}`` does.
+
+    Args:
+        text: A filter's text, such as ``F("year") >= 2020``, or a JSON object in the dialect of Chroma or Haystack.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if not text.lstrip().startswith("{"):
+        return filter_from_text(text)
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"a filter that begins with {{ must be JSON, got {shown(text)}: {error}") from None
+    return to_filter(plain)
 
 
 def _read(node: ast.expr, text: str) -> Any:

@@ -1,0 +1,9 @@
+"""What an agent does with an index, as tools that MCP and both frameworks offer: search, read, outline, add, delete."""
+
+from leafspan.agents._parameter import Parameter
+from leafspan.agents._passages import is_worth_showing
+from leafspan.agents._strategies import STRATEGIES
+from leafspan.agents._tool import AgentTool, ToolResult
+from leafspan.agents._toolkit import agent_tools
+
+__all__ = ["STRATEGIES", "AgentTool", "Parameter", "ToolResult", "agent_tools", "is_worth_showing"]
