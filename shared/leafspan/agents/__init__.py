@@ -3,7 +3,16 @@
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing
 from leafspan.agents._strategies import STRATEGIES
-from leafspan.agents._tool import AgentTool, ToolResult
-from leafspan.agents._toolkit import agent_tools
+from leafspan.agents._tool import AgentTool, ToolResult, error_text
+from leafspan.agents._toolkit import agent_tool, agent_tools
 
-__all__ = ["STRATEGIES", "AgentTool", "Parameter", "ToolResult", "agent_tools", "is_worth_showing"]
+__all__ = [
+    "STRATEGIES",
+    "AgentTool",
+    "Parameter",
+    "ToolResult",
+    "agent_tool",
+    "agent_tools",
+    "error_text",
+    "is_worth_showing",
+]

@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.agents._limits import CHARACTERS_A_WORD, as_many_as_fit, end_within
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing, passage_fields
-from leafspan.agents._strategies import WHEN
+from leafspan.agents._strategies import STRATEGIES, WHEN
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
 from leafspan.filters import filter_from_option
@@ -28,11 +28,11 @@ def search_tool(
     strategies: Mapping[str, Strategy],
     *,
     about: str,
-    read: str,
-    outline: str,
     budget: int,
     max_budget: int,
     timeout: float | None,
+    read: str = "",
+    outline: str = "",
 ) -> AgentTool:
     """The tool that searches a view.
 
@@ -41,11 +41,11 @@ def search_tool(
         name: Name of the tool.
         strategies: What a model can choose between; the first is the default. A single one is not offered as a choice.
         about: What the documents are, for the description.
-        read: Name of the tool that reads.
-        outline: Name of the tool that lists documents.
         budget: Most words of all passages together, if a call does not say.
         max_budget: Most words that a call can ask for.
         timeout: Seconds for each call. None: any number.
+        read: Name of the tool that reads, beside this one. Default: there is none.
+        outline: Name of the tool that lists documents, beside this one. Default: there is none.
     """
     first = next(iter(strategies))
     parameters = [
@@ -54,14 +54,14 @@ def search_tool(
             "where",
             str,
             'Filter on the metadata of documents, such as F("year") >= 2020, F("tags").contains("bees") or '
-            f'(F("lang") == "en") & ~F("draft").exists(). {outline} shows the metadata of documents.',
+            '(F("lang") == "en") & ~F("draft").exists().'
+            + (f" {outline} shows the metadata of documents." if outline else ""),
             or_object=True,
         ),
         Parameter("budget", int, "Most words of all passages together.", budget, least=20, most=max_budget),
     ]
     if len(strategies) > 1:
-        ways = "; ".join(f"{each}: {WHEN[each]}" if each in WHEN else each for each in strategies)
-        parameters.insert(1, Parameter("strategy", str, f"How to search. {ways}.", first, choices=tuple(strategies)))
+        parameters.insert(1, Parameter("strategy", str, _ways(strategies), first, choices=tuple(strategies)))
 
     def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         words = arguments["budget"]
@@ -77,13 +77,19 @@ def search_tool(
             content["note"] = "Nothing answers this. Try other words, another strategy, or a wider filter."
         return ToolResult(content, tuple(worth[: len(fields)]))
 
+    more = f"To see more of the text around a passage, give its citation to {read}. " if read else ""
     description = (
         f"Search {about}. Returns the passages that answer a question, best first, each with its exact text, document, "
-        f"title, headings and score, and with a citation such as handbook.md:120-480 (document and characters). Quote "
-        f"only what a passage says, and give its citation. To see more of the text around a passage, give its citation "
-        f"to {read}. {DATA}"
+        "title, headings and score, and with a citation such as handbook.md:120-480 (document and characters). Quote only "
+        f"what a passage says, and give its citation. {more}{DATA}"
     )
     return AgentTool(name, description, tuple(parameters), search, timeout)
+
+
+def _ways(strategies: Mapping[str, Strategy]) -> str:
+    """What a model reads of the strategies that it can choose between."""
+    ways = [f"{name}: {WHEN[name]}" if STRATEGIES.get(name) == each else name for name, each in strategies.items()]
+    return f"How to search. {'; '.join(ways)}."
 
 
 def _filter(given: str | Mapping[str, Any] | None) -> object:

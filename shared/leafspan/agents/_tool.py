@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.agents._parameter import Parameter, read_arguments, schema_of
 from leafspan.engine import Flow, arun_within, run_within
-from leafspan.escaping import escaped_in_json
+from leafspan.escaping import escaped_in_json, visible
 from leafspan.values import Passage
 
 
@@ -29,6 +29,11 @@ class ToolResult:
     def text(self) -> str:
         """The content as JSON, for a model: no text of a document can end a value, command a terminal, or turn writing."""
         return escaped_in_json(json.dumps(self.content, ensure_ascii=False))
+
+
+def error_text(error: Exception) -> str:
+    """What a model is told of an error: its message and notes, on one line, in which nothing commands a terminal."""
+    return visible(" ".join("; ".join([str(error), *getattr(error, "__notes__", [])]).split()))
 
 
 Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from leafspan.agents._changing import add_tool, delete_tool
 from leafspan.agents._outlining import outline_tool
@@ -52,29 +53,57 @@ def agent_tools(
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    if not isinstance(view, View):
-        raise InvalidArgument(f"view must be an Index or a view of one, got {shown(view)}")
+    _check(view, about, budget, max_budget, timeout)
     chosen = _checked_strategies(strategies)
-    _check_about(about)
-    _check_budgets(budget, max_budget)
     check_flag("writable", writable)
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         raise InvalidArgument(f"prefix must have up to 40 of the characters a-z, A-Z, 0-9, _ and -, got {shown(prefix)}")
-    check_timeout(timeout)
     read, outline = f"{prefix}read", f"{prefix}outline"
-    words: dict[str, int] = {"budget": budget, "max_budget": max_budget}
+    of_all: dict[str, Any] = {"about": about, "timeout": timeout}
+    of_texts: dict[str, Any] = {"budget": budget, "max_budget": max_budget, **of_all}
     tools = (
-        search_tool(view, f"{prefix}search", chosen, about=about, read=read, outline=outline, timeout=timeout, **words),
-        read_tool(view, read, about=about, outline=outline, timeout=timeout, **words),
-        outline_tool(view, outline, about=about, read=read, timeout=timeout),
+        search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, **of_texts),
+        read_tool(view, read, outline=outline, **of_texts),
+        outline_tool(view, outline, read=read, **of_all),
     )
     if not writable:
         return tools
-    return (
-        *tools,
-        add_tool(view, f"{prefix}add", about=about, timeout=timeout),
-        delete_tool(view, f"{prefix}delete", about=about, timeout=timeout),
-    )
+    return (*tools, add_tool(view, f"{prefix}add", **of_all), delete_tool(view, f"{prefix}delete", **of_all))
+
+
+def agent_tool(
+    view: View,
+    *,
+    name: str = "search",
+    strategies: Strategy | Mapping[str, Strategy] | None = None,
+    about: str = "the documents",
+    budget: int = 600,
+    max_budget: int = 3000,
+    timeout: float | None = 30.0,
+) -> AgentTool:
+    """The tool ``search`` alone, under any name. The options are those of ``agent_tools``.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+    _check(view, about, budget, max_budget, timeout)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgument(f"name must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}")
+    chosen = _checked_strategies(strategies)
+    return search_tool(view, name, chosen, about=about, budget=budget, max_budget=max_budget, timeout=timeout)
+
+
+def _check(view: object, about: object, budget: int, max_budget: int, timeout: float | None) -> None:
+    if not isinstance(view, View):
+        raise InvalidArgument(f"view must be an Index or a view of one, got {shown(view)}")
+    check_text("about", about)
+    if not isinstance(about, str) or not about.strip() or len(about) > _LONGEST_ABOUT:
+        raise InvalidArgument(f"about must have 1 to {_LONGEST_ABOUT} characters, got {shown(about)}")
+    for option, words in (("max_budget", max_budget), ("budget", budget)):
+        check_whole(option, words, _LEAST_BUDGET)
+    if budget > max_budget:
+        raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")
+    check_timeout(timeout)
 
 
 def _checked_strategies(given: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
@@ -92,16 +121,3 @@ def _checked_strategies(given: Strategy | Mapping[str, Strategy] | None) -> Mapp
             )
         check_strategy(f"strategy {name!r}", strategy)
     return dict(given)
-
-
-def _check_about(about: object) -> None:
-    check_text("about", about)
-    if not isinstance(about, str) or not about.strip() or len(about) > _LONGEST_ABOUT:
-        raise InvalidArgument(f"about must have 1 to {_LONGEST_ABOUT} characters, got {shown(about)}")
-
-
-def _check_budgets(budget: int, max_budget: int) -> None:
-    for name, words in (("max_budget", max_budget), ("budget", budget)):
-        check_whole(name, words, _LEAST_BUDGET)
-    if budget > max_budget:
-        raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")

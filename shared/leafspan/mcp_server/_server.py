@@ -13,7 +13,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from leafspan.agents import AgentTool
+from leafspan.agents import AgentTool, error_text
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import LeafspanError
 from leafspan.escaping import visible
@@ -50,7 +50,7 @@ def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server
         try:
             result = await tool.acall(params.arguments or {})
         except LeafspanError as error:
-            return _failed("; ".join([str(error), *getattr(error, "__notes__", [])]))
+            return _failed(error_text(error))
         except Exception as error:
             _logger.error("%s failed:\n%s", tool.name, visible("".join(traceback.format_exception(error)), lines=True))
             return _failed(f"{tool.name} failed for a reason that the log of the server has: try again, or something else")
@@ -73,7 +73,7 @@ def _described(tool: AgentTool) -> types.Tool:
 
 
 def _failed(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(visible(message))], is_error=True)
+    return types.CallToolResult(content=[_text(message)], is_error=True)
 
 
 def _text(text: str) -> types.TextContent:
