@@ -9,7 +9,7 @@ from llama_index.core.bridge.pydantic import BaseModel, Field, create_model
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
 
 from leafspan import LeafspanError, Strategy, View
-from leafspan.hosting import AgentTool, agent_tool, agent_tools, as_base, error_text, searched_index
+from leafspan.hosting import AgentTool, StrategyLike, agent_tool, agent_tools, as_base, error_text, searched_index
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.retriever import BaseSpanRetriever
 
@@ -17,7 +17,7 @@ from llamaindex_ext.retriever import BaseSpanRetriever
 def as_tools(
     index: View,
     *,
-    strategies: Strategy | Mapping[str, Strategy] | None = None,
+    strategies: Strategy | str | Mapping[str, StrategyLike] | None = None,
     about: str = "the documents",
     budget: int = 600,
     max_budget: int = 3000,
@@ -32,8 +32,8 @@ def as_tools(
 
     Args:
         index: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches; or several by their names, between which the model chooses, the first by
-            default. Default: ``relevant-segments`` and seven others that need no model.
+        strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
+            the first by default. Default: that of the index, and seven others that need no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
         budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: 600.
         max_budget: Most words that the model can ask for. Default: 3000.

@@ -94,6 +94,20 @@ def test_a_single_strategy_is_no_choice(shared_index):
     assert tool.call({"question": "dance"}).content["passages"]
 
 
+def test_a_strategy_may_be_a_name(shared_index):
+    assert agent_tool(shared_index, strategies="vector").call({"question": "dance"}) == agent_tool(
+        shared_index, strategies=Vector()
+    ).call({"question": "dance"})
+
+
+def test_the_strategy_of_the_index_comes_first(tmp_path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, config={"strategy": "bm25"}) as index:
+        index.add(Document("tea", TEXTS["tea"]))
+        search = agent_tool(index)
+        assert search.schema["properties"]["strategy"]["enum"][:2] == ["default", "relevant-segments"]
+        assert search.call({"question": "tea"}) == search.call({"question": "tea", "strategy": "bm25"})
+
+
 def test_strategies_of_ones_own_have_names(shared_index):
     strategies = {"plain": Vector(), "diverse": Rerank(diversity=0.5)}
     [tool, *_] = agent_tools(shared_index, strategies=strategies)
@@ -113,15 +127,15 @@ def test_strategies_of_ones_own_have_names(shared_index):
         ({"question": "tea", "budget": 19}, "budget must be a whole number >= 20, got 19"),
         ({"question": "tea", "budget": 3001}, "budget must be at most 3000, got 3001"),
         ({"question": "tea", "budget": True}, "budget must be a whole number"),
-        ({"question": "tea", "where": "year > 3"}, "a filter's text must be like"),
-        ({"question": "tea", "where": "__import__('os')"}, "a filter's text must be like"),
-        ({"question": "tea", "where": "{"}, "a filter that begins with { must be JSON"),
+        ({"question": "tea", "where": "year > 3"}, 'where must be JSON, or like F("year") >= 2020'),
+        ({"question": "tea", "where": "(__import__('os'))"}, "a filter's text must be like"),
+        ({"question": "tea", "where": "{"}, "where must be JSON"),
         ({"question": "tea", "where": {"year": {"$near": 3}}}, r"unknown operator '\$near'"),
         ({"question": "tea", "where": [1]}, "where must be a string"),
     ],
 )
 def test_what_is_refused(search, arguments, message):
-    with pytest.raises(InvalidArgument, match=message.replace("(", r"\(").replace("{", r"\{")):
+    with pytest.raises(InvalidArgument, match=message.replace("(", r"\(").replace(")", r"\)").replace("{", r"\{")):
         search.call(arguments)
 
 

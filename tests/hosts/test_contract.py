@@ -185,7 +185,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("AutoMergingRetriever", {"score": "median"}, "score must be one of 'mean', 'max', got 'median'; did you mean 'mean'?"),
     ("RelevantSegmentsRetriever", {"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
     ("FilterRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
-    ("SpanRetriever", {"strategy": "hybrid"}, "strategy must be a strategy such as Vector(), got 'hybrid'"),
+    ("SpanRetriever", {"strategy": 3}, "strategy must be a strategy such as Vector(), got 3"),
+    ("SpanRetriever", {"strategy": {"type": "hybrid", "depth": 0}}, "depth: depth must be a whole number >= 1, got 0"),
     (
         "SpanRetriever",
         {"strategy": Hybrid},
@@ -319,6 +320,17 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
 def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index: Index, name, options, message):
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
     assert str(error) == message.replace("HOST", host.name)
+
+
+def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
+    expected = host.ask(host.make("HybridRetriever", shared_index, weights=(0.5, 0.5)), QUESTIONS[0])
+    for strategy in (Hybrid(weights=(0.5, 0.5)), {"type": "hybrid", "weights": [0.5, 0.5]}):
+        assert host.ask(host.make("SpanRetriever", shared_index, strategy=strategy), QUESTIONS[0]) == expected
+    by_name = host.ask(host.make("SpanRetriever", shared_index, strategy="hybrid"), QUESTIONS[0])
+    assert by_name == host.ask(host.make("HybridRetriever", shared_index), QUESTIONS[0])
+    error = host.refusal(lambda: host.make("SpanRetriever", shared_index, strategy="hybird"))
+    assert str(error).startswith("strategy must be one of 'at-least', 'auto-merging', 'bm25', ")
+    assert str(error).endswith(", got 'hybird'; did you mean 'hybrid'?")
 
 
 def test_a_base_that_cannot_be_used_is_refused(host: Host, shared_index: Index):

@@ -179,7 +179,7 @@ def test_an_agent_of_langchain_finds_reads_and_cites(langchain):
     assert "Karl von Frisch" in json.loads(read.content)["text"]
 
 
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")  # LlamaIndex looks at all attributes
+@pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")  # LlamaIndex looks at all attributes
 async def test_an_agent_of_llamaindex_finds_reads_and_cites(llamaindex):
     citation = json.loads(llamaindex["search"](**QUESTION).content)["passages"][0]["citation"]
     script = iter([("search", QUESTION), ("read", {"citation": citation}), None])

@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.agents._limits import CHARACTERS_A_WORD, as_many_as_fit, end_within
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing, passage_fields
-from leafspan.agents._strategies import STRATEGIES, WHEN
+from leafspan.agents._strategies import OWN, STRATEGIES, WHEN
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
 from leafspan.filters import filter_from_option
@@ -88,7 +88,10 @@ def search_tool(
 
 def _ways(strategies: Mapping[str, Strategy]) -> str:
     """What a model reads of the strategies that it can choose between."""
-    ways = [f"{name}: {WHEN[name]}" if STRATEGIES.get(name) == each else name for name, each in strategies.items()]
+    ways = [
+        f"{name}: {WHEN[name]}" if name == OWN or STRATEGIES.get(name) == each else name
+        for name, each in strategies.items()
+    ]
     return f"How to search. {'; '.join(ways)}."
 
 

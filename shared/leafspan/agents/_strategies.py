@@ -31,7 +31,11 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 """The strategies by their names; the first is the default."""
 
+OWN = "default"
+"""The name of the strategy of an index that was opened with a configuration."""
+
 WHEN = {
+    OWN: "as this index is usually searched",
     "relevant-segments": "runs of text that are worth their words (the default)",
     "auto-merging": "whole sections where much of one matches",
     "sentence-window": "single sentences with what surrounds them",

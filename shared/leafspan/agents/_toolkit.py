@@ -10,13 +10,16 @@ from leafspan.agents._changing import add_tool, delete_tool
 from leafspan.agents._outlining import outline_tool
 from leafspan.agents._reading import read_tool
 from leafspan.agents._searching import search_tool
-from leafspan.agents._strategies import STRATEGIES
+from leafspan.agents._strategies import OWN, STRATEGIES
 from leafspan.agents._tool import AgentTool
 from leafspan.checks import check_flag, check_text, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval import check_timeout
-from leafspan.strategies import Strategy, check_strategy
+from leafspan.strategies import DEFAULT, Strategy, StrategyLike, to_strategy
 from leafspan.view import View
+
+Strategies = Strategy | str | Mapping[str, StrategyLike]
+"""The strategy of a tool, or several by their names."""
 
 _PREFIX = re.compile(r"[a-zA-Z0-9_-]{0,40}")  # models take names of up to 64 of these
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -27,7 +30,7 @@ _LEAST_BUDGET = 20
 def agent_tools(
     view: View,
     *,
-    strategies: Strategy | Mapping[str, Strategy] | None = None,
+    strategies: Strategies | None = None,
     about: str = "the documents",
     budget: int = 600,
     max_budget: int = 3000,
@@ -41,8 +44,8 @@ def agent_tools(
 
     Args:
         view: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches; or several by their names, between which the model chooses, the first by
-            default. Default: ``relevant-segments`` and seven others that need no model.
+        strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
+            the first by default. Default: that of the index, and seven others that need no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
         budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: 600.
         max_budget: Most words that the model can ask for. Default: 3000.
@@ -54,7 +57,7 @@ def agent_tools(
         InvalidArgument: if an option is out of its range.
     """
     _check(view, about, budget, max_budget, timeout)
-    chosen = _checked_strategies(strategies)
+    chosen = _chosen(view, strategies)
     check_flag("writable", writable)
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         raise InvalidArgument(f"prefix must have up to 40 of the characters a-z, A-Z, 0-9, _ and -, got {shown(prefix)}")
@@ -75,7 +78,7 @@ def agent_tool(
     view: View,
     *,
     name: str = "search",
-    strategies: Strategy | Mapping[str, Strategy] | None = None,
+    strategies: Strategies | None = None,
     about: str = "the documents",
     budget: int = 600,
     max_budget: int = 3000,
@@ -89,7 +92,7 @@ def agent_tool(
     _check(view, about, budget, max_budget, timeout)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(f"name must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}")
-    chosen = _checked_strategies(strategies)
+    chosen = _chosen(view, strategies)
     return search_tool(view, name, chosen, about=about, budget=budget, max_budget=max_budget, timeout=timeout)
 
 
@@ -106,18 +109,18 @@ def _check(view: object, about: object, budget: int, max_budget: int, timeout: f
     check_timeout(timeout)
 
 
-def _checked_strategies(given: Strategy | Mapping[str, Strategy] | None) -> Mapping[str, Strategy]:
+def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
+    """The strategies by their names, the first of which is the default."""
     if given is None:
-        return STRATEGIES
+        own = view.default_strategy
+        return STRATEGIES if own == DEFAULT else {OWN: own, **STRATEGIES}
     if not isinstance(given, Mapping):
-        check_strategy("strategies", given)
-        return {"strategy": given}
+        return {"strategy": to_strategy("strategies", given)}
     if not given:
         raise InvalidArgument("strategies must be at least one, got none")
-    for name, strategy in given.items():
+    for name in given:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidArgument(
                 f"names of strategies must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}"
             )
-        check_strategy(f"strategy {name!r}", strategy)
-    return dict(given)
+    return {name: to_strategy(f"strategy {name!r}", each) for name, each in given.items()}

@@ -10,8 +10,7 @@ import typer
 from leafspan.agents import STRATEGIES, agent_tools
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase
-from leafspan.filters import filter_from_option
+from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase, parse_filter
 from leafspan.index import Index
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"
@@ -34,6 +33,7 @@ def mcp(
         str | None,
         typer.Option("--strategy", "-s", help=f"Search only by this one of {', '.join(STRATEGIES)}.", show_default=False),
     ] = None,
+    config: ConfigFile = None,
     budget: Annotated[int, typer.Option(help="Most words of a result, if the model does not say.")] = 600,
     max_budget: Annotated[int, typer.Option(help="Most words that the model can ask for.")] = 3000,
     timeout: Annotated[float, typer.Option(help="Most seconds for each call.")] = 30.0,
@@ -58,10 +58,10 @@ def mcp(
 
     if strategy is not None:
         check_choice("strategy", strategy, STRATEGIES)
-    scope = None if where is None else filter_from_option(where)
-    with Index.open(kb, create=False) as index:
+    scope = parse_filter(where)
+    with Index.open(kb, create=False, config=config) as index:
         tools = agent_tools(
-            index if where is None else index.scoped(scope),
+            index if scope is None else index.scoped(scope),
             strategies=None if strategy is None else STRATEGIES[strategy],
             about=about,
             budget=budget,

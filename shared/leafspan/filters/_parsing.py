@@ -11,7 +11,6 @@ from typing import Any
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._builder import F
-from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import Where
 
 _LONGEST = 100_000  # characters
@@ -50,22 +49,23 @@ def filter_from_text(text: str) -> Where:
     return condition
 
 
-def filter_from_option(text: str) -> Where | None:
-    """The filter of an option that can only be a text. None if it allows every document, as ``{}`` does.
-
-    Args:
-        text: A filter's text, such as ``F("year") >= 2020``, or a JSON object in the dialect of Chroma or Haystack.
+def filter_from_option(text: str) -> Where | dict[str, Any]:
+    """The filter of an option ``where`` that can only be a text: a filter's text, or JSON in a dialect, as it is.
 
     Raises:
         InvalidArgument: if it is neither.
     """
-    if not text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("F(", "(", "~")):
         return filter_from_text(text)
     try:
-        plain = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"a filter that begins with {{ must be JSON, got {shown(text)}: {error}") from None
-    return to_filter(plain)
+        condition = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(text)}: {error}') from None
+    except RecursionError:
+        raise InvalidArgument(f"where must not be nested so deep, got {shown(text)}") from None
+    if not isinstance(condition, dict):
+        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {shown(text)}')
+    return condition
 
 
 def _read(node: ast.expr, text: str) -> Any:
