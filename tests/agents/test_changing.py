@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Document, F, InvalidArgument, InvalidDocument
+from leafspan import Document, F, InvalidArgument, InvalidDocument, RetrievalTimeout
 from leafspan.agents import agent_tools
 
 
@@ -64,3 +64,9 @@ async def test_the_asynchronous_twins_do_the_same(index):
     *_, add, delete = agent_tools(index, writable=True)
     assert (await add.acall({"document_id": "note", "text": "Tea."})).content["done"] == "added"
     assert (await delete.acall({"document_id": "note"})).content == {"deleted": ["note"]}
+
+
+def test_a_change_that_is_late_says_that_nobody_knows_whether_it_was_made(index):
+    *_, add, _ = agent_tools(index, writable=True, timeout=1e-6)
+    with pytest.raises(RetrievalTimeout, match="add must be done within its timeout, and may still be done later"):
+        add.call({"document_id": "note", "text": "Tea."})

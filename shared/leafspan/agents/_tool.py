@@ -9,6 +9,7 @@ from typing import Any
 
 from leafspan.agents._parameter import Parameter, read_arguments, schema_of
 from leafspan.engine import Flow, arun_within, run_within
+from leafspan.errors import RetrievalTimeout
 from leafspan.escaping import escaped_in_json, visible
 from leafspan.values import Passage
 
@@ -75,11 +76,27 @@ class AgentTool:
             DocumentNotFound: if a document is not there, or not visible.
             RetrievalTimeout: if it takes longer than the timeout.
         """
-        return run_within(self._flow(arguments), self.timeout)
+        try:
+            return run_within(self._flow(arguments), self.timeout)
+        except RetrievalTimeout as error:
+            if not self.writes:
+                raise
+            raise self._late() from error
 
     async def acall(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Like ``call``, without blocking the event loop."""
-        return await arun_within(self._flow(arguments), self.timeout)
+        try:
+            return await arun_within(self._flow(arguments), self.timeout)
+        except RetrievalTimeout as error:
+            if not self.writes:
+                raise
+            raise self._late() from error
+
+    def _late(self) -> RetrievalTimeout:
+        """The error for a change that is late: nobody knows whether it will be made."""
+        return RetrievalTimeout(
+            f"{self.name} must be done within its timeout, and may still be done later: look whether it was, and try again"
+        )
 
     def _flow(self, arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         return (yield from self.action(read_arguments(self.name, self.parameters, arguments)))
