@@ -66,8 +66,9 @@ def as_tool(
     max_budget: int = 3000,
     timeout: float | None = 30.0,
 ) -> StructuredTool:
-    """A retriever as a tool that searches, or the tool ``search`` of an index or view alone. A tool's message is JSON
-    with citations, and its artifact has the passages as Documents.
+    """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
+
+    A tool's message is JSON with citations, and its artifact has the passages as Documents.
 
     Args:
         retriever: A retriever of this package over an index, whose strategy, ``where`` and ``min_score`` hold in each

@@ -66,8 +66,9 @@ def as_tool(
     max_budget: int = 3000,
     timeout: float | None = 30.0,
 ) -> SpanTool:
-    """A retriever as a tool that searches, or the tool ``search`` of an index or view alone. The output of a
-    tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
+    """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
+
+    The output of a tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
 
     Args:
         retriever: A retriever of this package over an index, whose strategy, ``where`` and ``min_score`` hold in each

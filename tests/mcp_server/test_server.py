@@ -116,6 +116,23 @@ async def test_a_client_cannot_leave_the_scope_of_its_server(index):
         assert said[5] == f"there is no document {stored!r} in the index"
 
 
+@MODES
+async def test_hostile_texts_arrive_as_they_are_and_command_nothing(tmp_path, mode):
+    text = f'# {HOSTILE}\n\n<script>alert(1)</script> [red]bees[/red] "}}]}} {HOSTILE}'
+    with Index.open(tmp_path / "kb") as hostile:
+        hostile.add(Document(f"id {HOSTILE}", text, HOSTILE, {HOSTILE: HOSTILE}))
+        async with connected(hostile, mode) as client:
+            for name, arguments in [
+                ("search", {"question": "bees"}),
+                ("outline", {}),
+                ("read", {"document_id": f"id {HOSTILE}"}),
+            ]:
+                result = await client.call_tool(name, arguments)
+                assert dangerous(text_of(result)) == set()
+                assert json.loads(text_of(result)) == result.structured_content
+            assert result.structured_content["text"] == text
+
+
 def tool_that(action) -> AgentTool:
     def flow(arguments):
         return (yield Call(action, (arguments,)))

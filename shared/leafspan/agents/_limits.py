@@ -39,9 +39,11 @@ def end_within(text: str, words: int, start: int = 0) -> int:
 
 
 def word_start(text: str, place: int) -> int:
-    """The begin of the word that a place is in; the place itself if the word begins more than 60 characters before."""
+    """The begin of the word that a place is in; the place itself if it is in none, or more than 60 characters behind."""
+    if place >= len(text) or text[place].isspace():
+        return place
     start = place
-    while 0 < start < len(text) and not text[start - 1].isspace():
+    while start > 0 and not text[start - 1].isspace():
         start -= 1
         if place - start > _FAR:
             return place

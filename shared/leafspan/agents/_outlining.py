@@ -9,6 +9,7 @@ from typing import Any
 from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, shortened
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import covered, place_fields
+from leafspan.agents._ranges import leaf_end, leaf_start
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
@@ -49,7 +50,7 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
             documents = yield Call(view.documents, native=view.adocuments, what=name)
             return ToolResult(_page("documents", map(_document, documents[start : start + limit]), start, len(documents)))
         leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
-        headings = _headings(document_id, leaves)
+        headings = yield Call(_headings, (document_id, leaves), what="")
         about_it = {"document_id": shortened(document_id, LONGEST_ID), "characters": leaves[-1].end if leaves else 0}
         if leaves and leaves[0].title:
             about_it["title"] = shortened(leaves[0].title)
@@ -93,16 +94,14 @@ def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any
     open_: list[int] = []  # numbers of the entries that the text stands under, outermost first
     path: tuple[str, ...] = ()
     for leaf in leaves:
-        assert leaf.start is not None
-        assert leaf.end is not None
         kept = _shared(path, leaf.headings)
         del open_[kept:]
         for depth, heading in enumerate(leaf.headings[kept:], start=kept + 1):
             open_.append(len(entries))
-            entries.append({"heading": shortened(heading), "depth": depth, "start": leaf.start})
-            ends.append(leaf.end)
+            entries.append({"heading": shortened(heading), "depth": depth, "start": leaf_start(leaf)})
+            ends.append(leaf_end(leaf))
         for number in open_:
-            ends[number] = leaf.end
+            ends[number] = leaf_end(leaf)
         path = leaf.headings
     return [
         {"heading": entry["heading"], "depth": entry["depth"], **_citation_of(document_id, entry["start"], end)}

@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.agents._citations import Citation
-from leafspan.agents._limits import end_within, word_start
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import about_fields, place_fields
+from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
-from leafspan.spans import grown_within
 from leafspan.values import Passage
 from leafspan.view import View
-from leafspan.words import count_words
 
 
 def read_tool(
@@ -44,18 +42,10 @@ def read_tool(
     def read(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         place = _asked(name, arguments)
         leaves = yield Call(view.leaves, (place.document_id,), native=view.aleaves, what=name)
-        text = "".join(leaf.text for leaf in leaves)
         around = arguments["citation"] is not None
-        if place.start >= len(text) and (around or place.start):
-            raise InvalidArgument(f"start must be less than the document's {len(text)} characters, got {place.start}")
-        start, end = _chosen(leaves, text, place, arguments["budget"], around=around)
-        read_leaves = tuple(leaf for leaf in leaves if _start(leaf) < end and _end(leaf) > start)
-        content = place_fields(place.document_id, start, end) | {"characters": len(text)}
-        content |= about_fields(leaves[0].title if leaves else None, _common(read_leaves), _lines(read_leaves))
-        content["text"] = text[start:end]
-        if end < len(text):
-            content["next_start"] = end
-        return ToolResult(content, read_leaves)
+        # In a thread, since a document may have a million words.
+        result: ToolResult = yield Call(_shown, (leaves, place, arguments["budget"]), {"around": around}, what="")
+        return result
 
     description = (
         f"Read {about}: the text around a passage, by its citation, or a range of a document, by its id. Give either "
@@ -84,48 +74,23 @@ def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
     return Citation(document_id, start, 2**63 if end is None else end)
 
 
-def _chosen(leaves: Sequence[Passage], text: str, place: Citation, budget: int, *, around: bool) -> tuple[int, int]:
-    """The range to show: from the begin of a word to the end of a leaf, or of a word where no leaf ends within the budget.
+def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: bool) -> ToolResult:
+    """What is read of a document, given by its leaves.
 
-    Args:
-        leaves: The leaves of the document.
-        text: Its text.
-        place: What was asked for.
-        budget: Most words.
-        around: Whether to grow on both sides, leaf by leaf, to fill the budget.
+    Raises:
+        InvalidArgument: if it has nothing at the place.
     """
-    stop = min(place.end, len(text))
-    if around:
-        inside = [ordinal for ordinal, leaf in enumerate(leaves) if _start(leaf) < stop and _end(leaf) > place.start]
-        words = {ordinal: count_words(leaf.text) for ordinal, leaf in enumerate(leaves)}
-        first, last = grown_within(inside[0], inside[-1], 0, len(leaves) - 1, words, budget)
-        start, stop = _start(leaves[first]), _end(leaves[last])
-        if end_within(text, budget, start) >= stop:
-            return start, stop
-        # The passage itself is longer than the budget, or has few and very long words: only its begin fits.
-    start = word_start(text, place.start)
-    longest = end_within(text, budget, start)
-    if longest >= stop:
-        return start, _word_end(text, stop, longest)
-    ends = [_end(leaf) for leaf in leaves if start < _end(leaf) <= longest]
-    return start, ends[-1] if ends else longest
-
-
-def _word_end(text: str, place: int, longest: int) -> int:
-    """The end of the word that a place is in, but no place after ``longest``."""
-    while place < longest and not text[place].isspace() and not text[place - 1].isspace():
-        place += 1
-    return place
-
-
-def _start(leaf: Passage) -> int:
-    assert leaf.start is not None
-    return leaf.start
-
-
-def _end(leaf: Passage) -> int:
-    assert leaf.end is not None
-    return leaf.end
+    text = "".join(leaf.text for leaf in leaves)
+    if place.start >= len(text) and (around or place.start):
+        raise InvalidArgument(f"start must be less than the document's {len(text)} characters, got {place.start}")
+    start, end = range_to_read(leaves, text, place.start, place.end, budget, around=around)
+    read = tuple(leaf for leaf in leaves if leaf_start(leaf) < end and leaf_end(leaf) > start)
+    content = place_fields(place.document_id, start, end) | {"characters": len(text)}
+    content |= about_fields(leaves[0].title if leaves else None, _common(read), _lines(read))
+    content["text"] = text[start:end]
+    if end < len(text):
+        content["next_start"] = end
+    return ToolResult(content, read)
 
 
 def _common(leaves: Sequence[Passage]) -> list[str]:
