@@ -271,8 +271,8 @@ def test_an_adapter_is_built_on_these_names():
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
-        "GraphKind",
         "Given",
+        "GraphKind",
         "HostReranker",
         "HostResult",
         "LightRAGMode",
@@ -306,8 +306,11 @@ def test_an_adapter_is_built_on_these_names():
         "is_elsewhere",
         "is_plain",
         "make_strategy",
+        "own_options",
         "place_among",
         "plain_options",
+        "read_options",
+        "read_retriever",
         "search",
         "searched_index",
         "searches_the_same",
@@ -318,6 +321,8 @@ def test_an_adapter_is_built_on_these_names():
         "to_filter",
         "to_named_strategies",
         "to_strategies",
+        "write_options",
+        "write_retriever",
     ]
 
 

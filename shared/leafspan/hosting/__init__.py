@@ -21,6 +21,7 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
+from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
 from leafspan.hosting._searched import (
     as_base,
     asearch,
@@ -63,8 +64,8 @@ __all__ = [
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
-    "GraphKind",
     "Given",
+    "GraphKind",
     "HostReranker",
     "HostResult",
     "LightRAGMode",
@@ -98,8 +99,11 @@ __all__ = [
     "is_elsewhere",
     "is_plain",
     "make_strategy",
+    "own_options",
     "place_among",
     "plain_options",
+    "read_options",
+    "read_retriever",
     "search",
     "searched_index",
     "searches_the_same",
@@ -110,4 +114,6 @@ __all__ = [
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "write_options",
+    "write_retriever",
 ]
