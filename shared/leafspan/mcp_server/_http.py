@@ -50,7 +50,7 @@ def serve_http(
         server: The server.
         port: The port, in [0, 65535]. 0 for any free one. Default: 0.
         token: What a client must send, 16 characters or more. Default: one is made.
-        started: What is told where the server can be reached, before it is.
+        started: What is told where the server can be reached.
 
     Raises:
         InvalidArgument: if the token is too short, or cannot stand in a header.
@@ -60,6 +60,7 @@ def serve_http(
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((_HOST, port))
+        listening.listen()  # so that who is told the address can connect at once
         url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
         # No log of each request: it would have the ids of sessions, and standard output is not ours.
         config = uvicorn.Config(
