@@ -122,6 +122,7 @@ def test_strategies_of_ones_own_have_names(shared_index):
         ({"question": 7}, "question must be a string, got 7"),
         ({"question": " "}, "a query must be a text that is not blank"),
         ({"question": "\ud800"}, "must be valid Unicode"),
+        ({"question": "tea " * 1251}, "question must have at most 5000 characters, got 5004"),
         ({"query": "tea"}, "search takes question, strategy, where, budget, got 'query'"),
         ({"question": "tea", "strategy": "vectors"}, "did you mean 'vector'"),
         ({"question": "tea", "budget": 19}, "budget must be a whole number >= 20, got 19"),

@@ -23,7 +23,7 @@ class Parameter:
         default: What it is if it is not given. None for none.
         required: Whether it must be given. Default: False.
         least: Least whole number. Default: 0.
-        most: Largest whole number. Default: none.
+        most: Largest whole number; of a text, most characters. Default: any.
         choices: The texts that it can be. Default: any.
         or_object: Whether an object is taken in place of a text, though models are not told. Default: False.
     """
@@ -46,6 +46,8 @@ class Parameter:
             schema["minimum"] = self.least
             if self.most is not None:
                 schema["maximum"] = self.most
+        if self.kind is str and self.most is not None:
+            schema["maxLength"] = self.most
         if self.choices:
             schema["enum"] = list(self.choices)
         if self.default is not None:
@@ -64,6 +66,8 @@ class Parameter:
             pass
         elif self.kind is str:
             check_text(self.name, value)
+            if self.most is not None and len(value) > self.most:
+                raise InvalidArgument(f"{self.name} must have at most {self.most} characters, got {len(value)}")
         elif self.kind is bool:
             check_flag(self.name, value)
         elif self.kind is dict:
