@@ -1,4 +1,4 @@
-"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own."""
+"""The Python in README.md and in docs/, in folders too, runs as tests: a page from top to bottom, in an empty folder of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leave_folder(namespace: dict[str, Any]) -> None:
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
-    patterns=["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md"],
+    patterns=["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md"],
     setup=enter_empty_folder,
     teardown=leave_folder,
 ).pytest()
