@@ -9,7 +9,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from tools.site.outside import loaded_from_outside
-from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_the_site
+from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_docstrings, with_links_of_the_site
 
 
 def on_config(config: Any) -> Any:
@@ -28,6 +28,12 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make the links of a page those of the site."""
     return with_links_of_the_site(page.file.src_uri, markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Make links of the pages that docstrings name."""
+    made_of_docstrings = page.file.src_uri.startswith(("reference/", "strategies/"))
+    return with_links_of_docstrings(page.file.src_uri, html) if made_of_docstrings else html
 
 
 def on_post_build(config: Any) -> None:

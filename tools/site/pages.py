@@ -85,3 +85,13 @@ def with_links_of_the_site(uri: str, text: str) -> str:
             kind = "tree" if (ROOT / link.target).is_dir() else "blob"
             places[link.written] = f"{REPOSITORY}/{kind}/main/{link.target}{anchor}"
     return _LINK.sub(lambda found: f"]({places.get(found[1], found[1])})", text)
+
+
+def with_links_of_docstrings(uri: str, html: str) -> str:
+    """A page made of docstrings, in which the name of a page, such as docs/scores.md, leads to it."""
+    start = posixpath.relpath(".", uri.removesuffix(".md").removesuffix("/index") or ".")
+
+    def linked(found: re.Match[str]) -> str:
+        return f'<a href="{start}/{found[1]}/">{found[1]}</a>' if (ROOT / found[0]).exists() else found[0]
+
+    return re.sub(r"(?<![\w/])docs/([\w-]+)\.md(?:#[\w-]+)?", linked, html)
