@@ -36,7 +36,16 @@ from leafspan.errors import (
     WriterBusy,
     WrongKey,
 )
-from leafspan.evaluation import Answer, Comparison, Evaluation, Question, evaluate, read_questions
+from leafspan.evaluation import (
+    Answer,
+    Comparison,
+    Evaluation,
+    Question,
+    evaluate,
+    make_questions,
+    read_questions,
+    save_questions,
+)
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
@@ -139,7 +148,9 @@ __all__ = [
     "Comparison",
     "Question",
     "Answer",
+    "make_questions",
     "read_questions",
+    "save_questions",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
