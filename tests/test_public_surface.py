@@ -270,8 +270,8 @@ def test_an_adapter_is_built_on_these_names():
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
-        "GraphKind",
         "Given",
+        "GraphKind",
         "HostReranker",
         "HostResult",
         "LightRAGMode",
@@ -302,8 +302,11 @@ def test_an_adapter_is_built_on_these_names():
         "is_elsewhere",
         "is_plain",
         "make_strategy",
+        "own_options",
         "place_among",
         "plain_options",
+        "read_options",
+        "read_retriever",
         "search",
         "searches_the_same",
         "shown",
@@ -313,6 +316,8 @@ def test_an_adapter_is_built_on_these_names():
         "to_filter",
         "to_named_strategies",
         "to_strategies",
+        "write_options",
+        "write_retriever",
     ]
 
 

@@ -11,7 +11,7 @@ import typer
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
-from leafspan.filters import filter_from_text
+from leafspan.filters import to_filter
 
 
 def named_path(text: str) -> Path:
@@ -71,7 +71,7 @@ def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
     if where is None:
         return None
     if where.lstrip().startswith(("F(", "(", "~")):
-        return filter_from_text(where)
+        return to_filter(where)
     try:
         condition = json.loads(where)
     except ValueError as error:

@@ -20,6 +20,7 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
+from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same, strategy_of
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import (
@@ -53,8 +54,8 @@ __all__ = [
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
-    "GraphKind",
     "Given",
+    "GraphKind",
     "HostReranker",
     "HostResult",
     "LightRAGMode",
@@ -85,8 +86,11 @@ __all__ = [
     "is_elsewhere",
     "is_plain",
     "make_strategy",
+    "own_options",
     "place_among",
     "plain_options",
+    "read_options",
+    "read_retriever",
     "search",
     "searches_the_same",
     "shown",
@@ -96,4 +100,6 @@ __all__ = [
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "write_options",
+    "write_retriever",
 ]
