@@ -78,6 +78,25 @@ def test_a_link_of_the_repository_becomes_one_of_the_site(page: str, link: str, 
     assert with_links_of_the_site(page, f"[text]({link})") == f"[text]({in_the_site})"
 
 
+@pytest.mark.parametrize(
+    ("page", "html", "in_the_site"),
+    [
+        ("index.md", '<img src="docs/strategies/tree.svg">', '<img src="strategies/tree.svg">'),
+        ("trees.md", '<img src="strategies/tree.svg">', '<img src="../strategies/tree.svg">'),
+        ("strategies/tree.md", '<img src="tree.svg">', '<img src="../tree.svg">'),
+        ("strategies/index.md", '<img src="tree.svg">', '<img src="tree.svg">'),
+        ("index.md", '<a href="https://example.com">', '<a href="https://example.com">'),
+    ],
+)
+def test_html_in_a_page_leads_on_from_the_pages_address(page: str, html: str, in_the_site: str):
+    assert with_links_of_the_site(page, html) == in_the_site
+
+
+def test_a_picture_that_is_not_there_would_be_noticed():
+    [link] = links_of("docs/trees.md", 'Code: `<img src="no.png">`. A picture: <img alt="A tree" src="trees/no.png">')
+    assert link.target == "docs/trees/no.png"
+
+
 def test_the_site_lists_each_page_once():
     def files(entries: list[object]) -> list[str]:
         found: list[str] = []

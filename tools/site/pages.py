@@ -22,6 +22,7 @@ AT_THE_ROOT = {
 
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_ATTRIBUTE = re.compile(r'\b(src|srcset|href)="([^"\s]+)"')
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def of_repository(uri: str) -> str:
 
 
 def links_of(path: str, text: str) -> Iterator[Link]:
-    """The links of a page within the repository, but for those in code."""
-    for written in _LINK.findall(_CODE.sub("", text)):
+    """The links of a page within the repository, but for those in code. Those of HTML in it count, too."""
+    prose = _CODE.sub("", text)
+    for written in [*_LINK.findall(prose), *(value for _, value in _ATTRIBUTE.findall(prose))]:
         if not re.match(r"[a-z]+:", written):
             name, _, anchor = written.partition("#")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
@@ -75,16 +77,28 @@ def slug(heading: str, separator: str = "-") -> str:
 def with_links_of_the_site(uri: str, text: str) -> str:
     """A page's text, with links to pages of the site, and to the repository for all other files."""
     path = of_repository(uri)
-    places = {}
-    for link in links_of(path, text):
+    links = {link.written: link for link in links_of(path, text)}
+    # mkdocs knows its pages by their files, and a browser by their addresses: guide.md is at guide/.
+    address = posixpath.dirname(uri) if posixpath.basename(uri) == "index.md" else uri.removesuffix(".md")
+
+    def place(written: str, start: str) -> str:
+        link = links.get(written)
+        if link is None:
+            return written
         page = in_site(link.target)
         anchor = f"#{link.anchor}" if link.anchor else ""
         if page is not None:
-            places[link.written] = posixpath.relpath(page, posixpath.dirname(uri) or ".") + anchor
-        elif (ROOT / link.target).exists():
+            return posixpath.relpath(page, start or ".") + anchor
+        if (ROOT / link.target).exists():
             kind = "tree" if (ROOT / link.target).is_dir() else "blob"
-            places[link.written] = f"{REPOSITORY}/{kind}/main/{link.target}{anchor}"
-    return _LINK.sub(lambda found: f"]({places.get(found[1], found[1])})", text)
+            return f"{REPOSITORY}/{kind}/main/{link.target}{anchor}"
+        return written
+
+    def attribute(found: re.Match[str]) -> str:
+        return f'{found[1]}="{place(found[2], address)}"'
+
+    text = _LINK.sub(lambda found: f"]({place(found[1], posixpath.dirname(uri))})", text)
+    return _ATTRIBUTE.sub(attribute, text)
 
 
 def with_links_of_docstrings(uri: str, html: str) -> str:
