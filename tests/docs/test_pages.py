@@ -106,7 +106,10 @@ def test_the_site_lists_each_page_once():
         return found
 
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    assert sorted(files(navigation)) == sorted(in_site(page) for page in PAGES)
+    listed, pages = files(navigation), {in_site(page) for page in PAGES}
+    assert pages - set(listed) == set(), "these need a line in the navigation of mkdocs.yml"
+    assert set(listed) - pages == set()
+    assert len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_every_public_name_is_in_the_reference(package: object):
     names = {f"{package.__name__}.{name}" for name in package.__all__}
     if package is leafspan.strategies:  # what leafspan has, too, is shown there
         names -= {f"leafspan.strategies.{name}" for name in leafspan.__all__}
-    assert names - shown == set()
+    assert names - shown == set(), "these need a line such as `::: leafspan.Vector` on a page of docs/reference"
 
 
 def test_the_reference_shows_public_names_only():
