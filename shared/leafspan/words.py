@@ -16,3 +16,17 @@ def count_words(text: str) -> int:
     if text.isascii() or not _ANY_CJK.search(text):
         return len(text.split())
     return len(_WORD.findall(text))
+
+
+def end_of_words(text: str, words: int, start: int = 0) -> int:
+    """The character after so many words from ``start`` on, and after the white space behind them; at most the text's end.
+
+    Args:
+        text: The text.
+        words: Number of words, >= 0.
+        start: Where to begin to count. Default: 0.
+    """
+    for number, match in enumerate(_WORD.finditer(text, start)):
+        if number == words:
+            return match.start()
+    return len(text)
