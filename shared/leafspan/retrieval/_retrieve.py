@@ -38,18 +38,16 @@ def retrieve(
             strategy.
         ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
     """
-    check_strategy("strategy", strategy)
-    queries, single = to_queries(asked, needed=strategy.needs_query)
-    yield from _check_vectors(sources, queries)
+    queries, single = yield from checked_queries(sources, asked, strategy)
     if not queries:
         return []
-    strategy = at_least(strategy, limits.min_score)
     met = Met()
 
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
         answers = IndexAnswers(sources, reader, met, scope)
         try:
-            found = yield from _attempt(sources, answers, reader, strategy, queries, limits, scope)
+            results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
+            found = [result.passages for result in results]
             return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out())
         finally:
             answers.leave()
@@ -58,7 +56,14 @@ def retrieve(
     return results[0] if single else results
 
 
-def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
+def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[tuple[list[Query], bool]]:
+    """What was asked as queries, and whether it is a single one.
+
+    Raises:
+        InvalidArgument: if it is no query, a vector has another length than the index's, or ``strategy`` is no strategy.
+    """
+    check_strategy("strategy", strategy)
+    queries, single = to_queries(asked, needed=strategy.needs_query)
     vectors = [each.vector for each in queries if each.vector is not None]
     if vectors:
         identity = yield from sources.embedder.identity()
@@ -66,9 +71,10 @@ def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
         for vector in vectors:
             if len(vector) != length:
                 raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+    return queries, single
 
 
-def _attempt(
+def look_at(
     sources: Sources,
     answers: IndexAnswers,
     reader: Reader,
@@ -76,7 +82,19 @@ def _attempt(
     queries: Sequence[Query],
     limits: Limits,
     scope: Scope | None,
-) -> Flow[list[list[Passage]]]:
+) -> Flow[list[Result]]:
+    """What a strategy finds for each query in what one reader sees, and what is returned of it.
+
+    Args:
+        sources: The open index.
+        answers: What answers the strategy's requests. It may be used for several retrievals of one reader.
+        reader: What is visible of the index.
+        strategy: What finds.
+        queries: The queries.
+        limits: How much to look at and to return.
+        scope: The view that is asked, None for the whole index.
+    """
+    strategy = at_least(strategy, limits.min_score)
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:

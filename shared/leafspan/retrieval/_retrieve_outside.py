@@ -51,5 +51,6 @@ def retrieve_outside(
             results.append(Result(row, passages, more=not enough and len(row) >= context.candidates))
         return results
 
-    rows = yield from look_until_full(look, queries, limits.context(strategy, None))
+    looked = yield from look_until_full(look, queries, limits.context(strategy, None))
+    rows = [result.passages for result in looked]
     return rows[0] if single else rows

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leafspan.checks import check_flag, check_number, check_text, check_whole
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
@@ -63,6 +63,11 @@ class Vector(Strategy):
     def with_summaries(self) -> Vector:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
+
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """What limits its results."""
+        return {"k": MOST_CANDIDATES, "min_score": -1.0}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""

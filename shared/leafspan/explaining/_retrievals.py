@@ -1,0 +1,163 @@
+"""Retrieving again and again in what one reader sees, each time with other options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from time import perf_counter
+from typing import Any
+
+from leafspan.engine import Flow
+from leafspan.explaining._least_change import least_change
+from leafspan.explaining._options import Option, Setting
+from leafspan.explaining._target import Target
+from leafspan.retrieval import RecordedAnswers, Result, Sources, look_at
+from leafspan.store import Reader, Scope
+from leafspan.values import Passage, Query
+
+
+class Retrievals:
+    """Retrievals of one query. Nothing is embedded twice, and neither a model nor a host is asked the same again.
+
+    Args:
+        sources: The open index.
+        answers: What answers.
+        reader: What is visible of the index.
+        query: The query.
+        setting: What the user retrieves with.
+        scope: The view that is asked, None for the whole index.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        answers: RecordedAnswers,
+        reader: Reader,
+        query: Query,
+        setting: Setting,
+        scope: Scope | None,
+    ) -> None:
+        self._sources = sources
+        self._answers = answers
+        self._reader = reader
+        self._query = query
+        self._setting = setting
+        self._scope = scope
+        self.done = 0
+        self.seconds = 0.0
+
+    def with_values(self, values: Mapping[Option, Any]) -> Flow[Result]:
+        """What is retrieved with these options, and otherwise with what the user retrieves with."""
+        setting = self._setting
+        for option, value in values.items():
+            setting = option.put(setting, value)
+        began = perf_counter()
+        (result,) = yield from look_at(
+            self._sources,
+            self._answers,
+            self._reader,
+            setting.strategy,
+            [self._query],
+            setting.limits,
+            self._scope,
+        )
+        self.seconds = perf_counter() - began
+        self.done += 1
+        return result
+
+
+class Counterfactuals:
+    """What would have to be otherwise for a piece of a document to be returned.
+
+    Args:
+        retrievals: What retrieves.
+        target: The piece, which is not returned as it is.
+    """
+
+    def __init__(self, retrievals: Retrievals, target: Target) -> None:
+        self._retrievals = retrievals
+        self._target = target
+        self._tried: dict[tuple[tuple[Option, str], ...], bool] = {}
+        self.last: Result | None = None
+
+    def lets_in(self, values: Mapping[Option, Any]) -> Flow[bool]:
+        """Whether the piece is returned with these options. If so, ``last`` has the result."""
+        key = tuple((option, repr(value)) for option, value in values.items())
+        if self._tried.get(key) is False:
+            return False
+        result = yield from self._retrievals.with_values(values)
+        held = self.passage_in(result) is not None
+        self._tried[key] = held
+        if held:
+            self.last = result
+        return held
+
+    def passage_in(self, result: Result) -> tuple[Passage, int] | None:
+        """The first passage that holds the piece, and its place from 1."""
+        for place, each in enumerate(result.passages, start=1):
+            if self._target.is_in_passage(each):
+                return each, place
+        return None
+
+    def loosened(self, of_call: list[Option], of_strategy: list[Option]) -> Flow[list[Option] | None]:
+        """Options that let the piece in at their loosest values: those of the call alone, if they can; None if none do.
+
+        Of the strategy's options, one alone comes before all together.
+        """
+        filters = [option for option in of_strategy if option.kind == "filter"]
+        others = [option for option in of_strategy if option.kind != "filter"]
+        limits = [*filters, *of_call]
+        without_candidates = [option for option in limits if option.kind != "candidates"]
+        together = [[*filters, *others, *of_call]] if len(others) > 1 else []
+        for options in (limits, without_candidates, *([*limits, each] for each in others), *together):
+            if (yield from self.lets_in({option: option.loosest for option in options})):
+                return options
+        return None
+
+    def needed(self, options: Iterable[Option]) -> Flow[list[Option]]:
+        """Those of the options that must be loosened: all others are as they were, and the piece is returned."""
+        left = list(options)
+        order = ("option", "candidates", "min_score", "budget", "k", "filter")
+        for option in sorted(left, key=lambda each: order.index(each.kind)):
+            without = [each for each in left if each is not option]
+            if (yield from self.lets_in({each: each.loosest for each in without})):
+                left = without
+        return left
+
+    def least(self, options: Iterable[Option], guesses: Iterable[float]) -> Flow[dict[Option, Any]]:
+        """The options with the values nearest to what they were at which the piece is returned.
+
+        Options that turn out not to be needed at these values are left out.
+
+        Args:
+            options: Options that let the piece in at their loosest values.
+            guesses: Numbers that may be the ones, such as ranks.
+        """
+        values = {option: option.loosest for option in options}
+        numbers = list(guesses)
+        for option in list(values):
+            if option.kind != "filter":
+                yield from self.lets_in(values)
+
+                def works(value: Any, option: Option = option) -> Flow[bool]:
+                    return self.lets_in({**values, option: value})
+
+                own = [*self._own_guess(option), *numbers]
+                values[option] = yield from least_change(option.now, option.loosest, works, own)
+        for option in list(values):
+            others = {each: value for each, value in values.items() if each is not option}
+            if len(values) > 1 and (yield from self.lets_in(others)):
+                values = others
+        yield from self.lets_in(values)
+        return values
+
+    def _own_guess(self, option: Option) -> list[float]:
+        """What the last result that held the piece says of an option."""
+        assert self.last is not None
+        held = self.passage_in(self.last)
+        assert held is not None
+        passage, place = held
+        if option.kind == "k":
+            return [place]
+        if option.kind == "budget":
+            return [sum(option.given.length(each.text) for each in self.last.passages[:place])]
+        return [passage.score]
