@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._left_out import without_damaged
@@ -17,6 +19,7 @@ from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Met, Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.trace import Trace
 from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
 
@@ -110,7 +113,7 @@ def look_at(
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
-            returned = few[: context.k]
+            returned = [_filtered(each, limits.where) for each in few[: context.k]]
             enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
             passages = [to_passage(each, texts, rows) for each in returned]
@@ -125,3 +128,8 @@ def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
     if scope is None:
         return row
     return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
+
+
+def _filtered(found: Candidate, where: Where | None) -> Candidate:
+    """The candidate, whose trace has the filter that it has matched."""
+    return found if where is None else replace(found, trace=found.trace + Trace(filters=(where,)))

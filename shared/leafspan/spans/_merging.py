@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from leafspan.trace import EMPTY_TRACE, Filled, Merge, Trace
+from leafspan.trace import EMPTY_TRACE, Filled, KeptApart, Merge, Trace
 from leafspan.values import Ancestor, Candidate, Leaf, Span
 
 SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": max}
@@ -77,10 +77,42 @@ def auto_merge(
                 inside, finished = _inside_and_outside(finished, group[0].leaf, parent)
                 nodes.append(_merged(filled, inside, parent, level + 1, SCORES[score]))
             else:
-                finished += [node.found for node in group]
+                option, limit = ("threshold", threshold) if short_enough else ("max_words", max_words or 0)
+                if parent.children > 1:
+                    step = KeptApart(
+                        level + 1, parent.first, parent.last, present, parent.children, parent.words, option, limit
+                    )
+                    finished += [_apart(node.found, step) for node in group]
+                else:
+                    finished += [node.found for node in group]
         level += 1
-    finished += [node.found for node in nodes]
+    for node in nodes:
+        finished.append(_stopped(node, level))
     return sorted(finished, key=lambda found: found.order)
+
+
+def _apart(found: Candidate, step: KeptApart) -> Candidate:
+    """The candidate, whose trace says that it was not merged."""
+    return replace(found, trace=replace(found.trace, kept_apart=(*found.trace.kept_apart, step)))
+
+
+def _stopped(node: _Node, level: int) -> Candidate:
+    """What was merged as far as may be, with the next larger node in its trace, if there is one."""
+    above = node.leaf.ancestors[level:]
+    parent = next((each for each in above if each.children > 1), None)
+    if parent is None:
+        return node.found
+    step = KeptApart(
+        node.leaf.ancestors.index(parent) + 1,
+        parent.first,
+        parent.last,
+        1,
+        parent.children,
+        parent.words,
+        "max_level",
+        level,
+    )
+    return _apart(node.found, step)
 
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:

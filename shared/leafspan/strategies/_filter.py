@@ -51,4 +51,6 @@ class Filter(Strategy):
         """See Strategy."""
         hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
         loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
-        return [[scored(loaded[hit.id], hit.score, "filter") for hit in hits] for _ in queries]
+        ranks = range(self.offset + 1, self.offset + 1 + len(hits))
+        found = [scored(loaded[hit.id], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
+        return [list(found) for _ in queries]

@@ -12,6 +12,7 @@ from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 
 
@@ -45,7 +46,9 @@ class Filtered(OverBase):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         where = self.where if context.where is None else context.where & self.where
-        return self.base.retrieve(queries, replace(context, where=where))
+        rows = yield from self.base.retrieve(queries, replace(context, where=where))
+        matched = Trace(filters=(self.where,))
+        return [[replace(found, trace=found.trace + matched) for found in row] for row in rows]
 
 
 def filtered(strategy: Strategy, where: object) -> Strategy:

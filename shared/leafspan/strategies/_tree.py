@@ -173,7 +173,7 @@ class Tree(Strategy):
             chosen = yield from self._choose(vectors, pools, rows)
             loaded: dict[str, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
             for row, picked in zip(rows, chosen, strict=True):
-                found = [scored(loaded[id_], score, "tree") for id_, score in picked]
+                found = [scored(loaded[id_], score, "tree", rank) for rank, (id_, score) in enumerate(picked, start=1)]
                 row.update((each.id, each) for each in found if _layer(each) >= self.end_layer)
             below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
         return [list(row.values()) for row in rows]

@@ -79,7 +79,9 @@ class Vector(Strategy):
             hits, _ = yield from search(VectorSearch(vectors, count, context.where), None, summaries=True)
             rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
             loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for hit in row))
-            results = [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in rows]
+            results = [
+                [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in rows
+            ]
         else:
             results = yield LoadedVectorSearch(vectors, count, context.where)
         if self.min_score is None:
