@@ -35,6 +35,7 @@ from leafspan.errors import (
     WriterBusy,
     WrongKey,
 )
+from leafspan.explaining import Explanation, Obstacle, Standing, TimedRequest
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
@@ -159,6 +160,10 @@ __all__ = [
     "TracedHit",
     "Filled",
     "Merge",
+    "Explanation",
+    "Obstacle",
+    "Standing",
+    "TimedRequest",
     "LeafspanError",
     "InvalidArgument",
     "InvalidDocument",

@@ -189,7 +189,7 @@ class United:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutToBudget:
     """A step: a passage was cut, since the budget had no room for all of it.
 
     Attributes:
@@ -248,7 +248,7 @@ class Trace:
     left_out: tuple[str, ...] = ()
     kept_apart: tuple[KeptApart, ...] = ()
     united: tuple[United, ...] = ()
-    cut: Cut | None = None
+    cut: CutToBudget | None = None
     filters: tuple[object, ...] = ()
 
     def __add__(self, other: Trace) -> Trace:
@@ -256,21 +256,42 @@ class Trace:
         if self is EMPTY_TRACE:
             return other
         return Trace(
-            _once(self.hits + other.hits),
-            _once(self.fused + other.fused),
-            _once(self.calibrated + other.calibrated),
-            _once(self.filled + other.filled),
-            _once(self.merges + other.merges),
+            _both(self.hits, other.hits),
+            _both(self.fused, other.fused),
+            _both(self.calibrated, other.calibrated),
+            _both(self.filled, other.filled),
+            _both(self.merges, other.merges),
             self.window or other.window,
             self.parent_level or other.parent_level,
-            _once(self.notes + other.notes),
+            _both(self.notes, other.notes),
             self.layer or other.layer,
             self.kind or other.kind,
-            _once(self.left_out + other.left_out),
-            _once(self.kept_apart + other.kept_apart),
-            _once(self.united + other.united),
+            _both(self.left_out, other.left_out),
+            _both(self.kept_apart, other.kept_apart),
+            _both(self.united, other.united),
             self.cut or other.cut,
             _each_once(self.filters, other.filters),
+        )
+
+    def not_merged(self, node: KeptApart) -> Trace:
+        """The same trace with a node that did not take the place of its children."""
+        # Without ``replace``, which takes three times as long, and merging does this to each of its hits.
+        return Trace(
+            self.hits,
+            self.fused,
+            self.calibrated,
+            self.filled,
+            self.merges,
+            self.window,
+            self.parent_level,
+            self.notes,
+            self.layer,
+            self.kind,
+            self.left_out,
+            (*self.kept_apart, node),
+            self.united,
+            self.cut,
+            self.filters,
         )
 
     def done_for(self, query: str) -> Trace:
@@ -366,8 +387,11 @@ EMPTY_TRACE = Trace()
 """The trace of a result to which nothing has happened yet."""
 
 
-def _once(steps: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(steps)) if len(steps) > 1 else steps
+def _both(steps: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
+    """The steps of both, each once."""
+    if not others:
+        return steps
+    return tuple(dict.fromkeys(steps + others)) if steps else others
 
 
 def _done_for(query: str, steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -12,6 +12,7 @@ from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
+from leafspan.cli._explain import explain
 from leafspan.cli._index import index
 from leafspan.cli._query import query
 from leafspan.cli._show import show
@@ -45,7 +46,7 @@ def _main(
     pass
 
 
-for _command in (index, sync, adopt, query, show, delete, doctor, demo):
+for _command in (index, sync, adopt, query, explain, show, delete, doctor, demo):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -14,6 +14,7 @@ Works = Callable[[Any], Flow[bool]]
 _UNLIMITED = 10_000_000  # as good as no limit
 _HALVINGS = 14
 _DIGITS = (0, 1, 2, 3, 4, 6)
+_NEAR = 0.001  # share of a number by which rounding may change it
 
 
 def least_change(now: Any, loosest: Any, works: Works, guesses: Iterable[float] = ()) -> Flow[Any]:
@@ -93,7 +94,6 @@ def _rounded(good: float, bad: float, works: Works) -> Flow[float]:
     rounds = math.floor if good < bad else math.ceil
     for digits in _DIGITS:
         number: float = rounds(good * 10**digits) / 10**digits
-        near = abs(number - good) <= abs(good - bad) or abs(number - good) <= abs(good) / 100
-        if near and (yield from works(number)):
+        if abs(number - good) <= _NEAR * abs(good) and (yield from works(number)):
             return number
     return good

@@ -9,7 +9,7 @@ from leafspan.explaining._explanation import Obstacle, Standing
 from leafspan.explaining._options import Option
 from leafspan.explaining._target import Target
 from leafspan.filters import Where, failing_parts
-from leafspan.store import Row
+from leafspan.store import REMEDY, Row
 from leafspan.strategies import Strategy
 from leafspan.values import Passage
 
@@ -73,7 +73,7 @@ def _mismatch(where: Where, row: Row) -> str:
 def damaged(row: Row) -> Obstacle:
     """A document that is left out of everything, since it is damaged."""
     assert row.damage is not None
-    sentence = f"what is stored of it is damaged, and so it is left out of everything: {row.damage.problem}; add it again"
+    sentence = f"what is stored of it is damaged, and so it is left out of everything: {row.damage.problem}; {REMEDY}"
     return Obstacle("damage", "", None, None, sentence)
 
 

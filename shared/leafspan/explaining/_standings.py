@@ -45,7 +45,7 @@ def standings_in_searches(record: Sequence[Answered], target: Target) -> list[St
             known = deepest.get(key)
             if known is None or (standing.results, standing.rank is not None) > (known.results, known.rank is not None):
                 deepest[key] = standing
-    return list(deepest.values())
+    return sorted(deepest.values(), key=lambda standing: (standing.source, standing.query or ""))
 
 
 def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candidate], target: Target) -> Standing:

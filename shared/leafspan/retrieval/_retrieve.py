@@ -113,7 +113,7 @@ def look_at(
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
-            returned = [_filtered(each, limits.where) for each in few[: context.k]]
+            returned = few[: context.k] if limits.where is None else _matched(few[: context.k], limits.where)
             enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
             passages = [to_passage(each, texts, rows) for each in returned]
@@ -130,6 +130,7 @@ def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
     return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
 
 
-def _filtered(found: Candidate, where: Where | None) -> Candidate:
-    """The candidate, whose trace has the filter that it has matched."""
-    return found if where is None else replace(found, trace=found.trace + Trace(filters=(where,)))
+def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
+    """The candidates, whose traces have the filter that their documents have matched."""
+    matched = Trace(filters=(where,))
+    return [replace(each, trace=each.trace + matched) for each in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from leafspan.trace import Cut, Trace
+from leafspan.trace import CutToBudget, Trace
 from leafspan.values import Candidate
 
 
@@ -36,7 +36,7 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     start += sum(map(len, pieces[:first])) - sum(map(len, pieces[: ordinal - span.first]))
     kept = replace(span, first=span.first + first, last=span.first + last, anchor=(span.first + first, start))
     length = count("".join(pieces[first : last + 1]))
-    cut = Cut(kept.first, kept.last, span.first, span.last, length, count("".join(pieces)))
+    cut = CutToBudget(kept.first, kept.last, span.first, span.last, length, count("".join(pieces)))
     return replace(found, span=kept, trace=found.trace + Trace(cut=cut), words=None)
 
 

@@ -76,6 +76,7 @@ class AutoMerging(Strategy):
                 max_level=self.max_level,
                 max_words=context.longest(self.max_words),
                 score=self.score,
+                traced=context.k,
             )
             for hits in results
         ]
