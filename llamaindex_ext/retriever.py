@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 from llama_index.core import instrumentation
@@ -29,14 +29,20 @@ from leafspan.hosting import (
     is_elsewhere,
     is_plain,
     make_strategy,
+    own_options,
     plain_options,
+    read_options,
+    read_retriever,
     search,
     searches_the_same,
     shown,
     to_filter,
+    write_retriever,
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.host_retriever import as_strategy
+
+_NOT_WRITTEN = ("index", "callback_manager", "object_map", "objects", "verbose")
 
 
 class FilteredQueryBundle(QueryBundle):
@@ -88,6 +94,7 @@ class BaseSpanRetriever(BaseRetriever):
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
+        vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
         check_index(self.index, strategy)
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
@@ -107,6 +114,51 @@ class BaseSpanRetriever(BaseRetriever):
         if "where" in options:
             options["where"] = self._joined(options["where"])
         return replace(self, **options)
+
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        """Class of the strategy that the retriever stands for, None for any."""
+        return None
+
+    def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        return write_retriever(self, self._kind(), self._own_options(), given)
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
+    ) -> Self:
+        """The retriever that ``to_dict`` has made plain values of, over an index.
+
+        Args:
+            data: The plain values.
+            index: Index to search, or a view of one. Default: none, for what searches other sources only.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
+        """
+        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))
+
+    def _own_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, but for the index and what LlamaIndex calls back."""
+        known = [each for each in fields(self) if each.name not in _NOT_WRITTEN]
+        defaults = {
+            each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in known
+        }
+        options = {each.name: getattr(self, each.name) for each in known}
+        return own_options(options, defaults, self._unwrapped)
+
+    def _unwrapped(self, value: object) -> object:
+        """A strategy in the place of a retriever."""
+        return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
 
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """What ``retrieve`` returns for each of several queries, searched in one call."""
@@ -194,6 +246,10 @@ class NamedRetriever(BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]
+
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        return cls.kind
 
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
         return make_strategy(self.kind, self, self._converted(bundle))

@@ -51,6 +51,7 @@ RETRIEVERS = ["SpanRetriever", *NAMED]
 def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
+        "Config",
         "View",
         "PrivateView",
         "Vault",
@@ -97,6 +98,14 @@ def test_the_core_offers_these_names():
         "lightrag_options",
         "retrieve",
         "aretrieve",
+        "evaluate",
+        "Evaluation",
+        "Comparison",
+        "Question",
+        "Answer",
+        "make_questions",
+        "read_questions",
+        "save_questions",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
@@ -196,6 +205,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "StrategyFlow",
         "check_base",
         "check_strategy",
+        "StrategyLike",
+        "to_strategy",
         "retrieve_leaves",
         "check_choice",
         "check_flag",
@@ -254,7 +265,6 @@ def test_an_adapter_is_built_on_these_names():
     assert leafspan.hosting.__all__ == [
         "CALL_OPTIONS",
         "CHOOSING_PROMPT",
-        "DEFAULT",
         "DEFAULT_PROMPT",
         "DEFAULT_REPAIR_PROMPT",
         "DEFAULT_SQL_PROMPT",
@@ -266,8 +276,8 @@ def test_an_adapter_is_built_on_these_names():
         "FilterPolicy",
         "Fusion",
         "GenerateOptions",
-        "GraphKind",
         "Given",
+        "GraphKind",
         "HostReranker",
         "HostResult",
         "LightRAGMode",
@@ -277,6 +287,7 @@ def test_an_adapter_is_built_on_these_names():
         "PropertyGraphShape",
         "Reranked",
         "Shape",
+        "StrategyLike",
         "Tables",
         "apply_policy",
         "as_base",
@@ -288,7 +299,6 @@ def test_an_adapter_is_built_on_these_names():
         "check_index",
         "check_option_names",
         "check_prompt",
-        "check_strategy",
         "check_template",
         "check_timeout",
         "citation",
@@ -298,16 +308,22 @@ def test_an_adapter_is_built_on_these_names():
         "is_elsewhere",
         "is_plain",
         "make_strategy",
+        "own_options",
         "place_among",
         "plain_options",
+        "read_options",
+        "read_retriever",
         "search",
         "searches_the_same",
         "shown",
         "split_into_leaves",
+        "strategy_of",
         "to_document",
         "to_filter",
         "to_named_strategies",
         "to_strategies",
+        "write_options",
+        "write_retriever",
     ]
 
 
@@ -425,7 +441,7 @@ def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
     assert options_in_llamaindex("SpanRetriever") == {
         **LIMITS,
         **NO_INDEX,
-        "strategy": Option(None, leafspan.Strategy | None),
+        "strategy": Option(None, leafspan.strategies.StrategyLike | None),
     }
 
 
@@ -442,7 +458,7 @@ def test_options_but_the_index_are_given_by_name(name):
     assert by_position == ["index"]
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", NAMED)
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))

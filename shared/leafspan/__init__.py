@@ -1,6 +1,7 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
 from leafspan.adopting import Adopted, SkippedRecord
+from leafspan.configuration import Config
 from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
@@ -34,6 +35,16 @@ from leafspan.errors import (
     VaultNotFound,
     WriterBusy,
     WrongKey,
+)
+from leafspan.evaluation import (
+    Answer,
+    Comparison,
+    Evaluation,
+    Question,
+    evaluate,
+    make_questions,
+    read_questions,
+    save_questions,
 )
 from leafspan.explaining import Explanation, Obstacle, Standing, TimedRequest
 from leafspan.files import Files, Skipped
@@ -86,6 +97,7 @@ from leafspan.view import View
 
 __all__ = [
     "Index",
+    "Config",
     "View",
     "PrivateView",
     "Vault",
@@ -132,6 +144,14 @@ __all__ = [
     "lightrag_options",
     "retrieve",
     "aretrieve",
+    "evaluate",
+    "Evaluation",
+    "Comparison",
+    "Question",
+    "Answer",
+    "make_questions",
+    "read_questions",
+    "save_questions",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",

@@ -159,7 +159,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         {"engine": "rank_bm25"},
         "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'; did you mean 'rank-bm25'?",
     ),
-    ("HybridRetriever", {"bm25": {"k1": 1}}, "bm25 must be BM25Settings, got {'k1': 1}"),
+    ("HybridRetriever", {"bm25": 5}, "bm25 must be BM25Settings, got 5"),
     ("HybridRetriever", {"weights": (1, 0)}, "weights must be a number > 0, got 0"),
     ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of BM25 and of vectors, got 1"),
     (
@@ -185,7 +185,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("AutoMergingRetriever", {"score": "median"}, "score must be one of 'mean', 'max', got 'median'; did you mean 'mean'?"),
     ("RelevantSegmentsRetriever", {"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
     ("FilterRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
-    ("SpanRetriever", {"strategy": "hybrid"}, "strategy must be a strategy such as Vector(), got 'hybrid'"),
+    ("SpanRetriever", {"strategy": 3}, "strategy must be a strategy such as Vector(), got 3"),
+    ("SpanRetriever", {"strategy": {"type": "hybrid", "depth": 0}}, "depth: depth must be a whole number >= 1, got 0"),
     (
         "SpanRetriever",
         {"strategy": Hybrid},
@@ -211,7 +212,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         "fusion must be one of 'rrf', 'maximum', got 'relative_score'",
     ),
     # of bases
-    ("AutoMergingRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("AutoMergingRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     (
         "SentenceWindowRetriever",
         {"base": Vector(summaries=True)},
@@ -229,8 +230,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("EnsembleRetriever", {"retrievers": "ab"}, "retrievers must be two or more strategies, got 'ab'"),
     (
         "EnsembleRetriever",
-        {"retrievers": [BM25(), "vector"]},
-        "retriever 2 must be a strategy or a HOST retriever, got 'vector'",
+        {"retrievers": [BM25(), 5]},
+        "retriever 2 must be a strategy or a HOST retriever, got 5",
     ),
     (
         "EnsembleRetriever",
@@ -253,8 +254,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "RouterRetriever",
-        {"retrievers": {"a": "vector"}},
-        "retriever 'a' must be a strategy or a HOST retriever, got 'vector'",
+        {"retrievers": {"a": 5}},
+        "retriever 'a' must be a strategy or a HOST retriever, got 5",
     ),
     ("RouterRetriever", {"retrievers": {1: BM25()}}, "a name in retrievers must be a text that is not blank, got 1"),
     ("RouterRetriever", {"most": 0}, "most must be a whole number >= 1, got 0"),
@@ -266,12 +267,12 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("RouterRetriever", {"generate": len}, "RouterRetriever has no option 'generate'; here it is 'llm'"),
     # of references
-    ("RecursiveRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("RecursiveRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     ("RecursiveRetriever", {"targets": {"a": 1}}, "target 'a' must be a strategy or a HOST retriever, got 1"),
     ("RecursiveRetriever", {"targets": 5}, "targets must be a mapping from names to strategies, got 5"),
     ("RecursiveRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
     # of trees
-    ("TreeRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("TreeRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     (
         "TreeRetriever",
         {"base": Filter()},
@@ -319,6 +320,17 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
 def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index: Index, name, options, message):
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
     assert str(error) == message.replace("HOST", host.name)
+
+
+def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
+    expected = host.ask(host.make("HybridRetriever", shared_index, weights=(0.5, 0.5)), QUESTIONS[0])
+    for strategy in (Hybrid(weights=(0.5, 0.5)), {"type": "hybrid", "weights": [0.5, 0.5]}):
+        assert host.ask(host.make("SpanRetriever", shared_index, strategy=strategy), QUESTIONS[0]) == expected
+    by_name = host.ask(host.make("SpanRetriever", shared_index, strategy="hybrid"), QUESTIONS[0])
+    assert by_name == host.ask(host.make("HybridRetriever", shared_index), QUESTIONS[0])
+    error = host.refusal(lambda: host.make("SpanRetriever", shared_index, strategy="hybird"))
+    assert str(error).startswith("strategy must be one of 'at-least', 'auto-merging', 'bm25', ")
+    assert str(error).endswith(", got 'hybird'; did you mean 'hybrid'?")
 
 
 def test_a_base_that_cannot_be_used_is_refused(host: Host, shared_index: Index):
@@ -386,8 +398,10 @@ async def test_a_filter_may_be_in_any_dialect(host: Host, shared_index: Index, w
 
 
 def test_what_is_no_filter_is_refused_when_the_retriever_is_made(host: Host, shared_index: Index):
-    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where=5))
     assert str(error).startswith("where must be a filter made with F")
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
+    assert str(error).startswith("a filter's text must be like (F(")
 
 
 @every_retriever

@@ -10,9 +10,10 @@ import typer
 from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
+from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
 
@@ -29,9 +30,15 @@ def explain(
     start: Annotated[int | None, typer.Option(help="The piece's first character in the document, from 0.")] = None,
     end: Annotated[int | None, typer.Option(help="The character after its last one.")] = None,
     strategy: Annotated[
-        str,
-        typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.", autocompletion=lambda: [*STRATEGIES]),
-    ] = "relevant-segments",
+        str | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"One of {', '.join(STRATEGIES)}. By default that of the configuration, or relevant-segments.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: ConfigFile = None,
     k: Annotated[int | None, typer.Option("-k", help="As for query.")] = None,
     budget: Annotated[int | None, typer.Option(help="As for query.")] = None,
     candidates: Annotated[int | None, typer.Option(help="As for query.")] = None,
@@ -45,11 +52,12 @@ def explain(
 
     It retrieves again and again, each time without one of the obstacles, so what it says has been tried.
     """
-    chosen = strategy_named(strategy)
-    if min_answer_probability is not None:
-        chosen = with_answer_probability(chosen, min_answer_probability, strategy)
+    named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)
-    with Index.open(kb, create=False) as opened:
+    with Index.open(kb, create=False, config=config) as opened:
+        chosen = opened.default_strategy if named is None else named
+        if min_answer_probability is not None:
+            chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
         if text is not None:
             if document is None or start is not None or end is not None:
                 raise InvalidArgument(f"text needs a document, and neither start nor end beside it, got {shown(text)}")

@@ -16,11 +16,13 @@ from leafspan.config._kinds import (
     is_mapping,
     item_hint,
     kinds_below,
+    names_below,
     options_of,
+    settings_below,
 )
 from leafspan.config._writing import GIVEN, TYPE, is_given
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where, filter_from_text, to_filter
+from leafspan.filters import Where, to_filter
 
 Path = tuple[str | int, ...]
 
@@ -74,6 +76,33 @@ def read_config(plain: object, base: type, given: Mapping[str, object], place: P
     return _Reading(given).value(plain, base, place)
 
 
+def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
+    """An option of which a part may be a configuration. What is none, or cannot be one by its type hint, stays as it is.
+
+    Args:
+        value: The option.
+        hint: Its type hint.
+        given: Objects for the names that stand for them. None if none can stand for another.
+        place: Where it stands.
+
+    Raises:
+        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+    """
+    if given is not None and is_given(value):
+        return _Reading(given).value(value, hint, place)
+    reading = _Reading(given or {})
+    if classes_in(hint) or Where in alternatives(hint):
+        return reading.value(value, hint, place)
+    items = item_hint(hint)
+    if not classes_in(items):
+        return value
+    if isinstance(value, Mapping):
+        return {key: reading.value(each, items, place / str(key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [reading.value(each, items, place / number) for number, each in enumerate(value)]
+    return value
+
+
 class _Reading:
     def __init__(self, given: Mapping[str, object]) -> None:
         self._given = given
@@ -102,19 +131,24 @@ class _Reading:
 
     def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
         known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
+        settings = {name: each for base in bases for name, each in settings_below(base).items()}
+        usual: Mapping[str, Any] = {}
         if TYPE in plain:
             name = plain[TYPE]
-            if not isinstance(name, str) or name not in known:
-                hint = did_you_mean(name, known) if isinstance(name, str) else ""
+            if isinstance(name, str) and name in settings:
+                kind, usual = settings[name]
+            elif isinstance(name, str) and name in known:
+                kind = known[name]
+            else:
+                all_names = sorted({each for base in bases for each in names_below(base)})
                 raise (place / TYPE if place.path or len(plain) > 1 else place).error(
-                    f"type must be one of {', '.join(known)}, got {shown(name)}{hint}"
+                    f"type must be one of {', '.join(all_names)}, got {shown(name)}{did_you_mean(name, all_names)}"
                 )
-            kind = known[name]
         elif len(known) == 1:
             [kind] = known.values()
         else:
             raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
-        options = {key: each for key, each in plain.items() if key != TYPE}
+        options = {**usual, **{key: each for key, each in plain.items() if key != TYPE}}
         names = {each.name: each for each in options_of(kind)}
         for key in options:
             if key not in names:
@@ -134,6 +168,6 @@ class _Reading:
 
 def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:
     try:
-        return filter_from_text(plain) if isinstance(plain, str) else to_filter(plain)
+        return to_filter(plain)
     except InvalidArgument as error:
         raise place.error(str(error)) from error

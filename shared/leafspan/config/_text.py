@@ -39,6 +39,11 @@ def _yaml() -> tuple[Any, Any]:
         def ignore_aliases(self, data: Any) -> bool:
             return True  # equal parts are written in full
 
+        def serialize(self, node: Any) -> None:
+            if not isinstance(node, yaml.ScalarNode):
+                node.flow_style = False  # of the whole, a line for each option; parts of plain values are on one line
+            super().serialize(node)
+
         def represent_str(self, data: str) -> Any:
             # Other styles lose line ends that are not those of files.
             style = '"' if _STRANGE.search(data) else None
@@ -58,7 +63,7 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     import yaml
 
-    return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, allow_unicode=True, width=100))
+    return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, default_flow_style=None, allow_unicode=True, width=100))
 
 
 def parse_config(text: str, source: str = "") -> tuple[Any, Place]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspan.explaining._places import changed
 from leafspan.explaining._plain import plain_passage, plain_value
-from leafspan.strategies import Strategy
+from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.values import Passage
 
 
@@ -124,16 +124,17 @@ class Explanation:
         """
         return {each.option: each.needed for each in self.obstacles if each.option and not each.place}
 
-    def change(self, strategy: Strategy) -> Strategy:
+    def change(self, strategy: StrategyLike) -> Strategy:
         """The strategy with the options that let the piece in.
 
         Args:
             strategy: The strategy that was asked.
         """
+        chosen = to_strategy("strategy", strategy)
         for each in self.obstacles:
             if each.place:
-                strategy = changed(strategy, each.place, each.needed)
-        return strategy
+                chosen = changed(chosen, each.place, each.needed)
+        return chosen
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain values, which JSON can hold: filters and other objects as text."""

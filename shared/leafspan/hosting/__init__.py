@@ -20,7 +20,8 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
+from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same, strategy_of
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import (
     CHOOSING_PROMPT,
@@ -37,12 +38,11 @@ from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
-from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode, Reranked, check_strategy
+from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike
 
 __all__ = [
     "CALL_OPTIONS",
     "CHOOSING_PROMPT",
-    "DEFAULT",
     "DEFAULT_PROMPT",
     "DEFAULT_REPAIR_PROMPT",
     "DEFAULT_SQL_PROMPT",
@@ -54,8 +54,8 @@ __all__ = [
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
-    "GraphKind",
     "Given",
+    "GraphKind",
     "HostReranker",
     "HostResult",
     "LightRAGMode",
@@ -65,6 +65,7 @@ __all__ = [
     "PropertyGraphShape",
     "Reranked",
     "Shape",
+    "StrategyLike",
     "Tables",
     "apply_policy",
     "as_base",
@@ -76,7 +77,6 @@ __all__ = [
     "check_index",
     "check_option_names",
     "check_prompt",
-    "check_strategy",
     "check_template",
     "check_timeout",
     "citation",
@@ -86,14 +86,20 @@ __all__ = [
     "is_elsewhere",
     "is_plain",
     "make_strategy",
+    "own_options",
     "place_among",
     "plain_options",
+    "read_options",
+    "read_retriever",
     "search",
     "searches_the_same",
     "shown",
     "split_into_leaves",
+    "strategy_of",
     "to_document",
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "write_options",
+    "write_retriever",
 ]
