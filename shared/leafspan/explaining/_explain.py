@@ -93,7 +93,7 @@ class _Explaining:
     def explain(self, piece: Piece | None) -> Flow[Explanation]:
         """The explanation."""
         target = None if piece is None else (yield from find_target(self._reader, piece))
-        result = yield from self._retrievals.with_values({})
+        result = yield from self._retrievals.retrieve(self._setting)
         left_out = self._reader.warn_of_left_out(), self._answers.warn_of_left_out()
         (passages,) = without_damaged([[replace(each, origin=None) for each in result.passages]], *left_out)
         explanation = Explanation(

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from leafspan.engine import Flow
+from leafspan.errors import InvalidArgument
 from leafspan.explaining._least_change import least_change
 from leafspan.explaining._options import Option, Setting
 from leafspan.explaining._target import Target
@@ -45,11 +46,19 @@ class Retrievals:
         self.done = 0
         self.seconds = 0.0
 
-    def with_values(self, values: Mapping[Option, Any]) -> Flow[Result]:
-        """What is retrieved with these options, and otherwise with what the user retrieves with."""
+    def setting(self, values: Mapping[Option, Any]) -> Setting:
+        """What the user retrieves with, but for these options.
+
+        Raises:
+            InvalidArgument: if one of the values is out of its range.
+        """
         setting = self._setting
         for option, value in values.items():
             setting = option.put(setting, value)
+        return setting
+
+    def retrieve(self, setting: Setting) -> Flow[Result]:
+        """What is retrieved with this."""
         began = perf_counter()
         (result,) = yield from look_at(
             self._sources,
@@ -84,7 +93,12 @@ class Counterfactuals:
         key = tuple((option, repr(value)) for option, value in values.items())
         if self._tried.get(key) is False:
             return False
-        result = yield from self._retrievals.with_values(values)
+        try:
+            setting = self._retrievals.setting(values)
+        except InvalidArgument:  # such as a number beyond the range of an option
+            self._tried[key] = False
+            return False
+        result = yield from self._retrievals.retrieve(setting)
         held = self.passage_in(result) is not None
         self._tried[key] = held
         if held:

@@ -130,7 +130,7 @@ class Hybrid(Strategy):
         """What limits its searches and its results."""
         return {
             "depth": (MOST_CANDIDATES, MOST_CANDIDATES),
-            "min_answer_probability": None,
+            "min_answer_probability": None if self.min_answer_probability is None else 0.0,
             "min_score": LOWEST_SCORE,
         }
 
