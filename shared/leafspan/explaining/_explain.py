@@ -35,6 +35,7 @@ from leafspan.strategies import (
 )
 from leafspan.values import Passage, Query
 
+_NEAR = 1_000  # candidates of the strategies inside, where the piece is near
 _LIKELY = 3  # ranks to try as the number that an option needs
 
 
@@ -105,12 +106,12 @@ class _Explaining:
             seconds=self._retrievals.seconds,
         )
         if piece is None or target is None:
-            return replace(explanation, lines=tuple(_of_all(explanation)))
+            return explanation
         explanation = replace(explanation, document_id=piece.document_id, start=piece.start, end=piece.end)
         if isinstance(target, Row):
             obstacles = [damaged(target)]
             lines = explained(f"document {shown(piece.document_id)}", [], {}, obstacles, [], None, [])
-            return replace(explanation, obstacles=tuple(obstacles), lines=tuple(lines))
+            return replace(explanation, obstacles=tuple(obstacles), piece_lines=tuple(lines))
         return (yield from self._of_target(replace(explanation, start=target.start, end=target.end), target))
 
     def _of_target(self, explanation: Explanation, target: Target) -> Flow[Explanation]:
@@ -132,17 +133,21 @@ class _Explaining:
             standings=tuple(standings),
             passage=None if passage is None else replace(passage[0], origin=None),
             retrievals=self._retrievals.done,
-            lines=tuple(lines),
+            piece_lines=tuple(lines),
         )
 
     def _obstacles(self, target: Target) -> Flow[tuple[list[Obstacle], tuple[Passage, int] | None, list[Standing]]]:
         """What keeps the piece out, the passage that holds it without that, and where it stands."""
-        of_call = options_of_call(self._setting, target.row)
         of_strategy = list(options_of_strategy(self._setting.strategy, target.row))
         tried = Counterfactuals(self._retrievals, target)
-        options = yield from tried.loosened(of_call, of_strategy)
+        of_call = options_of_call(self._setting, target.row, far=False)
+        options = yield from tried.loosened(of_call, [each for each in of_strategy if each.kind == "filter"])
+        near = options is not None
+        if options is None:
+            of_call = options_of_call(self._setting, target.row, far=True)
+            options = yield from tried.loosened(of_call, of_strategy)
         standings = standings_in_searches(self._answers.record, target)
-        standings += yield from self._standings_inside(target)
+        standings += yield from self._standings_inside(target, _NEAR if near else MOST_CANDIDATES)
         if options is None:
             filters = [each for each in (*of_strategy, *of_call) if each.kind == "filter"]
             kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]
@@ -153,14 +158,12 @@ class _Explaining:
         scores = [each.score for each in standings if each.score is not None]
         values = yield from tried.least(options, [*ranks, *scores])
         assert tried.last is not None
-        passage = tried.passage_in(tried.last)
-        assert passage is not None
-        found, place = passage
+        found, place = passage = tried.last.passage, tried.last.place
         obstacles = [obstacle_of(each, value, target.row, place, found.score) for each, value in values.items()]
         return sorted(obstacles, key=_order), passage, standings
 
-    def _standings_inside(self, target: Target) -> Flow[list[Standing]]:
-        """Where the piece stands in each strategy inside of the one that was asked, as deep as it can look."""
+    def _standings_inside(self, target: Target, depth: int) -> Flow[list[Standing]]:
+        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates."""
         strategy = self._setting.strategy
         parts = [(place, each) for place, each in inside(strategy) if place]
         if not parts:
@@ -168,7 +171,7 @@ class _Explaining:
         where = self._setting.limits.where
         if where is not None and not where.matches(target.row.metadata, target.row.document_id):
             where = None
-        context = RetrievalContext(MOST_CANDIDATES, where, exactly=True)
+        context = RetrievalContext(depth, where, exactly=True)
         runs = tuple(StrategyRun(each, [self._query], context) for _, each in parts)
         answers = yield from self._answers.answer(RunStrategies(runs))
         return [
@@ -194,20 +197,3 @@ def _results(answer: Any) -> int | None:
     if isinstance(answer, list) and answer and all(isinstance(each, LexicalMatches) for each in answer):
         return sum(len(each.hits) for each in answer)
     return len(answer) if isinstance(answer, Sequence | dict) and not isinstance(answer, str) else None
-
-
-def _of_all(explanation: Explanation) -> list[str]:
-    """What is returned, in sentences."""
-    lines = [f"{len(explanation.passages)} of {explanation.found} results are returned, in {_time(explanation.seconds)}"]
-    for place, each in enumerate(explanation.passages, start=1):
-        lines.append(f"{place}. {shown(each.id)} (score {each.score:.3f})")
-        lines += [f"   - {line}" for line in each.trace.explain()]
-    lines.append("What the strategy asked for:")
-    for request in explanation.requests:
-        results = "" if request.results is None else f", {request.results} results"
-        lines.append(f"- {request.name} ({_time(request.seconds)}{results})")
-    return lines
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"

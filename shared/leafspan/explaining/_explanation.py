@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.explaining._places import changed
 from leafspan.explaining._plain import plain_passage, plain_value
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
@@ -93,6 +94,7 @@ class Explanation:
             can look.
         passage: The passage that holds it once all obstacles are removed. None if it is returned, or cannot be.
         retrievals: How many retrievals it took to find this out.
+        piece_lines: What there is to say of the piece, in sentences.
     """
 
     question: str | None
@@ -109,7 +111,12 @@ class Explanation:
     standings: tuple[Standing, ...] = ()
     passage: Passage | None = None
     retrievals: int = 1
-    lines: tuple[str, ...] = field(default=(), repr=False)
+    piece_lines: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The explanation in sentences: of the piece, or if there is none, of all that is returned."""
+        return self.piece_lines if self.document_id is not None else tuple(_of_all(self))
 
     @property
     def returned(self) -> bool:
@@ -168,3 +175,20 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+
+def _of_all(explanation: Explanation) -> list[str]:
+    """What is returned, in sentences."""
+    lines = [f"{len(explanation.passages)} of {explanation.found} results are returned, in {_time(explanation.seconds)}"]
+    for place, each in enumerate(explanation.passages, start=1):
+        lines.append(f"{place}. {shown(each.id)} (score {each.score:.3f})")
+        lines += [f"   - {line}" for line in each.trace.explain()]
+    lines.append("What the strategy asked for:")
+    for request in explanation.requests:
+        results = "" if request.results is None else f", {request.results} results"
+        lines.append(f"- {request.name} ({_time(request.seconds)}{results})")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

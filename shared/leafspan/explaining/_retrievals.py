@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -74,6 +75,21 @@ class Retrievals:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where a piece is among what is returned.
+
+    Attributes:
+        passage: The first passage that holds it.
+        place: Its place, from 1.
+        length: Length of all passages up to this one, as the budget counts. 0 without a budget.
+    """
+
+    passage: Passage
+    place: int
+    length: int
+
+
 class Counterfactuals:
     """What would have to be otherwise for a piece of a document to be returned.
 
@@ -85,31 +101,28 @@ class Counterfactuals:
     def __init__(self, retrievals: Retrievals, target: Target) -> None:
         self._retrievals = retrievals
         self._target = target
-        self._tried: dict[tuple[tuple[Option, str], ...], bool] = {}
-        self.last: Result | None = None
+        self._tried: dict[tuple[tuple[Option, str], ...], Held | None] = {}
+        self.last: Held | None = None
 
     def lets_in(self, values: Mapping[Option, Any]) -> Flow[bool]:
-        """Whether the piece is returned with these options. If so, ``last`` has the result."""
+        """Whether the piece is returned with these options. If so, ``last`` says where."""
         key = tuple((option, repr(value)) for option, value in values.items())
-        if self._tried.get(key) is False:
-            return False
+        if key not in self._tried:
+            self._tried[key] = yield from self._held(values)
+        self.last = self._tried[key] or self.last
+        return self._tried[key] is not None
+
+    def _held(self, values: Mapping[Option, Any]) -> Flow[Held | None]:
         try:
             setting = self._retrievals.setting(values)
         except InvalidArgument:  # such as a number beyond the range of an option
-            self._tried[key] = False
-            return False
-        result = yield from self._retrievals.retrieve(setting)
-        held = self.passage_in(result) is not None
-        self._tried[key] = held
-        if held:
-            self.last = result
-        return held
-
-    def passage_in(self, result: Result) -> tuple[Passage, int] | None:
-        """The first passage that holds the piece, and its place from 1."""
-        for place, each in enumerate(result.passages, start=1):
+            return None
+        passages = (yield from self._retrievals.retrieve(setting)).passages
+        for place, each in enumerate(passages, start=1):
             if self._target.is_in_passage(each):
-                return each, place
+                budget = setting.limits.budget
+                length = 0 if budget is None else sum(budget.length(passage.text) for passage in passages[:place])
+                return Held(each, place, length)
         return None
 
     def loosened(self, of_call: list[Option], of_strategy: list[Option]) -> Flow[list[Option] | None]:
@@ -120,9 +133,9 @@ class Counterfactuals:
         filters = [option for option in of_strategy if option.kind == "filter"]
         others = [option for option in of_strategy if option.kind != "filter"]
         limits = [*filters, *of_call]
-        without_candidates = [option for option in limits if option.kind != "candidates"]
+        without_candidates = [option for option in limits if option.kind != "candidates"]  # which k often brings along
         together = [[*filters, *others, *of_call]] if len(others) > 1 else []
-        for options in (limits, without_candidates, *([*limits, each] for each in others), *together):
+        for options in (without_candidates, limits, *([*limits, each] for each in others), *together):
             if (yield from self.lets_in({option: option.loosest for option in options})):
                 return options
         return None
@@ -167,11 +180,6 @@ class Counterfactuals:
     def _own_guess(self, option: Option) -> list[float]:
         """What the last result that held the piece says of an option."""
         assert self.last is not None
-        held = self.passage_in(self.last)
-        assert held is not None
-        passage, place = held
         if option.kind == "k":
-            return [place]
-        if option.kind == "budget":
-            return [sum(option.given.length(each.text) for each in self.last.passages[:place])]
-        return [passage.score]
+            return [self.last.place]
+        return [self.last.length] if option.kind == "budget" else [self.last.passage.score]
