@@ -3,9 +3,8 @@
     python benchmarks/explaining.py [--documents 1000] [--rounds 200] [--json FILE]
 
 Two figures for each strategy. First the time of ``explain`` without a document, which records every request of a retrieval
-with its time and says everything in sentences, over that of ``retrieve``: the two take turns at each question, and the figure is
-the ratio of their medians. Then how many retrievals and how many milliseconds it takes to say what keeps the 20th passage or any
-leaf of the index out.
+with its time, over that of ``retrieve``: the two take turns at each question, and the figure is the ratio of their medians.
+Then how many retrievals and milliseconds it takes to say what keeps the 20th passage, or any leaf of the index, out.
 
 Ends with 1 if the first one is above 1.05 for any strategy.
 """

@@ -153,7 +153,6 @@ class _Explaining:
             kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]
             searches = searches_leaves(self._answers.record)
             return [*kept_out, no_option(self._setting.strategy, standings, searches=searches)], None, standings
-        options = yield from tried.needed(options)
         ranks = sorted({each.rank for each in standings if each.rank is not None})[:_LIKELY]
         scores = [each.score for each in standings if each.score is not None]
         values = yield from tried.least(options, [*ranks, *scores])

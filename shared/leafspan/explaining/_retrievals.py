@@ -126,27 +126,36 @@ class Counterfactuals:
         return None
 
     def loosened(self, of_call: list[Option], of_strategy: list[Option]) -> Flow[list[Option] | None]:
-        """Options that let the piece in at their loosest values: those of the call alone, if they can; None if none do.
+        """Options that must be loosened for the piece to be returned: those of the call if they are enough; None if none are.
 
-        Of the strategy's options, one alone comes before all together.
+        Of the strategy's options, one alone comes before all together, and one that needs fewer others comes before one that
+        needs more.
         """
         filters = [option for option in of_strategy if option.kind == "filter"]
         others = [option for option in of_strategy if option.kind != "filter"]
         limits = [*filters, *of_call]
         without_candidates = [option for option in limits if option.kind != "candidates"]  # which k often brings along
-        together = [[*filters, *others, *of_call]] if len(others) > 1 else []
-        for options in (without_candidates, limits, *([*limits, each] for each in others), *together):
-            if (yield from self.lets_in({option: option.loosest for option in options})):
-                return options
-        return None
+        for options in (without_candidates, limits):
+            if (yield from self._lets_in_loosest(options)):
+                return (yield from self._needed(options))
+        ways = []
+        for option in others:
+            if (yield from self._lets_in_loosest([*limits, option])):
+                ways.append((yield from self._needed([*limits, option])))
+        if not ways and len(others) > 1 and (yield from self._lets_in_loosest([*limits, *others])):
+            ways.append((yield from self._needed([*limits, *others])))
+        return min(ways, key=len, default=None)
 
-    def needed(self, options: Iterable[Option]) -> Flow[list[Option]]:
-        """Those of the options that must be loosened: all others are as they were, and the piece is returned."""
+    def _lets_in_loosest(self, options: Iterable[Option]) -> Flow[bool]:
+        return self.lets_in({option: option.loosest for option in options})
+
+    def _needed(self, options: Iterable[Option]) -> Flow[list[Option]]:
+        """Those of the options that must be loosened: with all others as they were, the piece is returned."""
         left = list(options)
         order = ("option", "candidates", "min_score", "budget", "k", "filter")
         for option in sorted(left, key=lambda each: order.index(each.kind)):
             without = [each for each in left if each is not option]
-            if (yield from self.lets_in({each: each.loosest for each in without})):
+            if (yield from self._lets_in_loosest(without)):
                 left = without
         return left
 
