@@ -41,7 +41,7 @@ class Standing:
     """Where a piece of a document stands in the results of a search or of a strategy inside of the one that was asked.
 
     Attributes:
-        source: ``"vector"``, ``"bm25"``, ``"filter"``, ``"comparison"`` (of certain leaves with the query), the name of a
+        source: ``"vector"``, ``"bm25"``, ``"listing"``, ``"comparison"`` (of certain leaves with the query), the name of a
             host retriever, or a strategy inside of the one that was asked, with its place, such as ``"base: Hybrid"``.
         rank: Its rank there, from 1. None if it is not there.
         score: Its score there. None if it is not there.

@@ -13,7 +13,7 @@ Works = Callable[[Any], Flow[bool]]
 
 _UNLIMITED = 10_000_000  # as good as no limit
 _HALVINGS = 14
-_DIGITS = (0, 1, 2, 3, 4, 6)
+_DIGITS = (1, 2, 3, 4)  # significant ones
 _NEAR = 0.001  # share of a number by which rounding may change it
 
 
@@ -92,8 +92,9 @@ def _number(now: float | None, loosest: float | None, works: Works, guesses: Ite
 def _rounded(good: float, bad: float, works: Works) -> Flow[float]:
     """The same number with fewer digits, where that works as well."""
     rounds = math.floor if good < bad else math.ceil
-    for digits in _DIGITS:
-        number: float = rounds(good * 10**digits) / 10**digits
+    for significant in _DIGITS if good else ():
+        digits = significant - 1 - math.floor(math.log10(abs(good)))
+        number: float = round(rounds(good * 10.0**digits) / 10.0**digits, digits)
         if abs(number - good) <= _NEAR * abs(good) and (yield from works(number)):
             return number
     return good

@@ -126,10 +126,10 @@ class Counterfactuals:
         return None
 
     def loosened(self, of_call: list[Option], of_strategy: list[Option]) -> Flow[list[Option] | None]:
-        """Options that must be loosened for the piece to be returned: those of the call if they are enough; None if none are.
+        """Options that must be loosened for the piece to be returned: those of the call if they are enough.
 
-        Of the strategy's options, one alone comes before all together, and one that needs fewer others comes before one that
-        needs more.
+        Of the strategy's options, one alone comes before all together, and one that needs fewer others comes before one
+        that needs more. None if no options are enough.
         """
         filters = [option for option in of_strategy if option.kind == "filter"]
         others = [option for option in of_strategy if option.kind != "filter"]

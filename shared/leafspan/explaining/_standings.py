@@ -70,7 +70,7 @@ def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
             for text, matches in zip(texts, answer, strict=True):
                 yield _among_hits("bm25", matches.hits, target, text if len(texts) > 1 else None)
         case ListLeaves():
-            yield _among_hits("filter", answer, target, None)
+            yield _among_hits("listing", answer, target, None)
         case AskHost(name=name):
             yield _among_hits(name, [_as_hit(each) for each in answer], target, None)
         case Similarities(ids=ids):
