@@ -96,7 +96,7 @@ class _Explaining:
         target = None if piece is None else (yield from find_target(self._reader, piece))
         result = yield from self._retrievals.retrieve(self._setting)
         left_out = self._reader.warn_of_left_out(), self._answers.warn_of_left_out()
-        (passages,) = without_damaged([[replace(each, origin=None) for each in result.passages]], *left_out)
+        (passages,) = without_damaged([list(map(_without_origin, result.passages))], *left_out)
         explanation = Explanation(
             question=self._query.text,
             strategy=shown(self._setting.strategy),
@@ -131,7 +131,7 @@ class _Explaining:
             holding=holding,
             obstacles=tuple(obstacles),
             standings=tuple(standings),
-            passage=None if passage is None else replace(passage[0], origin=None),
+            passage=None if passage is None else _without_origin(passage[0]),
             retrievals=self._retrievals.done,
             piece_lines=tuple(lines),
         )
@@ -178,6 +178,11 @@ class _Explaining:
             for (place, each), rows in zip(parts, answers, strict=True)
             if not isinstance(rows, Exception)  # one that needs more than a question, and that was not asked either
         ]
+
+
+def _without_origin(passage: Passage) -> Passage:
+    """The passage without the host's object, which need not be one that can be pickled."""
+    return passage if passage.origin is None else replace(passage, origin=None)
 
 
 def _order(obstacle: Obstacle) -> int:
