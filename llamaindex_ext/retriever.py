@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 from llama_index.core import instrumentation
@@ -102,6 +102,11 @@ class BaseSpanRetriever(BaseRetriever):
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
         vars(self).update(self._plain_options(strategy))
+
+    def __repr__(self) -> str:
+        """The class, the index, and the options that differ from their defaults."""
+        given = [each for each in fields(self) if each.name not in _OF_LLAMAINDEX and not _is_default(self, each)]
+        return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
         """A copy of this retriever with other options. A ``where`` joins this one's as its ``filter_policy`` says.
@@ -284,6 +289,18 @@ class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)
+
+
+_OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
+
+
+def _is_default(retriever: object, option: Field[Any]) -> bool:
+    value = getattr(retriever, option.name)
+    default = option.default if option.default_factory is MISSING else option.default_factory()
+    try:
+        return value is default or (type(value) is type(default) and bool(value == default))
+    except Exception:  # such as that of an array, which has no one truth value
+        return False
 
 
 def _say(events: Iterable[BaseEvent]) -> None:

@@ -64,7 +64,10 @@ def test_the_core_offers_these_names():
         "chunks_of",
         "Files",
         "Passage",
+        "Passages",
+        "Outline",
         "Summary",
+        "Summaries",
         "Covered",
         "Query",
         "Budget",
@@ -272,6 +275,7 @@ def test_an_adapter_is_built_on_these_names():
         "PROMPT_FIELDS",
         "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
+        "AgentTool",
         "Extract",
         "FilterPolicy",
         "Fusion",
@@ -289,6 +293,8 @@ def test_an_adapter_is_built_on_these_names():
         "Shape",
         "StrategyLike",
         "Tables",
+        "agent_tool",
+        "agent_tools",
         "apply_policy",
         "as_base",
         "asearch",
@@ -303,6 +309,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_timeout",
         "citation",
         "cuts_at",
+        "error_text",
         "from_langchain",
         "from_llamaindex",
         "is_elsewhere",
@@ -314,6 +321,7 @@ def test_an_adapter_is_built_on_these_names():
         "read_options",
         "read_retriever",
         "search",
+        "searched_index",
         "searches_the_same",
         "shown",
         "split_into_leaves",
@@ -328,12 +336,14 @@ def test_an_adapter_is_built_on_these_names():
 
 
 def test_both_adapters_offer_the_same_retrievers():
-    assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
+    assert langchain_ext.__all__ == [*RETRIEVERS, "as_tools", "as_tool", "leaf_documents", "splitter_from"]
     assert llamaindex_ext.__all__ == [
         *RETRIEVERS,
         "FilteredQueryBundle",
         "NodeWithTrace",
         "SpanNodeParser",
+        "as_tools",
+        "as_tool",
         "leaf_nodes",
         "splitter_from",
     ]

@@ -55,6 +55,7 @@ from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
 from leafspan.private_view import PrivateView
+from leafspan.retrieval import Passages
 from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
@@ -89,10 +90,11 @@ from leafspan.tree import (
     Extractive,
     FailedSummary,
     RaptorClusters,
+    Summaries,
     Summarizer,
     TreesBuilt,
 )
-from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
+from leafspan.values import Chunk, Covered, Document, Outline, Passage, Query, Summary
 from leafspan.view import View
 
 __all__ = [
@@ -110,7 +112,10 @@ __all__ = [
     "chunks_of",
     "Files",
     "Passage",
+    "Passages",
+    "Outline",
     "Summary",
+    "Summaries",
     "Covered",
     "Query",
     "Budget",

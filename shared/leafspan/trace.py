@@ -251,6 +251,15 @@ class Trace:
     cut: CutToBudget | None = None
     filters: tuple[object, ...] = ()
 
+    def __repr__(self) -> str:
+        names = ("hits", "fused", "calibrated", "filled", "merges", "notes", "left_out")
+        steps = [f"{len(getattr(self, name))} {name}" for name in names if getattr(self, name)]
+        if self.parent_level is not None:
+            steps.append(f"parent_level={self.parent_level}")
+        if self.window is not None:
+            steps.append(f"window={self.window}")
+        return f"Trace({', '.join(steps)})"
+
     def __add__(self, other: Trace) -> Trace:
         """The trace of a passage that is made of two. A step that both have comes once."""
         if self is EMPTY_TRACE:

@@ -30,6 +30,7 @@ from leafspan.indexing import (
     list_leaves,
     surrounding_text,
     sync,
+    view_picture,
 )
 from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
@@ -40,6 +41,7 @@ from leafspan.tree import (
     BuildOptions,
     Clusterer,
     Plan,
+    Summaries,
     TreesBuilt,
     build_trees,
     forget_documents,
@@ -93,6 +95,14 @@ class View:
     def _what_it_shows(self) -> tuple[object, ...]:
         """What tells views apart that do not show the same."""
         return id(self._sources), self._scope
+
+    def __repr__(self) -> str:
+        scope = "" if self._scope is None else f", {self._scope.where!r}"
+        return f"{type(self).__name__}({self._store.described}{scope})"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: what it holds, how it was made, and its documents."""
+        return view_picture(repr(self), self._list_documents(), self._stats())
 
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""
@@ -388,7 +398,8 @@ class View:
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
-        Passages of one result never share text. Ties go by document id, then position. An empty index gives none.
+        Passages of one result never share text. Ties go by document id, then position. An empty index gives none. Notebooks
+        show a result, which is a ``Passages``, as a picture.
 
         Args:
             query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a
@@ -625,24 +636,26 @@ class View:
         """Like ``build_tree``."""
         return await arun(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
 
-    def summaries(self, document_id: str | None = None) -> list[Passage]:
+    def summaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
         """The summaries of a document's tree, or all that are visible, as passages with score 0.
 
         They come by document, top layer first. The summaries of a document that has changed since its tree was built are
-        not visible, nor are those above them.
+        not visible, nor are those above them. Notebooks show the list as trees, which can be opened layer by layer.
 
         Args:
             document_id: Id of a document. Default: all documents.
+            leaves: Whether to list the leaves as well, after all summaries, so that trees can be opened down to their
+                texts. Default: False.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return run(self._list_summaries(_checked_id(document_id)))
+        return run(self._list_tree(_checked_id(document_id), leaves))
 
-    async def asummaries(self, document_id: str | None = None) -> list[Passage]:
+    async def asummaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._list_summaries(_checked_id(document_id)))
+        return await arun(self._list_tree(_checked_id(document_id), leaves))
 
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
@@ -696,6 +709,13 @@ class View:
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return list_summaries(self._store, self._sources.trees, document_id, self._scope)
+
+    def _list_tree(self, document_id: str | None, leaves: bool) -> Flow[list[Passage]]:
+        check_flag("leaves", leaves)
+        summaries = Summaries((yield from self._list_summaries(document_id)))
+        if leaves and summaries:
+            summaries += yield from self._list_leaves(document_id)
+        return summaries
 
     def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
         check_flag("dry_run", dry_run)

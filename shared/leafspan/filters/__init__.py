@@ -11,7 +11,7 @@ from leafspan.filters._failing import failing_parts
 from leafspan.filters._implications import implied
 from leafspan.filters._instants import instant
 from leafspan.filters._logic import all_of, any_of
-from leafspan.filters._parsing import filter_from_text
+from leafspan.filters._parsing import filter_from_option, filter_from_text
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "apply_policy",
     "constant",
     "failing_parts",
+    "filter_from_option",
     "filter_from_text",
     "implied",
     "instant",

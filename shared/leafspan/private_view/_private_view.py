@@ -22,7 +22,7 @@ from leafspan.private_view._privacy import Privacy
 from leafspan.private_view._questions import Asking, MaskedStrategy
 from leafspan.private_view._settling import records_of, settle_records
 from leafspan.private_view._showing import Showing, everything_in
-from leafspan.retrieval import Limits, Sources
+from leafspan.retrieval import Limits, Passages, Sources
 from leafspan.spans import Budget
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
@@ -235,13 +235,23 @@ class PrivateView(View):
 
         def attempt() -> Flow[tuple[Any, Showing]]:
             found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
-            several = bool(found) and isinstance(found[0], list)
-            rows: list[list[Passage]] = found if several else [found]
+            several = not isinstance(found, Passages)
+            given: list[Passages] = found if several else [found]
+            rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
             showing = self._showing()
             yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
-            shown = yield Call(lambda: [[self._traced(showing.passage(each), asking) for each in row] for row in rows])
+            shown = yield Call(
+                lambda: [
+                    Passages(
+                        (self._traced(showing.passage(each), asking) for each in row),
+                        question=None if asked.question is None else showing.words(asked.question),
+                        analyzer=asked.analyzer,
+                    )
+                    for asked, row in zip(given, rows, strict=True)
+                ]
+            )
             return (shown if several else shown[0]), showing
 
         return (yield from self._with_records(attempt))

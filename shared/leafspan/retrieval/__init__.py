@@ -4,6 +4,7 @@ from leafspan.retrieval._defaults import Defaults
 from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
+from leafspan.retrieval._result_list import Passages
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import warm
@@ -15,6 +16,7 @@ __all__ = [
     "Answered",
     "Defaults",
     "Limits",
+    "Passages",
     "RecordedAnswers",
     "Result",
     "Sources",

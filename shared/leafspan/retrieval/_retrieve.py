@@ -14,6 +14,7 @@ from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import to_passage
+from leafspan.retrieval._result_list import Passages, to_results
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
@@ -26,7 +27,7 @@ from leafspan.values import Candidate, Passage, Query
 
 def retrieve(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
-) -> Flow[list[Passage] | list[list[Passage]]]:
+) -> Flow[Passages | list[Passages]]:
     """The passages for what was asked.
 
     Args:
@@ -55,7 +56,8 @@ def retrieve(
         finally:
             answers.leave()
 
-    results = yield from read_consistently(sources.store, attempt, scope)
+    found = yield from read_consistently(sources.store, attempt, scope)
+    results = to_results(queries, found, sources.indexes.words.analyzer)
     return results[0] if single else results
 
 

@@ -13,7 +13,7 @@ from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollectio
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import Damage, Row, grouped
-from leafspan.store._passages import leaf_passage
+from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import MetDamage, Reader
 from leafspan.store._scope import Scope
 from leafspan.store._stale_read import StaleRead
@@ -52,6 +52,7 @@ __all__ = [
     "grouped",
     "has_index",
     "leaf_passage",
+    "outline_of",
     "open_chroma",
     "open_store",
     "pack_checksums",
