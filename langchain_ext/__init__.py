@@ -30,6 +30,7 @@ from langchain_ext.strategy import StrategyRetriever
 from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
+from langchain_ext.vector_store import SpanVectorStore
 
 __all__ = [
     "StrategyRetriever",
@@ -53,6 +54,7 @@ __all__ = [
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",
+    "SpanVectorStore",
     "leaf_documents",
     "splitter_from",
 ]

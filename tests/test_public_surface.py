@@ -272,21 +272,26 @@ def test_an_adapter_is_built_on_these_names():
         "Reranked",
         "Shape",
         "Tables",
+        "adelete",
         "apply_policy",
         "as_base",
         "asearch",
+        "awith_ids",
         "check_base_retriever",
         "check_choice",
         "check_choosing_prompt",
         "check_flag",
         "check_index",
+        "check_number",
         "check_option_names",
         "check_prompt",
         "check_strategy",
         "check_template",
         "check_timeout",
+        "check_whole",
         "citation",
         "cuts_at",
+        "delete",
         "from_langchain",
         "from_llamaindex",
         "is_elsewhere",
@@ -299,14 +304,16 @@ def test_an_adapter_is_built_on_these_names():
         "shown",
         "split_into_leaves",
         "to_document",
+        "to_documents",
         "to_filter",
         "to_named_strategies",
         "to_strategies",
+        "with_ids",
     ]
 
 
 def test_both_adapters_offer_the_same_retrievers():
-    assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
+    assert langchain_ext.__all__ == [*RETRIEVERS, "SpanVectorStore", "leaf_documents", "splitter_from"]
     assert llamaindex_ext.__all__ == [
         *RETRIEVERS,
         "FilteredQueryBundle",

@@ -388,6 +388,7 @@ class Passage:
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
         origin: The object that a retriever of a host returned for it. None if there is none.
+        whole: Whether it is all of its document.
     """
 
     id: str
@@ -404,6 +405,7 @@ class Passage:
     lines: tuple[int, int] | None = None
     kind: str = "text"
     origin: object = field(default=None, repr=False, compare=False)
+    whole: bool = False
 
     @property
     def layer(self) -> int:

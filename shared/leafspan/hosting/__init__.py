@@ -4,7 +4,7 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
-from leafspan.checks import check_choice, check_flag, shown
+from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
@@ -22,6 +22,7 @@ from leafspan.hosting._options import (
 )
 from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
 from leafspan.hosting._split import split_into_leaves
+from leafspan.hosting._stored import adelete, awith_ids, delete, to_documents, with_ids
 from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
@@ -66,21 +67,26 @@ __all__ = [
     "Reranked",
     "Shape",
     "Tables",
+    "adelete",
     "apply_policy",
     "as_base",
     "asearch",
+    "awith_ids",
     "check_base_retriever",
     "check_choice",
     "check_choosing_prompt",
     "check_flag",
     "check_index",
+    "check_number",
     "check_option_names",
     "check_prompt",
     "check_strategy",
     "check_template",
     "check_timeout",
+    "check_whole",
     "citation",
     "cuts_at",
+    "delete",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",
@@ -93,7 +99,9 @@ __all__ = [
     "shown",
     "split_into_leaves",
     "to_document",
+    "to_documents",
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "with_ids",
 ]

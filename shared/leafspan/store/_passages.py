@@ -45,4 +45,5 @@ def leaf_passage(
         title=row.title,
         headings=row.headings([(span.first, span.last)]),
         lines=lines_of(row.lines, span.first, text),
+        whole=span.size == row.leaves,
     )
