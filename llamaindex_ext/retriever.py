@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 from llama_index.core import instrumentation
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
@@ -36,6 +35,7 @@ from leafspan.hosting import (
     to_filter,
 )
 from llamaindex_ext.documents import to_scored_node
+from llamaindex_ext.engines import AnsweringRetriever
 from llamaindex_ext.host_retriever import as_strategy
 
 
@@ -55,7 +55,7 @@ class FilteredQueryBundle(QueryBundle):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SpanRetriever(BaseRetriever):
+class SpanRetriever(AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
