@@ -26,14 +26,14 @@ from langchain_ext.router import RouterRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
 from langchain_ext.sql import SQLRetriever
-from langchain_ext.strategy import StrategyRetriever
+from langchain_ext.strategy import SpanRetriever
 from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
 from langchain_ext.vector_store import SpanVectorStore
 
 __all__ = [
-    "StrategyRetriever",
+    "SpanRetriever",
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",

@@ -36,7 +36,7 @@ from leafspan.hosting import (
 )
 
 
-class SpanRetriever(BaseRetriever):
+class BaseSpanRetriever(BaseRetriever):
     """A strategy over an index or a view of one, as a LangChain retriever.
 
     Each of its options can also be given to a call, in place of the retriever's own: ``retriever.invoke(question, k=3)``.
@@ -65,12 +65,12 @@ class SpanRetriever(BaseRetriever):
         methods = ("_get_relevant_documents", "_aget_relevant_documents")
         # A subclass with results of its own is asked like any other retriever.
         if (
-            isinstance(thing, SpanRetriever)
+            isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
-            and is_plain(thing, SpanRetriever, methods)
+            and is_plain(thing, BaseSpanRetriever, methods)
         ):
             return as_base(thing._strategy(child), thing.where, thing.min_score)
-        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
         return as_strategy(thing, child, name=name, elsewhere=elsewhere)
 
     @model_validator(mode="before")
@@ -147,7 +147,7 @@ class SpanRetriever(BaseRetriever):
         return params
 
 
-class NamedRetriever(SpanRetriever):
+class NamedRetriever(BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]

@@ -18,7 +18,7 @@ from langchain_ext.documents import to_stored_document
 from langchain_ext.hybrid import HybridRetriever
 from langchain_ext.parent_document import ParentDocumentRetriever
 from langchain_ext.relevant_segments import RelevantSegmentsRetriever
-from langchain_ext.retriever import SpanRetriever
+from langchain_ext.retriever import BaseSpanRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.tree import TreeRetriever
 from leafspan import Document as StoredDocument
@@ -40,7 +40,7 @@ from leafspan.hosting import (
 
 _HOSTS_OWN = tuple(VectorStoreRetriever.allowed_search_types)
 _MOST_DIVERSE = 1 - 1e-9
-_RETRIEVERS: Mapping[str, type[SpanRetriever]] = {
+_RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
     "bm25": BM25Retriever,
     "hybrid": HybridRetriever,
     "parent-document": ParentDocumentRetriever,

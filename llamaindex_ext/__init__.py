@@ -28,13 +28,13 @@ from llamaindex_ext.router import RouterRetriever
 from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.sql import SQLRetriever
-from llamaindex_ext.strategy import StrategyRetriever
+from llamaindex_ext.strategy import SpanRetriever
 from llamaindex_ext.transform import TransformRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
 
 __all__ = [
-    "StrategyRetriever",
+    "SpanRetriever",
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",

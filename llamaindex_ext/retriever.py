@@ -55,7 +55,7 @@ class FilteredQueryBundle(QueryBundle):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SpanRetriever(AnsweringRetriever):
+class BaseSpanRetriever(AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
@@ -155,12 +155,12 @@ class SpanRetriever(AnsweringRetriever):
         """A base, called ``name`` in errors, as a strategy."""
         # A subclass with results of its own is asked like any other retriever.
         if (
-            isinstance(thing, SpanRetriever)
+            isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
-            and is_plain(thing, SpanRetriever, ("_retrieve", "_aretrieve"))
+            and is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve"))
         ):
             return as_base(thing._strategy(bundle), thing.where, thing.min_score)
-        elsewhere = isinstance(thing, SpanRetriever) and is_elsewhere(self.index, thing.index)
+        elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
         return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -190,7 +190,7 @@ class SpanRetriever(AnsweringRetriever):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NamedRetriever(SpanRetriever):
+class NamedRetriever(BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from llama_index.core.schema import QueryBundle
 
 from leafspan import Strategy
-from leafspan.hosting import DEFAULT, check_strategy
-from llamaindex_ext.retriever import SpanRetriever
+from leafspan.hosting import StrategyLike, strategy_of
+from llamaindex_ext.retriever import BaseSpanRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StrategyRetriever(SpanRetriever):
+class SpanRetriever(BaseSpanRetriever):
     """Any strategy of the core, or one of your own, as a LlamaIndex retriever.
 
     Args:
         index: Index to search, or a view of one. Default: none, for what searches other sources only.
-        strategy: Strategy of the core, or one of your own. Default: ``RelevantSegments()``.
+        strategy: Strategy of the core, or one of your own; its name, such as ``"hybrid"``; or a mapping such as
+            ``Strategy.to_config`` gives. Default: that of the index's configuration, or ``RelevantSegments()``.
         similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
             its own, such as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -43,10 +44,7 @@ class StrategyRetriever(SpanRetriever):
         InvalidArgument: if an option is unknown or out of its range.
     """
 
-    strategy: Strategy | None = None
+    strategy: StrategyLike | None = None
 
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
-        if self.strategy is None:
-            return DEFAULT
-        check_strategy("strategy", self.strategy)
-        return self.strategy
+        return strategy_of(self.index, self.strategy)

@@ -219,7 +219,11 @@ def test_documents_that_cannot_be_stored_are_refused(shared_index: Index, docume
         ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
         ({"where": "topic"}, "where must be a filter made with F, a mapping .*, got 'topic'"),
         ({"where": {"topic": {"$like": "x"}}}, "unknown operator .\\$like. in "),
-        ({"strategy": "vector"}, r"strategy must be a strategy such as Vector\(\), got 'vector'"),
+        ({"strategy": 3}, r"strategy must be a strategy such as Vector\(\), got 3"),
+        (
+            {"strategy": "vektor"},
+            r"strategy must be one of .*'tree-traversal', .*, got 'vektor'; did you mean 'vector'\?",
+        ),
         ({"strategy": MultiQuery(phrasings=[[1.0]])}, "a query's vector must have 256 dimensions, got 1"),
         ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
     ],

@@ -45,12 +45,13 @@ NAMED = [
 OF_SOURCES = {"LightRAGRetriever": "graphs", "PropertyGraphRetriever": "graphs", "SQLRetriever": "sql"}
 """The retrievers of strategies that search other sources, with the room that these are in."""
 
-RETRIEVERS = ["StrategyRetriever", *NAMED]
+RETRIEVERS = ["SpanRetriever", *NAMED]
 
 
 def test_the_core_offers_these_names():
     assert leafspan.__all__ == [
         "Index",
+        "Config",
         "View",
         "PrivateView",
         "Vault",
@@ -97,6 +98,12 @@ def test_the_core_offers_these_names():
         "lightrag_options",
         "retrieve",
         "aretrieve",
+        "evaluate",
+        "Evaluation",
+        "Comparison",
+        "Question",
+        "Answer",
+        "read_questions",
         "Splitter",
         "HierarchicalSplitter",
         "ChunkSplitter",
@@ -190,6 +197,8 @@ def test_a_strategy_can_be_written_with_these_names():
         "StrategyFlow",
         "check_base",
         "check_strategy",
+        "StrategyLike",
+        "to_strategy",
         "retrieve_leaves",
         "check_choice",
         "check_flag",
@@ -248,7 +257,6 @@ def test_an_adapter_is_built_on_these_names():
     assert leafspan.hosting.__all__ == [
         "CALL_OPTIONS",
         "CHOOSING_PROMPT",
-        "DEFAULT",
         "DEFAULT_PROMPT",
         "DEFAULT_REPAIR_PROMPT",
         "DEFAULT_SQL_PROMPT",
@@ -271,6 +279,7 @@ def test_an_adapter_is_built_on_these_names():
         "PropertyGraphShape",
         "Reranked",
         "Shape",
+        "StrategyLike",
         "Tables",
         "adelete",
         "apply_policy",
@@ -285,7 +294,6 @@ def test_an_adapter_is_built_on_these_names():
         "check_number",
         "check_option_names",
         "check_prompt",
-        "check_strategy",
         "check_template",
         "check_timeout",
         "check_whole",
@@ -303,6 +311,7 @@ def test_an_adapter_is_built_on_these_names():
         "searches_the_same",
         "shown",
         "split_into_leaves",
+        "strategy_of",
         "to_document",
         "to_documents",
         "to_filter",
@@ -423,10 +432,10 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
 
 
 def test_the_retriever_of_any_strategy_has_the_strategy_as_its_option():
-    assert options_in_llamaindex("StrategyRetriever") == {
+    assert options_in_llamaindex("SpanRetriever") == {
         **LIMITS,
         **NO_INDEX,
-        "strategy": Option(None, leafspan.Strategy | None),
+        "strategy": Option(None, leafspan.strategies.StrategyLike | None),
     }
 
 
@@ -443,7 +452,7 @@ def test_options_but_the_index_are_given_by_name(name):
     assert by_position == ["index"]
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", NAMED)
 def test_a_retriever_stands_in_a_file_of_the_same_name_in_both_adapters(name):
     files = {getattr(package, name).__module__.partition(".")[2] for package in (langchain_ext, llamaindex_ext)}
     strategy = getattr(leafspan, name.removesuffix("Retriever"))

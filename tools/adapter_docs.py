@@ -108,7 +108,10 @@ _TASKS = {  # by strategy: what its language model is asked for
     "Transform": "what to search, unless ``how`` is a function",
 }
 _INDEX = "Index to search, or a view of one."
-_STRATEGY = "Strategy of the core, or one of your own. Default: ``RelevantSegments()``."
+_STRATEGY = (
+    'Strategy of the core, or one of your own; its name, such as ``"hybrid"``; or a mapping such as ``Strategy.to_config`` '
+    "gives. Default: that of the index's configuration, or ``RelevantSegments()``."
+)
 _BASE = (
     "A {host} retriever can take its place: one of this package over the same index counts as its strategy, and any other "
     "has to return leaves of the index."

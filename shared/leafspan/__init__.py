@@ -1,6 +1,7 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
 from leafspan.adopting import Adopted, SkippedRecord
+from leafspan.configuration import Config
 from leafspan.documents import chunks_of
 from leafspan.embedding import Embedder, EmbeddingCache
 from leafspan.errors import (
@@ -35,6 +36,7 @@ from leafspan.errors import (
     WriterBusy,
     WrongKey,
 )
+from leafspan.evaluation import Answer, Comparison, Evaluation, Question, evaluate, read_questions
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
@@ -85,6 +87,7 @@ from leafspan.view import View
 
 __all__ = [
     "Index",
+    "Config",
     "View",
     "PrivateView",
     "Vault",
@@ -131,6 +134,12 @@ __all__ = [
     "lightrag_options",
     "retrieve",
     "aretrieve",
+    "evaluate",
+    "Evaluation",
+    "Comparison",
+    "Question",
+    "Answer",
+    "read_questions",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
 from leafspan.checks import check_flag, shown
+from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
@@ -19,7 +20,7 @@ from leafspan.indexing import Examination, Finding, examine, examine_database, e
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
-from leafspan.retrieval import Sources
+from leafspan.retrieval import Defaults, Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
@@ -54,6 +55,7 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
@@ -78,6 +80,8 @@ class Index(View):
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
                 terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
+            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
+                not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
                 ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
@@ -109,8 +113,10 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        wanted = Config.of(config)
+        options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
         place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        place["defaults"] = wanted.defaults()
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return run(opened)
 
@@ -127,6 +133,7 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
@@ -134,8 +141,10 @@ class Index(View):
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        wanted = Config.of(config)
+        options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
         place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        place["defaults"] = wanted.defaults()
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return await arun(opened)
 
@@ -289,6 +298,7 @@ class Index(View):
         *,
         on_damage: OnDamage = "raise",
         suggest: bool = False,
+        defaults: Defaults | None = None,
     ) -> Flow[Self]:
         check_flag("create", create)
         rule = DamageRule.of(on_damage)
@@ -308,7 +318,7 @@ class Index(View):
             return trees
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
-        sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings))
+        sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings), defaults or Defaults())
         index = cls(sources, settings, timeout)
         yield from index._restore_vectors(embed=used.local)
         return index

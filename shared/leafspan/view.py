@@ -33,7 +33,7 @@ from leafspan.indexing import (
 from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
-from leafspan.strategies import DEFAULT, OtherIndex, Strategy, at_least
+from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
 from leafspan.tree import (
     Bisecting,
     BuildOptions,
@@ -79,6 +79,11 @@ class View:
     def is_private(self) -> bool:
         """Whether names and numbers are pseudonyms here: see ``Index.private``."""
         return False
+
+    @property
+    def default_strategy(self) -> Strategy:
+        """What finds if a call of ``retrieve`` names no strategy."""
+        return self._sources.defaults.strategy
 
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
@@ -344,7 +349,7 @@ class View:
     def retrieve(
         self,
         query: str | Query | Numbers | None,
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -358,7 +363,7 @@ class View:
     def retrieve(
         self,
         query: list[str] | list[Query] | list[Numbers],
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -371,7 +376,7 @@ class View:
     def retrieve(
         self,
         query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -387,7 +392,8 @@ class View:
         Args:
             query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a
                 strategy that needs no query.
-            strategy: What finds. Default: ``RelevantSegments()``.
+            strategy: What finds: a strategy, its name, such as ``"hybrid"``, or a mapping such as ``Strategy.to_config``
+                gives. Default: that of the index's configuration, or ``RelevantSegments()``.
             k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own,
                 such as ``min_score``.
             candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or
@@ -410,7 +416,7 @@ class View:
             RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
         """
         check_timeout(timeout)
-        flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
+        flow = self._retrieve(query, self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = run_within(flow, timeout)
         return passages
 
@@ -418,7 +424,7 @@ class View:
     async def aretrieve(
         self,
         query: str | Query | Numbers | None,
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -432,7 +438,7 @@ class View:
     async def aretrieve(
         self,
         query: list[str] | list[Query] | list[Numbers],
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -445,7 +451,7 @@ class View:
     async def aretrieve(
         self,
         query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -456,13 +462,13 @@ class View:
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
         check_timeout(timeout)
-        flow = self._retrieve(query, strategy, self._limits(k, candidates, budget, where, min_score))
+        flow = self._retrieve(query, self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score))
         passages: list[Passage] | list[list[Passage]] = await arun_within(flow, timeout)
         return passages
 
     def as_strategy(
         self,
-        strategy: Strategy | None = None,
+        strategy: StrategyLike | None = None,
         *,
         k: int | None = None,
         candidates: int | None = None,
@@ -485,7 +491,7 @@ class View:
             InvalidArgument: if an option is out of its range.
         """
         limits = Limits.of(k, candidates, budget, where, min_score)
-        made = DEFAULT if strategy is None else strategy
+        made = self._strategy_of(strategy)
         return OtherIndex(
             self, at_least(made, min_score), k=k, candidates=candidates, budget=limits.budget, where=limits.where
         )
@@ -593,7 +599,11 @@ class View:
         where: object,
         min_score: float | None,
     ) -> Limits:
-        return Limits.of(k, candidates, budget, where, min_score)
+        return self._sources.defaults.limits_of(k, candidates, budget, where, min_score)
+
+    def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
+        """The strategy of a call."""
+        return self._sources.defaults.strategy_of(strategy)
 
     def _intake(self, *, dry_run: bool = False) -> Intake:
         """How the documents of one call get in."""
@@ -676,8 +686,8 @@ class View:
             flatten_metadata=flatten_metadata,
         )
 
-    def _retrieve(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
-        return retrieve(self._sources, query, DEFAULT if strategy is None else strategy, limits, self._scope)
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
+        return retrieve(self._sources, query, strategy, limits, self._scope)
 
     def _stats(self) -> Flow[Stats]:
         return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

@@ -82,9 +82,9 @@ def shown(passages):
 def check_that_all_find_the_same(index: Index, strategy: Strategy, limits: dict[str, Any]) -> None:
     passages = index.retrieve(QUESTION, strategy, **limits)
     assert passages
-    in_langchain = langchain_ext.StrategyRetriever(index=index, strategy=strategy, **limits)
+    in_langchain = langchain_ext.SpanRetriever(index=index, strategy=strategy, **limits)
     words = {"similarity_top_k" if name == "k" else name: value for name, value in limits.items()}
-    in_llamaindex = llamaindex_ext.StrategyRetriever(index, strategy=strategy, **words)
+    in_llamaindex = llamaindex_ext.SpanRetriever(index, strategy=strategy, **words)
     for documents in (in_langchain.invoke(QUESTION), asyncio.run(in_langchain.ainvoke(QUESTION))):
         assert [(each.id, each.metadata["score"], each.page_content) for each in documents] == shown(passages)
     for nodes in (in_llamaindex.retrieve(QUESTION), asyncio.run(in_llamaindex.aretrieve(QUESTION))):
@@ -282,8 +282,8 @@ class FromLangChain(BaseRetriever):
 
 def test_a_retriever_without_a_strategy_uses_relevant_segments(index: Index):
     wanted = [each.id for each in index.retrieve(QUESTION, RelevantSegments())]
-    assert [each.id for each in langchain_ext.StrategyRetriever(index=index).invoke(QUESTION)] == wanted
-    assert [each.node_id for each in llamaindex_ext.StrategyRetriever(index).retrieve(QUESTION)] == wanted
+    assert [each.id for each in langchain_ext.SpanRetriever(index=index).invoke(QUESTION)] == wanted
+    assert [each.node_id for each in llamaindex_ext.SpanRetriever(index).retrieve(QUESTION)] == wanted
 
 
 def test_a_candidate_and_its_passage_have_the_ids_of_the_page(index: Index, page: dict[str, Any]):

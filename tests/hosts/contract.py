@@ -33,7 +33,7 @@ from leafspan import BM25, Index, InvalidArgument, Splitter, Vector, View
 from leafspan.embedding import default_embedder
 
 RETRIEVERS = [
-    "StrategyRetriever",
+    "SpanRetriever",
     "VectorRetriever",
     "BM25Retriever",
     "HybridRetriever",
@@ -52,7 +52,7 @@ RETRIEVERS = [
     "TreeRetriever",
 ]
 WITHOUT_INDEX = {
-    "StrategyRetriever",
+    "SpanRetriever",
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",

@@ -150,7 +150,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("BM25Retriever", {"candidates": 10_001}, "candidates must be <= 10000, got 10001"),
     ("FilterRetriever", {"budget": 0}, "budget must be a whole number >= 1, got 0"),
     ("FilterRetriever", {"budget": "many"}, "budget must be a whole number >= 1, got 'many'"),
-    ("StrategyRetriever", {"explain": "yes"}, "explain must be True or False, got 'yes'"),
+    ("SpanRetriever", {"explain": "yes"}, "explain must be True or False, got 'yes'"),
     # of one strategy
     ("VectorRetriever", {"min_score": 1.5}, "min_score must be a number in [-1, 1], got 1.5"),
     ("VectorRetriever", {"instruction": 5}, "instruction must be a string, got 5"),
@@ -185,9 +185,10 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("AutoMergingRetriever", {"score": "median"}, "score must be one of 'mean', 'max', got 'median'; did you mean 'mean'?"),
     ("RelevantSegmentsRetriever", {"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
     ("FilterRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
-    ("StrategyRetriever", {"strategy": "hybrid"}, "strategy must be a strategy such as Vector(), got 'hybrid'"),
+    ("SpanRetriever", {"strategy": 3}, "strategy must be a strategy such as Vector(), got 3"),
+    ("SpanRetriever", {"strategy": {"type": "hybrid", "depth": 0}}, "depth: depth must be a whole number >= 1, got 0"),
     (
-        "StrategyRetriever",
+        "SpanRetriever",
         {"strategy": Hybrid},
         "strategy must be a strategy such as Vector(), got <class 'leafspan.strategies._hybrid.Hybrid'>; "
         "did you forget the parentheses?",
@@ -311,7 +312,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("LightRAGRetriever", {"rag": 1}, "LightRAGRetriever has no option 'rag'; here it is 'instance'"),
     ("PropertyGraphRetriever", {"store": 1}, "PropertyGraphRetriever has no option 'store'; here it is 'graph'"),
     ("MultiQueryRetriever", {"generate": len}, "MultiQueryRetriever has no option 'generate'; here it is 'llm'"),
-    ("StrategyRetriever", {"threshold": 0.9}, "StrategyRetriever has no option 'threshold'"),
+    ("SpanRetriever", {"threshold": 0.9}, "SpanRetriever has no option 'threshold'"),
 ]
 
 
@@ -319,6 +320,17 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
 def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index: Index, name, options, message):
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
     assert str(error) == message.replace("HOST", host.name)
+
+
+def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
+    expected = host.ask(host.make("HybridRetriever", shared_index, weights=(0.5, 0.5)), QUESTIONS[0])
+    for strategy in (Hybrid(weights=(0.5, 0.5)), {"type": "hybrid", "weights": [0.5, 0.5]}):
+        assert host.ask(host.make("SpanRetriever", shared_index, strategy=strategy), QUESTIONS[0]) == expected
+    by_name = host.ask(host.make("SpanRetriever", shared_index, strategy="hybrid"), QUESTIONS[0])
+    assert by_name == host.ask(host.make("HybridRetriever", shared_index), QUESTIONS[0])
+    error = host.refusal(lambda: host.make("SpanRetriever", shared_index, strategy="hybird"))
+    assert str(error).startswith("strategy must be one of 'at-least', 'auto-merging', 'bm25', ")
+    assert str(error).endswith(", got 'hybird'; did you mean 'hybrid'?")
 
 
 def test_a_base_that_cannot_be_used_is_refused(host: Host, shared_index: Index):
@@ -452,7 +464,7 @@ STRATEGIES: list[tuple[str, dict[str, Any], Strategy]] = [
     ),
     ("FilterRetriever", {"offset": 3}, Filter(offset=3)),
     ("TreeRetriever", {"mode": "traversal", "top_k": 3}, Tree(mode="traversal", top_k=3)),
-    ("StrategyRetriever", {}, RelevantSegments()),
+    ("SpanRetriever", {}, RelevantSegments()),
 ]
 
 
@@ -463,7 +475,7 @@ async def test_the_retriever_of_a_strategy_gives_what_the_strategy_gives(
     named = host.make(name, forest, k=4, explain=True, **options)
     assert named._strategy() == strategy
     found = await host.both(named, QUESTIONS[0])
-    any_ = host.make("StrategyRetriever", forest, strategy=strategy, k=4, explain=True)
+    any_ = host.make("SpanRetriever", forest, strategy=strategy, k=4, explain=True)
     assert await host.both(any_, QUESTIONS[0]) == found
     passages = forest.retrieve(QUESTIONS[0], strategy, k=4)
     assert [(p.id, p.text, p.score, p.trace.explain()) for p in passages] == [
@@ -491,9 +503,7 @@ class Upside(Strategy):
 
 
 async def test_a_strategy_of_the_users_own_can_be_retrieved_by(host: Host, shared_index: Index):
-    found = await host.both(
-        host.make("StrategyRetriever", shared_index, strategy=Upside(), k=3, candidates=8), QUESTIONS[0]
-    )
+    found = await host.both(host.make("SpanRetriever", shared_index, strategy=Upside(), k=3, candidates=8), QUESTIONS[0])
     assert ids(found) == [passage.id for passage in shared_index.retrieve(QUESTIONS[0], Upside(), k=3, candidates=8)]
     best_first = host.ask(host.make("VectorRetriever", shared_index, k=8), QUESTIONS[0])
     assert ids(found) == ids(best_first[:-4:-1])
@@ -567,7 +577,7 @@ def test_our_own_retriever_over_the_same_index_is_its_strategy(host: Host, share
     parents = host.make("ParentDocumentRetriever", shared_index)
     multi = host.make("MultiQueryRetriever", shared_index, base=parents)
     assert multi._strategy() == MultiQuery(base=ParentDocument())
-    own = host.make("StrategyRetriever", shared_index, strategy=Upside())
+    own = host.make("SpanRetriever", shared_index, strategy=Upside())
     assert host.make("SentenceWindowRetriever", shared_index, base=own)._strategy() == SentenceWindow(base=Upside())
 
 

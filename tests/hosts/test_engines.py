@@ -14,7 +14,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 
 from leafspan import F, Index, InvalidArgument, Vector
-from llamaindex_ext import AutoMergingRetriever, HybridRetriever, StrategyRetriever, VectorRetriever
+from llamaindex_ext import AutoMergingRetriever, HybridRetriever, SpanRetriever, VectorRetriever
 from tests.corpus import QUESTIONS
 
 BEES, PIER, TEA, GOODS = QUESTIONS
@@ -53,7 +53,7 @@ def ids(nodes) -> list[str]:
     return [node.node.node_id for node in nodes]
 
 
-@pytest.mark.parametrize("kind", [VectorRetriever, AutoMergingRetriever, StrategyRetriever])
+@pytest.mark.parametrize("kind", [VectorRetriever, AutoMergingRetriever, SpanRetriever])
 async def test_a_query_engine_answers_from_what_the_retriever_finds(shared_index: Index, kind):
     retriever, llm = kind(shared_index, similarity_top_k=3), Recording()
     engine = retriever.as_query_engine(llm)

@@ -96,7 +96,7 @@ def test_what_searches_leaves_says_that_it_needs_an_index(host: Host):
     with pytest.raises(InvalidArgument, match="Vector must have an index to search, and there is none here"):
         host.ask(host.package.EnsembleRetriever(retrievers=[Vector(), two_of(host)[0]]), QUESTIONS[0])
     with pytest.raises(InvalidArgument, match="must have an index to search"):
-        host.ask(host.package.StrategyRetriever(), QUESTIONS[0])
+        host.ask(host.package.SpanRetriever(), QUESTIONS[0])
 
 
 def test_documents_of_langchain_come_back_as_they_were():

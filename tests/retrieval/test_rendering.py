@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
-from leafspan.retrieval import Limits, Sources, retrieve
+from leafspan.retrieval import Defaults, Limits, Sources, retrieve
 from leafspan.store import Row, StoredLeaf
 from leafspan.strategies import Strategy
 from tests.profiles import examples
@@ -102,7 +102,7 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     store = OneDocument(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    sources = Sources(SimpleNamespace(store=store, vectors=None, words=None), NoEmbedder(), trees=None)
+    sources = Sources(SimpleNamespace(store=store, vectors=None, words=None), NoEmbedder(), trees=None, defaults=Defaults())
     passages = run(retrieve(sources, Query("?"), strategy, chosen))
     assert bool(passages) == bool(found)
     assert store.fetches <= 1

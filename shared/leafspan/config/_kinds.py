@@ -14,6 +14,7 @@ from leafspan.errors import InvalidArgument
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
+_settings: dict[str, tuple[type, Mapping[str, Any]]] = {}
 
 
 def config_name(kind: type) -> str:
@@ -30,6 +31,21 @@ def register(kind: type) -> None:
     known = _kinds.setdefault(config_name(kind), [])
     known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
     known.append(kind)
+
+
+def register_setting(name: str, kind: type, **options: Any) -> None:
+    """Let a name of its own stand for a registered class with these options."""
+    _settings[name] = kind, options
+
+
+def settings_below(base: type) -> dict[str, tuple[type, Mapping[str, Any]]]:
+    """The names that stand for this class, or one that inherits from it, with options, and what they stand for."""
+    return {name: (kind, options) for name, (kind, options) in _settings.items() if issubclass(kind, base)}
+
+
+def names_below(base: type) -> list[str]:
+    """The names that stand for objects of this class, or of one that inherits from it."""
+    return sorted([*kinds_below(base), *settings_below(base)])
 
 
 def kinds_named(name: str) -> list[type]:

@@ -16,7 +16,9 @@ from leafspan.config._kinds import (
     is_mapping,
     item_hint,
     kinds_below,
+    names_below,
     options_of,
+    settings_below,
 )
 from leafspan.config._writing import GIVEN, TYPE, is_given
 from leafspan.errors import InvalidArgument
@@ -102,19 +104,24 @@ class _Reading:
 
     def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
         known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
+        settings = {name: each for base in bases for name, each in settings_below(base).items()}
+        usual: Mapping[str, Any] = {}
         if TYPE in plain:
             name = plain[TYPE]
-            if not isinstance(name, str) or name not in known:
-                hint = did_you_mean(name, known) if isinstance(name, str) else ""
+            if isinstance(name, str) and name in settings:
+                kind, usual = settings[name]
+            elif isinstance(name, str) and name in known:
+                kind = known[name]
+            else:
+                all_names = sorted({each for base in bases for each in names_below(base)})
                 raise (place / TYPE if place.path or len(plain) > 1 else place).error(
-                    f"type must be one of {', '.join(known)}, got {shown(name)}{hint}"
+                    f"type must be one of {', '.join(all_names)}, got {shown(name)}{did_you_mean(name, all_names)}"
                 )
-            kind = known[name]
         elif len(known) == 1:
             [kind] = known.values()
         else:
             raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
-        options = {key: each for key, each in plain.items() if key != TYPE}
+        options = {**usual, **{key: each for key, each in plain.items() if key != TYPE}}
         names = {each.name: each for each in options_of(kind)}
         for key in options:
             if key not in names:

@@ -14,7 +14,7 @@ from leafspan.evaluation._documents import MEASURES, document_scores
 from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._questions import Answer, Question, find_answers, read_questions
 from leafspan.evaluation._spans import first_words, span_scores
-from leafspan.strategies import Strategy
+from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
 
@@ -26,7 +26,7 @@ _AT_ONCE = 32  # questions of one retrieval
 def evaluate(
     index: View,
     questions: Path | Iterable[Question | Mapping[str, Any]],
-    strategies: Mapping[str, Strategy | str] | Sequence[Strategy | str],
+    strategies: Mapping[str, StrategyLike] | Sequence[StrategyLike],
     *,
     budgets: Sequence[int] = BUDGETS,
     where: object = None,
@@ -116,9 +116,7 @@ def _named(strategies: object) -> dict[str, Strategy]:
         }
     if not isinstance(strategies, Mapping) or not strategies:
         raise InvalidArgument(f"strategies must be strategies by name, or a list of some, got {shown(strategies)}")
-    return {
-        str(name): each if isinstance(each, Strategy) else Strategy.from_config(each) for name, each in strategies.items()
-    }
+    return {str(name): to_strategy("each of strategies", each) for name, each in strategies.items()}
 
 
 def _checked(budgets: object) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same
+from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same, strategy_of
 from leafspan.hosting._split import split_into_leaves
 from leafspan.hosting._stored import adelete, awith_ids, delete, to_documents, with_ids
 from leafspan.language_model import (
@@ -38,12 +38,11 @@ from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
-from leafspan.strategies import DEFAULT, Fusion, HostReranker, HostResult, Mode, Reranked, check_strategy
+from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike
 
 __all__ = [
     "CALL_OPTIONS",
     "CHOOSING_PROMPT",
-    "DEFAULT",
     "DEFAULT_PROMPT",
     "DEFAULT_REPAIR_PROMPT",
     "DEFAULT_SQL_PROMPT",
@@ -66,6 +65,7 @@ __all__ = [
     "PropertyGraphShape",
     "Reranked",
     "Shape",
+    "StrategyLike",
     "Tables",
     "adelete",
     "apply_policy",
@@ -80,7 +80,6 @@ __all__ = [
     "check_number",
     "check_option_names",
     "check_prompt",
-    "check_strategy",
     "check_template",
     "check_timeout",
     "check_whole",
@@ -98,6 +97,7 @@ __all__ = [
     "searches_the_same",
     "shown",
     "split_into_leaves",
+    "strategy_of",
     "to_document",
     "to_documents",
     "to_filter",

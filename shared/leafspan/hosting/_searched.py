@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.retrieval import aretrieve_outside, retrieve_outside
-from leafspan.strategies import Strategy, at_least, filtered
+from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
 from leafspan.view import View
 
 
@@ -33,3 +33,14 @@ def is_elsewhere(own: View | None, other: View | None) -> bool:
 def searches_the_same(own: View | None, other: View | None) -> bool:
     """Whether what a base finds can be taken as it is: it searches the same index, or none."""
     return other is None or other == own
+
+
+def strategy_of(index: View | None, strategy: object) -> Strategy:
+    """The strategy of a retriever: one, its name or its configuration, or None for the one that the index is asked by.
+
+    Raises:
+        InvalidArgument: if it is none of these.
+    """
+    if strategy is None and index is not None:
+        return index.default_strategy
+    return DEFAULT if strategy is None else to_strategy("strategy", strategy)

@@ -25,7 +25,7 @@ from leafspan.private_view._showing import Showing, everything_in
 from leafspan.retrieval import Limits, Sources
 from leafspan.spans import Budget
 from leafspan.store import Reader, Scope, read_consistently
-from leafspan.strategies import DEFAULT, Strategy, check_strategy
+from leafspan.strategies import Strategy, StrategyLike
 from leafspan.tree import Clusterer, TreesBuilt
 from leafspan.values import Document, Passage, run_of_id
 from leafspan.view import View
@@ -210,21 +210,24 @@ class PrivateView(View):
     def _limits(
         self, k: int | None, candidates: int | None, budget: int | Budget | None, where: object, min_score: float | None
     ) -> Limits:
-        problem: LeafspanError | None = None
-        limits: Limits | None = None
+        return self._checked(partial(super()._limits, k, candidates, budget, where, min_score))
+
+    def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
+        return self._checked(partial(super()._strategy_of, strategy))
+
+    def _checked(self, check: Callable[[], T]) -> T:
+        """What ``check`` returns. Its error is raised without the texts that are not shown, and without what caused it."""
+        problem: LeafspanError
         try:
-            limits = super()._limits(k, candidates, budget, where, min_score)
+            return check()
         except LeafspanError as error:
             problem = error
-        if limits is None:
-            raise hidden(problem or LeafspanError(), self._privacy.disguise)
-        return limits
+        raise hidden(problem, self._privacy.disguise)
 
-    def _retrieve(self, query: Any, strategy: Strategy | None, limits: Limits) -> Flow[Any]:
-        return self._hiding(self._asked(query, DEFAULT if strategy is None else strategy, limits))
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
+        return self._hiding(self._asked(query, strategy, limits))
 
     def _asked(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
-        check_strategy("strategy", strategy)
         asking = Asking(self._privacy.disguise, self._masked_id)
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leafspan.embedding import CheckedEmbedder
+from leafspan.retrieval._defaults import Defaults
 from leafspan.search import SearchIndexes
 from leafspan.store import Store
 from leafspan.tree import Trees
@@ -18,11 +19,13 @@ class Sources:
         indexes: The store of the documents, and the indexes that search it.
         embedder: What embeds queries and texts.
         trees: The trees of the documents.
+        defaults: What a call that says nothing else is answered by.
     """
 
     indexes: SearchIndexes
     embedder: CheckedEmbedder
     trees: Trees
+    defaults: Defaults
 
     @property
     def store(self) -> Store:

@@ -11,7 +11,7 @@ from leafspan.engine import Flow, arun_within, run_within
 from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
-from leafspan.strategies import Strategy
+from leafspan.strategies import StrategyLike, to_strategy
 from leafspan.values import Passage, Query
 
 Numbers = Sequence[float]
@@ -35,7 +35,7 @@ class _QuestionEmbedder:
 @overload
 def retrieve(
     query: str | Query | Numbers | None,
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -50,7 +50,7 @@ def retrieve(
 @overload
 def retrieve(
     query: list[str] | list[Query] | list[Numbers],
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -64,7 +64,7 @@ def retrieve(
 
 def retrieve(
     query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -80,7 +80,7 @@ def retrieve(
 
     Args:
         query: A text, a ``Query``, or a list of these; for a list of queries, the result is a list for each.
-        strategy: What finds.
+        strategy: What finds: a strategy, or a mapping such as ``Strategy.to_config`` gives.
         k: Most passages, >= 1. Default: 5, or any number if a budget or ``min_score`` is given.
         candidates: Results to look at, in [1, 10000]. Default: as many as it takes; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. Default: any number.
@@ -95,13 +95,14 @@ def retrieve(
     """
     check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
-    return run_within(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits), timeout)
+    chosen = to_strategy("strategy", strategy)
+    return run_within(retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits), timeout)
 
 
 @overload
 async def aretrieve(
     query: str | Query | Numbers | None,
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -116,7 +117,7 @@ async def aretrieve(
 @overload
 async def aretrieve(
     query: list[str] | list[Query] | list[Numbers],
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -130,7 +131,7 @@ async def aretrieve(
 
 async def aretrieve(
     query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-    strategy: Strategy,
+    strategy: StrategyLike,
     *,
     k: int | None = None,
     candidates: int | None = None,
@@ -143,4 +144,5 @@ async def aretrieve(
     """Like ``retrieve``."""
     check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
-    return await arun_within(retrieve_outside(_QuestionEmbedder(embedder), query, strategy, limits), timeout)
+    chosen = to_strategy("strategy", strategy)
+    return await arun_within(retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits), timeout)

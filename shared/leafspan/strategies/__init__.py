@@ -9,6 +9,7 @@ from leafspan.strategies._at_least import AtLeast, at_least
 from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from leafspan.strategies._bm25 import BM25
+from leafspan.strategies._choosing import StrategyLike, to_strategy
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._decay import Decay
 from leafspan.strategies._ensemble import Ensemble
@@ -95,6 +96,8 @@ __all__ = [
     "StrategyFlow",
     "check_base",
     "check_strategy",
+    "StrategyLike",
+    "to_strategy",
     "retrieve_leaves",
     # checks of options
     "check_choice",

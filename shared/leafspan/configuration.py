@@ -1,0 +1,166 @@
+"""How an index is made and asked, as a file in YAML or JSON has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from leafspan.checks import shown
+from leafspan.config import Place, config_text, parse_config, read_config, register, schema_of, write_config
+from leafspan.documents import OpenOptions
+from leafspan.errors import InvalidArgument
+from leafspan.lexical import Analysis, Analyzer, BM25Settings
+from leafspan.retrieval import Defaults, Limits
+from leafspan.spans import Budget
+from leafspan.splitting import HierarchicalSplitter, Splitter
+from leafspan.strategies import DEFAULT, Strategy, to_strategy
+
+for each in (HierarchicalSplitter, Analyzer, Budget):
+    register(each)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Options of ``Index.open``, and of each ``retrieve`` that is given none.
+
+    What is None is as it is without a configuration. The first five are fixed when an index is made, as in ``Index.open``.
+
+    Args:
+        splitter: How documents are cut into leaves. Default: None.
+        context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
+            Default: None.
+        title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default: None.
+        analyzer: How texts become the terms that BM25 counts. Default: None.
+        bm25: k1, b and the variant of BM25. Default: None.
+        strategy: What finds, if a call names no strategy. Default: None.
+        k: Most passages, >= 1, if a call gives neither ``k`` nor ``budget``. Default: None.
+        candidates: Leaves to look at before merging, in [1, 10000]. Default: None.
+        budget: Most words in all passages together, >= 1, if a call gives neither ``k`` nor ``budget``; or tokens with
+            ``Budget(512, count=...)``. Default: None.
+        min_score: Lowest score of a passage. Default: None.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+
+    splitter: HierarchicalSplitter | Splitter | None = None
+    context_sentences: int | None = None
+    title_weight: float | None = None
+    analyzer: Analyzer | Analysis | None = None
+    bm25: BM25Settings | None = None
+    strategy: Strategy | None = None
+    k: int | None = None
+    candidates: int | None = None
+    budget: int | Budget | None = None
+    min_score: float | None = None
+
+    def __post_init__(self) -> None:
+        self.options()
+        Limits.of(self.k, self.candidates, self.budget, None, self.min_score)
+        if self.strategy is not None:
+            object.__setattr__(self, "strategy", to_strategy("strategy", self.strategy))
+
+    @classmethod
+    def of(cls, given: object) -> Config:
+        """The configuration that an option stands for: one, the path of a file, a mapping, or None.
+
+        Raises:
+            InvalidArgument: if it is something else, or something in it is wrong; the message says where.
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, Config):
+            return given
+        if isinstance(given, str | Path):
+            return cls.load(given)
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        raise InvalidArgument(f"config must be a Config, the path of a file, or a mapping, got {shown(given)}")
+
+    @classmethod
+    def load(cls, path: str | Path, *, given: Mapping[str, object] | None = None) -> Self:
+        """The configuration in a file in YAML or JSON.
+
+        Args:
+            path: The file.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if it cannot be read, or something in it is wrong; the message says in which line.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeError, ValueError) as error:
+            raise InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {error}") from error
+        plain, place = parse_config(text, str(path))
+        return cls._read({} if plain is None else plain, given, place)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], *, given: Mapping[str, object] | None = None) -> Self:
+        """The configuration that ``to_dict`` has made plain values of.
+
+        Args:
+            plain: The plain values.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if something in it is wrong; the message says where.
+        """
+        return cls._read(plain, given, Place())
+
+    @classmethod
+    def _read(cls, plain: object, given: Mapping[str, object] | None, place: Place) -> Self:
+        if not isinstance(plain, Mapping):
+            raise place.error(f"a configuration must be a mapping with options such as strategy, got {shown(plain)}")
+        made: Self = read_config(plain, cls, given or {}, place)
+        return made
+
+    def to_dict(self, *, given: Mapping[str, object] | None = None, full: bool = False) -> dict[str, Any]:
+        """The configuration as plain values, which ``from_dict`` makes an equal one of.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            full: Whether to write options that have their default, too. Default: False.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        written: dict[str, Any] = write_config(self, given or {}, full=full, base=Config)
+        return written
+
+    def save(self, path: str | Path, *, given: Mapping[str, object] | None = None) -> None:
+        """Write it to a file, as JSON if its name ends with ``.json``, else as YAML. A file that is there is replaced.
+
+        Args:
+            path: The file.
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        text = config_text(self.to_dict(given=given), json_text=Path(path).suffix == ".json")
+        Path(path).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of configurations, by which editors complete and check them."""
+        return schema_of(cls)
+
+    def options(self) -> OpenOptions:
+        """The options that are fixed when an index is made."""
+        return OpenOptions(self.splitter, self.context_sentences, self.title_weight, self.analyzer, self.bm25)
+
+    def options_with(self, given: OpenOptions) -> OpenOptions:
+        """These options, but for those that a call of ``Index.open`` gives itself."""
+        changed = {name: value for name in OpenOptions.__slots__ if (value := getattr(given, name)) is not None}
+        return replace(self.options(), **changed)
+
+    def defaults(self) -> Defaults:
+        """What a call of ``retrieve`` that says nothing else is answered by."""
+        strategy = DEFAULT if self.strategy is None else self.strategy
+        return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score)
+
+
+register(Config)

@@ -1,0 +1,33 @@
+"""A strategy from what a user says of it: itself, its name, or its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leafspan.checks import check_choice
+from leafspan.config import names_below, register_setting
+from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._tree import Tree
+
+StrategyLike = Strategy | str | Mapping[str, Any]
+"""What stands for a strategy: one, a name such as ``"hybrid"``, or a mapping such as ``to_config`` gives."""
+
+register_setting("tree-traversal", Tree, mode="traversal")
+
+
+def to_strategy(name: str, value: object) -> Strategy:
+    """The strategy that an option of this name stands for.
+
+    Raises:
+        InvalidArgument: if there is none of that name, an option of its configuration is out of its range, or it is
+            something else.
+    """
+    if isinstance(value, str):
+        check_choice(name, value, names_below(Strategy))
+    if isinstance(value, str | Mapping | Path):
+        return Strategy.from_config(value)
+    check_strategy(name, value)
+    assert isinstance(value, Strategy)
+    return value
