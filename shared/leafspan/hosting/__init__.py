@@ -38,7 +38,7 @@ from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
-from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike
+from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 
 __all__ = [
     "CALL_OPTIONS",
@@ -67,6 +67,8 @@ __all__ = [
     "Shape",
     "StrategyLike",
     "Tables",
+    "Watched",
+    "Watcher",
     "adelete",
     "apply_policy",
     "as_base",
