@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackManager, CallbackManager
@@ -13,6 +13,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_ext.documents import to_document
 from leafspan import LeafspanError, Passage, Strategy
 from leafspan.hosting import Watched, Watcher
+
+M = TypeVar("M", CallbackManager, AsyncCallbackManager)
 
 _open: WeakKeyDictionary[BaseCallbackManager, list[Any]] = WeakKeyDictionary()  # runs that have begun, by their callbacks
 
@@ -24,18 +26,24 @@ def with_run(retriever: BaseRetriever, strategy: Strategy, child: BaseCallbackMa
     """
     if child is None or not child.handlers:
         return strategy
-    name, manager = retriever.get_name(), child
-    runs = _open.setdefault(manager, [])
+    runs = _open.setdefault(child, [])
+
+    def configured(kind: type[M]) -> M:
+        """The callbacks as ``invoke`` of that retriever would have them, with its own tags and metadata."""
+        named = retriever._get_ls_params()
+        return kind.configure(
+            child, local_tags=retriever.tags, inheritable_metadata={**named}, local_metadata=retriever.metadata
+        )
 
     def begins(questions: list[str]) -> list[Any]:
-        assert isinstance(manager, CallbackManager)
-        begun = [manager.on_retriever_start(None, question, name=name) for question in questions]
+        manager = configured(CallbackManager)
+        begun = [manager.on_retriever_start(None, question, name=retriever.get_name()) for question in questions]
         runs.extend(begun)
         return begun
 
     async def abegins(questions: list[str]) -> list[Any]:
-        assert isinstance(manager, AsyncCallbackManager)
-        begun = [await manager.on_retriever_start(None, question, name=name) for question in questions]
+        manager = configured(AsyncCallbackManager)
+        begun = [await manager.on_retriever_start(None, question, name=retriever.get_name()) for question in questions]
         runs.extend(begun)
         return begun
 

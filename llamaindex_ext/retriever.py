@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
-from llama_index.core import instrumentation
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
@@ -36,6 +34,7 @@ from leafspan.hosting import (
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.engines import AnsweringRetriever
+from llamaindex_ext.events import DISPATCHER, say, say_traces
 from llamaindex_ext.host_retriever import as_strategy
 
 
@@ -108,22 +107,24 @@ class BaseSpanRetriever(AnsweringRetriever):
             options["where"] = self._joined(options["where"])
         return replace(self, **options)
 
+    @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """What ``retrieve`` returns for each of several queries, searched in one call."""
         bundles, asked = self._many(queries)
-        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
         rows = [self._nodes(row) for row in search(self.index, *asked)]
         rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
-        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
+    @DISPATCHER.span
     async def aretrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Like ``retrieve_many``."""
         bundles, asked = self._many(queries)
-        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
         found = [self._nodes(row) for row in await asearch(self.index, *asked)]
         rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
-        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
     def _many(
@@ -186,6 +187,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
 
     def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
+        say_traces(passages)
         return [to_scored_node(passage, explain=self.explain) for passage in passages]
 
 
@@ -228,13 +230,6 @@ class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)
-
-
-def _say(events: Iterable[BaseEvent]) -> None:
-    """Hand events to LlamaIndex's instrumentation."""
-    dispatcher = instrumentation.get_dispatcher(__name__)  # type: ignore[attr-defined]
-    for event in events:
-        dispatcher.event(event)
 
 
 def to_query(bundle: QueryBundle) -> str | Query:

@@ -331,6 +331,7 @@ def test_both_adapters_offer_the_same_retrievers():
         *RETRIEVERS,
         "FilteredQueryBundle",
         "NodeWithTrace",
+        "RetrievalTraceEvent",
         "SpanNodeParser",
         "leaf_nodes",
         "splitter_from",
