@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from typing import Any
 
@@ -21,11 +22,13 @@ def enter_empty_folder(namespace: dict[str, Any]) -> None:
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
-    """After a page: its indexes are closed, and the folder goes."""
+    """After a page: its indexes are closed, the folder goes, and so does a tracer provider, which a process sets once."""
     for value in list(namespace.values()):
         if hasattr(value, "close") and type(value).__module__.startswith("leafspan"):
             value.close()
     namespace["_leaving"].close()
+    if (trace := sys.modules.get("opentelemetry.trace")) is not None:
+        vars(trace).update(_TRACER_PROVIDER=None, _TRACER_PROVIDER_SET_ONCE=type(trace._TRACER_PROVIDER_SET_ONCE)())
 
 
 pytest_collect_file = Sybil(
