@@ -103,9 +103,14 @@ class SpanVectorStore(VectorStore):
         """
         cls._check_open_options(options)
         documents = _documents(texts, metadatas)
-        store = cls(Index.open(embedder=embedding, **options), split=split)
-        store._embeddings = embedding
-        store.add_documents(documents, ids=ids)
+        opened = Index.open(embedder=embedding, **options)
+        try:
+            store = cls(opened, split=split)
+            store._embeddings = embedding
+            store.add_documents(documents, ids=ids)
+        except BaseException:
+            opened.close()
+            raise
         return store
 
     @classmethod
@@ -122,9 +127,14 @@ class SpanVectorStore(VectorStore):
         """Like ``from_texts``."""
         cls._check_open_options(options)
         documents = _documents(texts, metadatas)
-        store = cls(await Index.aopen(embedder=embedding, **options), split=split)
-        store._embeddings = embedding
-        await store.aadd_documents(documents, ids=ids)
+        opened = await Index.aopen(embedder=embedding, **options)
+        try:
+            store = cls(opened, split=split)
+            store._embeddings = embedding
+            await store.aadd_documents(documents, ids=ids)
+        except BaseException:
+            await asyncio.to_thread(opened.close)
+            raise
         return store
 
     @classmethod
@@ -384,14 +394,15 @@ class SpanVectorStore(VectorStore):
         check_choice("search_type", kind, (*_HOSTS_OWN, *_RETRIEVERS))
         if kind in _HOSTS_OWN:
             return super().as_retriever(**options)
-        given = dict(options.pop("search_kwargs", None) or {})
+        given = {**options, **(options.get("search_kwargs") or {})}
         if "filter" in given:
+            if "where" in given:
+                raise InvalidArgument("search_kwargs must have either filter or where, got both")
             given["where"] = given.pop("filter")
-        del options["search_type"]
-        tags = options.pop("tags", None) or self._get_retriever_tags()
+        own = {name: value for name, value in given.items() if name not in ("search_type", "search_kwargs")}
         retriever = _RETRIEVERS[kind]
-        check_option_names(retriever.__name__, given, retriever.model_fields)
-        return retriever(index=self.index, tags=tags, **given, **options)
+        check_option_names(retriever.__name__, own, [name for name in retriever.model_fields if name != "index"])
+        return retriever(index=self.index, **{"tags": self._get_retriever_tags(), **own})
 
 
 def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:

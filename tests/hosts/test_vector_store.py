@@ -290,6 +290,10 @@ def test_an_unknown_kind_of_search_is_named(store: SpanVectorStore):
         store.as_retriever(search_type="hybird")
     with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'fetch_k'"):
         store.as_retriever(search_type="hybrid", search_kwargs={"fetch_k": 9})
+    with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'index'"):
+        store.as_retriever(search_type="hybrid", index=store.index)
+    with pytest.raises(InvalidArgument, match="either filter or where"):
+        store.as_retriever(search_type="hybrid", search_kwargs={"filter": {"a": 1}, "where": {"a": 1}})
 
 
 @pytest.mark.parametrize("index", [None, "kb", leafspan.Vector()])
@@ -303,6 +307,10 @@ def test_a_store_of_texts_opens_an_index(tmp_path: Path):
     with store.index:
         assert store.get_by_ids(["owl", "fox"]) == [OWL, FOX]
         assert store.embeddings is None
+    with pytest.raises(InvalidDocument, match="reserved"):
+        SpanVectorStore.from_texts(["one"], None, [{"doc_id": 1}], path=tmp_path / "other")
+    with pytest.raises(InvalidArgument, match="path"):
+        SpanVectorStore.from_texts(["one"], None)
     with pytest.raises(InvalidArgument, match="no option 'persist_directory'; here it is 'path'"):
         SpanVectorStore.from_texts(["one"], None, persist_directory="kb")
 

@@ -123,6 +123,7 @@ def test_passages_of_other_sources_have_what_they_have(exporter):
     metadata = json.loads(attributes["retrieval.documents.0.document.metadata"])
     assert (metadata["kind"], metadata["nested"]) == ("row", {"a": [1]})
     assert metadata["when"].startswith("<object object")
+    assert metadata["nan"] == "nan"
 
 
 def test_metadata_that_json_cannot_hold_do_not_fail_a_retrieval(exporter):
@@ -132,6 +133,18 @@ def test_metadata_that_json_cannot_hold_do_not_fail_a_retrieval(exporter):
         found = leafspan.retrieve("x", HostRetriever("shop", lambda _, odd=odd: [HostResult("1", "text", 1.0, odd)], None))
         assert [passage.text for passage in found] == ["text"]
     assert len(exporter.get_finished_spans()) == 2
+
+
+def test_spans_can_be_sent_whatever_was_asked_or_found(shared_index: Index, exporter):
+    odd = HostResult("\ud800", "a \ud800 b", 1.0, {"\ud800": "\ud800"})
+    leafspan.retrieve("x", HostRetriever("shop", lambda _: [odd], None))
+    with pytest.raises(InvalidArgument, match="valid Unicode"):
+        shared_index.retrieve("\ud800")
+    found, failed = exporter.get_finished_spans()
+    assert found.attributes["retrieval.documents.0.document.content"] == "a ? b"
+    assert failed.attributes["input.value"] == "?"
+    for span in (found, failed):
+        str([*span.attributes.values(), span.status.description]).encode()
 
 
 class Asking(Strategy):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from leafspan.engine import Flow
 from leafspan.errors import LeafspanError
-from leafspan.telemetry._attributes import KIND, document_attributes, input_attributes, to_json
+from leafspan.telemetry._attributes import KIND, document_attributes, input_attributes, to_json, valid
 from leafspan.telemetry._hiding import Hiding
 from leafspan.telemetry._tracer import opentelemetry
 from leafspan.values import Passage, Query
@@ -130,9 +130,9 @@ def _fail(trace: Any, span: Any, error: BaseException, hiding: Hiding, *, privat
         span.add_event("exception", {"exception.type": name})
         described = name
     elif private:
-        span.add_event("exception", {"exception.type": name, "exception.message": str(error)})
+        span.add_event("exception", {"exception.type": name, "exception.message": valid(str(error))})
         described = f"{name}: {error}"
     else:
         span.record_exception(error)
         described = f"{name}: {error}"
-    span.set_status(trace.Status(trace.StatusCode.ERROR, described))
+    span.set_status(trace.Status(trace.StatusCode.ERROR, valid(described)))
