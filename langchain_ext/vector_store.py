@@ -22,7 +22,7 @@ from langchain_ext.retriever import BaseSpanRetriever
 from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.tree import TreeRetriever
 from leafspan import Document as StoredDocument
-from leafspan import Index, InvalidArgument, Passage, Rerank, Strategy, Vector, View
+from leafspan import Index, InvalidArgument, Passage, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
     adelete,
     awith_ids,
@@ -177,7 +177,7 @@ class SpanVectorStore(VectorStore):
     def _to_add(self, documents: Iterable[Document], **options: Any) -> list[StoredDocument]:
         check_option_names(f"add_documents of {type(self).__name__}", options, ("ids", "flatten_metadata", "batch_size"))
         flat = options.get("flatten_metadata", False)
-        return to_documents(list(documents), options.get("ids"), split=self._split, flatten_metadata=flat)
+        return to_documents(documents, options.get("ids"), split=self._split, flatten_metadata=flat)
 
     def add_texts(
         self,
@@ -270,14 +270,14 @@ class SpanVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search``, each with its score: a cosine similarity in [-1, 1]. A higher one is better."""
         self._check_search(options)
-        return _with_scores(self.index.retrieve(query, Vector(), k=k, where=filter))
+        return _with_scores(self.index.retrieve(Query(query), Vector(), k=k, where=filter))
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search_with_score``."""
         self._check_search(options)
-        return _with_scores(await self.index.aretrieve(query, Vector(), k=k, where=filter))
+        return _with_scores(await self.index.aretrieve(Query(query), Vector(), k=k, where=filter))
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return _relevance
@@ -287,14 +287,14 @@ class SpanVectorStore(VectorStore):
     ) -> list[Document]:
         """Like ``similarity_search``, but for a vector, as long as those of the index."""
         self._check_search(options)
-        return _documents_of(self.index.retrieve(embedding, Vector(), k=k, where=filter))
+        return _documents_of(self.index.retrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
 
     async def asimilarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search_by_vector``."""
         self._check_search(options)
-        return _documents_of(await self.index.aretrieve(embedding, Vector(), k=k, where=filter))
+        return _documents_of(await self.index.aretrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
 
     def max_marginal_relevance_search(
         self,
@@ -320,7 +320,7 @@ class SpanVectorStore(VectorStore):
             InvalidArgument: if an option is out of its range, or the question is blank.
         """
         self._check_search(options)
-        return _documents_of(self.index.retrieve(query, **_diverse(k, fetch_k, lambda_mult, filter)))
+        return _documents_of(self.index.retrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
 
     async def amax_marginal_relevance_search(
         self,
@@ -333,7 +333,7 @@ class SpanVectorStore(VectorStore):
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search``."""
         self._check_search(options)
-        return _documents_of(await self.index.aretrieve(query, **_diverse(k, fetch_k, lambda_mult, filter)))
+        return _documents_of(await self.index.aretrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -346,7 +346,9 @@ class SpanVectorStore(VectorStore):
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search``, but for a vector, as long as those of the index."""
         self._check_search(options)
-        return _documents_of(self.index.retrieve(embedding, **_diverse(k, fetch_k, lambda_mult, filter)))
+        return _documents_of(
+            self.index.retrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
+        )
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -359,7 +361,9 @@ class SpanVectorStore(VectorStore):
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search_by_vector``."""
         self._check_search(options)
-        return _documents_of(await self.index.aretrieve(embedding, **_diverse(k, fetch_k, lambda_mult, filter)))
+        return _documents_of(
+            await self.index.aretrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
+        )
 
     def _check_search(self, options: Mapping[str, Any]) -> None:
         check_option_names(f"a search of {type(self).__name__}", options, ("k", "filter"))
@@ -424,6 +428,11 @@ def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[st
     # With 0, too, the first result is the nearest one, and being near decides between those that are equally unlike.
     strategy: Strategy = Rerank(base=base, diversity=min(1 - lambda_mult, _MOST_DIVERSE)) if lambda_mult < 1 else base
     return {"strategy": strategy, "k": min(k, fetch_k), "where": where}
+
+
+def _vector(embedding: Sequence[float]) -> Any:
+    """A vector as the core takes one, which refuses what is none."""
+    return tuple(embedding) if isinstance(embedding, Sequence) and not isinstance(embedding, str) else embedding
 
 
 def _relevance(similarity: float) -> float:

@@ -296,6 +296,15 @@ def test_an_unknown_kind_of_search_is_named(store: SpanVectorStore):
         store.as_retriever(search_type="hybrid", search_kwargs={"filter": {"a": 1}, "where": {"a": 1}})
 
 
+@pytest.mark.parametrize("vector", ["hello", ["hello"], [], None, [float("nan")]])
+def test_what_is_no_vector_is_refused(store: SpanVectorStore, vector):
+    store.add_documents(FOX)  # a single one
+    with pytest.raises(InvalidArgument):
+        store.similarity_search_by_vector(vector)
+    with pytest.raises(InvalidArgument):
+        store.similarity_search(["Who sleeps?"])
+
+
 @pytest.mark.parametrize("index", [None, "kb", leafspan.Vector()])
 def test_a_store_needs_an_index(index):
     with pytest.raises(InvalidArgument, match="index must be an Index or a view of one"):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from leafspan.checks import check_flag, shown
-from leafspan.documents import to_document
+from leafspan.documents import is_single, to_document
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.values import Chunk, Document, Passage, run_of_id
 from leafspan.view import View
@@ -17,22 +17,23 @@ T = TypeVar("T")
 
 
 def to_documents(
-    things: Sequence[object], ids: Iterable[str | None] | None, *, split: bool, flatten_metadata: bool
+    given: Iterable[object], ids: Iterable[str | None] | None, *, split: bool, flatten_metadata: bool
 ) -> list[Document]:
     """What a host adds, as it will be stored.
 
     Args:
-        things: Documents of the host.
+        given: Documents of the host, or a single one.
         ids: An id for each, in place of its own, or None for its own. None for the own ones of all. One that has none gets
             the same one whenever it is added: see ``View.add``.
         split: Whether the index cuts them into leaves. If not, each is one leaf.
         flatten_metadata: Whether nested metadata are flattened: see ``View.add``.
 
     Raises:
-        InvalidArgument: if there are more or fewer ids than things.
+        InvalidArgument: if there are more or fewer ids than documents.
         InvalidDocument: if one cannot be stored.
     """
     check_flag("flatten_metadata", flatten_metadata)
+    things = [given] if is_single(given) else list(given)
     listed = [None] * len(things) if ids is None else _listed(ids)
     if len(listed) != len(things):
         raise InvalidArgument(f"ids must have one for each of the {len(things)} documents, got {len(listed)}")
@@ -67,7 +68,7 @@ def _with_id(view: View, id_: str) -> Document | Passage | None:
         if not _is_of_leaves(id_):
             return None
     try:
-        return view.surroundings(id_, before=0, after=0)
+        return replace(view.surroundings(id_, before=0, after=0), whole=False)  # it has the id that was asked for
     except (DocumentNotFound, InvalidArgument):  # replaced since, or never there
         return None
 
@@ -79,7 +80,7 @@ async def _awith_id(view: View, id_: str) -> Document | Passage | None:
         if not _is_of_leaves(id_):
             return None
     try:
-        return await view.asurroundings(id_, before=0, after=0)
+        return replace(await view.asurroundings(id_, before=0, after=0), whole=False)
     except (DocumentNotFound, InvalidArgument):
         return None
 
