@@ -30,11 +30,19 @@ from leafspan.hosting import (
     is_elsewhere,
     is_plain,
     make_strategy,
+    own_options,
     plain_options,
+    read_options,
+    read_retriever,
     search,
     searches_the_same,
     to_filter,
+    write_options,
+    write_retriever,
 )
+
+INDEX_KEY = "LEAFSPAN_INDEX"
+"""The name that stands for the index in what LangChain's ``dumpd`` writes."""
 
 
 class BaseSpanRetriever(BaseRetriever):
@@ -90,6 +98,7 @@ class BaseSpanRetriever(BaseRetriever):
         check_option_names(cls.__name__, values, cls.model_fields)
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
             return values  # pydantic says which is missing
+        values = read_options(cls._kind(), values)
         draft = cls.model_construct(**values)
         check_index(draft.index)
         strategy = draft._strategy()
@@ -104,6 +113,62 @@ class BaseSpanRetriever(BaseRetriever):
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
         """The options that are the strategy's own, as it has them."""
         return {}
+
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        """Class of the strategy that the retriever stands for, None for any."""
+        return None
+
+    def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        return write_retriever(self, self._kind(), self._own_options(), given)
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
+    ) -> Self:
+        """The retriever that ``to_dict`` has made plain values of, over an index.
+
+        Args:
+            data: The plain values.
+            index: Index to search, or a view of one. Default: none, for what searches other sources only.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
+        """
+        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))
+
+    def _own_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, but for the index, with strategies in the place of retrievers."""
+        options = {name: getattr(self, name) for name in type(self).model_fields if name != "index"}
+        defaults = {name: field.get_default(call_default_factory=True) for name, field in type(self).model_fields.items()}
+        return own_options(options, defaults, self._unwrapped)
+
+    def _unwrapped(self, value: object) -> object:
+        return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Whether LangChain's ``dumpd`` writes it: True."""
+        return True
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """What LangChain's ``load`` has to be given: the index, as ``secrets_map={"LEAFSPAN_INDEX": index}``."""
+        return {} if self.index is None else {"index": INDEX_KEY}
+
+    @property
+    def lc_attributes(self) -> dict[str, Any]:
+        """The options as ``dumpd`` writes them."""
+        return write_options(self._kind(), self._own_options(), None, strict=False)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -154,6 +219,10 @@ class NamedRetriever(BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]
+
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        return cls.kind
 
     def _strategy(self, child: Any = None) -> Strategy:
         return make_strategy(self.kind, self, self._converted(child))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 from llama_index.core.callbacks import CallbackManager
@@ -26,16 +26,22 @@ from leafspan.hosting import (
     is_elsewhere,
     is_plain,
     make_strategy,
+    own_options,
     plain_options,
+    read_options,
+    read_retriever,
     search,
     searches_the_same,
     shown,
     to_filter,
+    write_retriever,
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.engines import AnsweringRetriever
 from llamaindex_ext.events import DISPATCHER, say, say_traces
 from llamaindex_ext.host_retriever import as_strategy
+
+_NOT_WRITTEN = ("index", "callback_manager", "object_map", "objects", "verbose")
 
 
 class FilteredQueryBundle(QueryBundle):
@@ -87,6 +93,7 @@ class BaseSpanRetriever(AnsweringRetriever):
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         check_index(self.index)
+        vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
         check_index(self.index, strategy)
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
@@ -94,6 +101,11 @@ class BaseSpanRetriever(AnsweringRetriever):
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
         vars(self).update(self._plain_options(strategy))
+
+    def __repr__(self) -> str:
+        """The class, the index, and the options that differ from their defaults."""
+        given = [each for each in fields(self) if each.name not in _OF_LLAMAINDEX and not _is_default(self, each)]
+        return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
         """A copy of this retriever with other options. A ``where`` joins this one's as its ``filter_policy`` says.
@@ -106,6 +118,51 @@ class BaseSpanRetriever(AnsweringRetriever):
         if "where" in options:
             options["where"] = self._joined(options["where"])
         return replace(self, **options)
+
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        """Class of the strategy that the retriever stands for, None for any."""
+        return None
+
+    def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+
+        Raises:
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+        """
+        return write_retriever(self, self._kind(), self._own_options(), given)
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
+    ) -> Self:
+        """The retriever that ``to_dict`` has made plain values of, over an index.
+
+        Args:
+            data: The plain values.
+            index: Index to search, or a view of one. Default: none, for what searches other sources only.
+            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+
+        Raises:
+            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
+        """
+        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))
+
+    def _own_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, but for the index and what LlamaIndex calls back."""
+        known = [each for each in fields(self) if each.name not in _NOT_WRITTEN]
+        defaults = {
+            each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in known
+        }
+        options = {each.name: getattr(self, each.name) for each in known}
+        return own_options(options, defaults, self._unwrapped)
+
+    def _unwrapped(self, value: object) -> object:
+        """A strategy in the place of a retriever."""
+        return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
 
     @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
@@ -197,6 +254,10 @@ class NamedRetriever(BaseSpanRetriever):
 
     kind: ClassVar[type[Strategy]]
 
+    @classmethod
+    def _kind(cls) -> type[Strategy] | None:
+        return cls.kind
+
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
         return make_strategy(self.kind, self, self._converted(bundle))
 
@@ -230,6 +291,18 @@ class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)
+
+
+_OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
+
+
+def _is_default(retriever: object, option: Field[Any]) -> bool:
+    value = getattr(retriever, option.name)
+    default = option.default if option.default_factory is MISSING else option.default_factory()
+    try:
+        return value is default or (type(value) is type(default) and bool(value == default))
+    except Exception:  # such as that of an array, which has no one truth value
+        return False
 
 
 def to_query(bundle: QueryBundle) -> str | Query:

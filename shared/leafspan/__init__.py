@@ -36,7 +36,17 @@ from leafspan.errors import (
     WriterBusy,
     WrongKey,
 )
-from leafspan.evaluation import Answer, Comparison, Evaluation, Question, evaluate, read_questions
+from leafspan.evaluation import (
+    Answer,
+    Comparison,
+    Evaluation,
+    Question,
+    evaluate,
+    make_questions,
+    read_questions,
+    save_questions,
+)
+from leafspan.explaining import Explanation, Obstacle, Standing, TimedRequest
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
@@ -45,6 +55,7 @@ from leafspan.indexing import Added, DocumentInfo, Finding, Stats, Synced
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.privacy import Analyzed, Found, Key, Patterns, Vault
 from leafspan.private_view import PrivateView
+from leafspan.retrieval import Passages
 from leafspan.retrieval import aretrieve_outside as aretrieve
 from leafspan.retrieval import retrieve_outside as retrieve
 from leafspan.spans import Budget, joined
@@ -79,10 +90,11 @@ from leafspan.tree import (
     Extractive,
     FailedSummary,
     RaptorClusters,
+    Summaries,
     Summarizer,
     TreesBuilt,
 )
-from leafspan.values import Chunk, Covered, Document, Passage, Query, Summary
+from leafspan.values import Chunk, Covered, Document, Outline, Passage, Query, Summary
 from leafspan.view import View
 
 __all__ = [
@@ -100,7 +112,10 @@ __all__ = [
     "chunks_of",
     "Files",
     "Passage",
+    "Passages",
+    "Outline",
     "Summary",
+    "Summaries",
     "Covered",
     "Query",
     "Budget",
@@ -139,7 +154,9 @@ __all__ = [
     "Comparison",
     "Question",
     "Answer",
+    "make_questions",
     "read_questions",
+    "save_questions",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
@@ -168,6 +185,10 @@ __all__ = [
     "TracedHit",
     "Filled",
     "Merge",
+    "Explanation",
+    "Obstacle",
+    "Standing",
+    "TimedRequest",
     "LeafspanError",
     "InvalidArgument",
     "InvalidDocument",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leafspan.trace import Trace, TracedHit
-from leafspan.words import count_words
+from leafspan.words import count_words, first_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Document:
             every passage has a copy of them. Default: none.
         chunks: Pieces that the text has been split into already, which become its leaves: see ``chunks_of``. Default:
             none, the index splits the text.
+        outline: Its leaves and headings, which ``Index.get`` knows, so that it can be drawn. Equal documents can differ
+            in it, and ``add`` ignores it. Default: None.
     """
 
     id: str
@@ -44,6 +46,17 @@ class Document:
     title: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     chunks: tuple[Chunk, ...] = ()
+    outline: Outline | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        title = "" if self.title is None else f", title={first_words(self.title)}"
+        return f"Document({short_id(self.id)}{title}, {len(self.text):,} characters, {first_words(self.text)})"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: its length, headings and leaves, and its text."""
+        from leafspan.pictures import document_picture, embedded
+
+        return embedded(document_picture(self))
 
 
 class LeafId(NamedTuple):
@@ -145,6 +158,32 @@ class Section(NamedTuple):
     last: int
     depth: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The shape of a document, and where a piece of it stands: what is needed to draw it without reading the document.
+
+    Attributes:
+        leaves: Length of the document in leaves.
+        characters: Its length in characters.
+        sections: Its headings, each with the leaves below it.
+        runs: The leaves of the piece, as (first, last) ordinals. A summary can have several runs.
+        ends: For each leaf of the piece the number of characters of the piece's text up to the leaf's end. Empty for a
+            summary.
+        nodes: Nodes of the hierarchy above the piece, as (first, last) ordinals of their leaves, from its parent to the
+            whole document. Empty if the piece is not a single leaf.
+    """
+
+    leaves: int
+    characters: int
+    sections: tuple[Section, ...]
+    runs: tuple[tuple[int, int], ...]
+    ends: tuple[int, ...] = ()
+    nodes: tuple[tuple[int, int], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Outline({self.leaves} leaves, {len(self.sections)} headings, runs={self.runs[:3]!r})"
 
 
 class Ancestor(NamedTuple):
@@ -302,6 +341,10 @@ class Summary:
     children: tuple[str, ...]
     covers: tuple[Covered, ...]
 
+    def __repr__(self) -> str:
+        documents = len({run.document_id for run in self.covers})
+        return f"Summary(layer={self.layer}, {len(self.children)} children, {self.size} leaves of {documents} documents)"
+
     @property
     def leaf_ids(self) -> list[str]:
         """The ids of the leaves that it covers, by document and position."""
@@ -388,7 +431,8 @@ class Passage:
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
         origin: The object that a retriever of a host returned for it. None if there is none.
-        whole: Whether it is all of its document.
+        outline: The shape of its document, and its leaves there. None for a summary of several documents, and from another
+            source. Equal passages can differ in it.
     """
 
     id: str
@@ -405,12 +449,41 @@ class Passage:
     lines: tuple[int, int] | None = None
     kind: str = "text"
     origin: object = field(default=None, repr=False, compare=False)
-    whole: bool = False
+    outline: Outline | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        kind = "" if self.kind == "text" else f", kind={self.kind!r}"
+        return f"Passage({short_id(self.id)}, score={self.score:.3f}{kind}, {first_words(self.text)})"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: where it stands in its document, its text with what was found, and why."""
+        from leafspan.pictures import embedded, passage_picture
+
+        return embedded(passage_picture(self))
 
     @property
     def layer(self) -> int:
         """The layer of a summary, >= 1. 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of its document."""
+        shape = self.outline
+        return shape is not None and self.summary is None and shape.runs == ((0, shape.leaves - 1),)
+
+
+_MOST_OF_ID = 80  # characters of an id in a ``repr``
+
+
+def short_id(id_: str) -> str:
+    """An id as a literal of Python. Of a long one, the middle is left out: paths differ at the end, and versions are there.
+
+    Args:
+        id_: The id.
+    """
+    half = (_MOST_OF_ID - 3) // 2
+    return repr(id_ if len(id_) <= _MOST_OF_ID else f"{id_[:half]}...{id_[-half:]}")
 
 
 def id_of_text(text: str) -> str:
@@ -444,3 +517,11 @@ class Query:
     text: str | None = None
     vector: tuple[float, ...] | None = None
     embedding_texts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        parts = [] if self.text is None else [first_words(self.text)]
+        if self.vector is not None:
+            parts.append(f"vector of {len(self.vector)} dimensions")
+        if self.embedding_texts:
+            parts.append(f"{len(self.embedding_texts)} embedding_texts")
+        return f"Query({', '.join(parts)})"

@@ -10,6 +10,7 @@ from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document
 from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
+from leafspan.explaining import Explanation, Piece, explain
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
 from leafspan.indexing import (
@@ -29,6 +30,7 @@ from leafspan.indexing import (
     list_leaves,
     surrounding_text,
     sync,
+    view_picture,
 )
 from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
@@ -40,6 +42,7 @@ from leafspan.tree import (
     BuildOptions,
     Clusterer,
     Plan,
+    Summaries,
     TreesBuilt,
     build_trees,
     forget_documents,
@@ -93,6 +96,14 @@ class View:
     def _what_it_shows(self) -> tuple[object, ...]:
         """What tells views apart that do not show the same."""
         return id(self._sources), self._scope
+
+    def __repr__(self) -> str:
+        scope = "" if self._scope is None else f", {self._scope.where!r}"
+        return f"{type(self).__name__}({self._store.described}{scope})"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: what it holds, how it was made, and its documents."""
+        return view_picture(repr(self), self._list_documents(), self._stats())
 
     def __reduce__(self) -> Never:
         """Raises: files, locks and connections belong to one process."""
@@ -388,7 +399,8 @@ class View:
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
-        Passages of one result never share text. Ties go by document id, then position. An empty index gives none.
+        Passages of one result never share text. Ties go by document id, then position. An empty index gives none. Notebooks
+        show a result, which is a ``Passages``, as a picture.
 
         Args:
             query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a
@@ -470,6 +482,78 @@ class View:
         with recorded(chosen, limits.given, private=self.is_private) as recording:
             passages = await arun_within(self._retrieve(query, chosen, limits, recording), timeout)
         return passages
+
+    def explain(
+        self,
+        query: str | Query | Numbers | None,
+        strategy: StrategyLike | None = None,
+        *,
+        document_id: str | None = None,
+        start: int | None = None,
+        end: int | None = None,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> Explanation:
+        """Why ``retrieve`` returns what it does, and why it does not return a certain piece of a document.
+
+        What keeps the piece out is found by retrieving again without it: without the filter, with more candidates, a larger
+        ``k`` or budget, other options of the strategy. So it is true of every strategy, also of one of your own. It takes
+        up to some hundred retrievals, and their time. Nothing is embedded twice for it, and no language model or host
+        retriever is asked the same again; a reranker is called for each list of results.
+
+        Args:
+            query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
+            strategy: See ``retrieve``.
+            document_id: Id of the document that the piece is in. Default: none, only what is returned is explained.
+            start: First character of the piece, >= 0. Default: that of the document.
+            end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
+                leaves, and is returned as soon as one of them is.
+            k: See ``retrieve``.
+            candidates: See ``retrieve``.
+            budget: See ``retrieve``.
+            where: See ``retrieve``.
+            min_score: See ``retrieve``.
+            timeout: Seconds, > 0, after which explaining ends with an error. Default: none.
+
+        Returns:
+            What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
+            the passages that hold it, or the obstacles that keep it out with the values that would let it in. ``print``
+            shows it as sentences.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id, or the view does not show it.
+            InvalidArgument: if an option is out of its range, or there are several queries.
+            RetrievalTimeout: if it takes longer than ``timeout``.
+        """
+        check_timeout(timeout)
+        limits = self._limits(k, candidates, budget, where, min_score)
+        return run_within(self._explain(query, self._strategy_of(strategy), limits, document_id, start, end), timeout)
+
+    async def aexplain(
+        self,
+        query: str | Query | Numbers | None,
+        strategy: StrategyLike | None = None,
+        *,
+        document_id: str | None = None,
+        start: int | None = None,
+        end: int | None = None,
+        k: int | None = None,
+        candidates: int | None = None,
+        budget: int | Budget | None = None,
+        where: object = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> Explanation:
+        """Like ``explain``."""
+        check_timeout(timeout)
+        limits = self._limits(k, candidates, budget, where, min_score)
+        return await arun_within(
+            self._explain(query, self._strategy_of(strategy), limits, document_id, start, end), timeout
+        )
 
     def as_strategy(
         self,
@@ -557,24 +641,26 @@ class View:
         """Like ``build_tree``."""
         return await arun(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
 
-    def summaries(self, document_id: str | None = None) -> list[Passage]:
+    def summaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
         """The summaries of a document's tree, or all that are visible, as passages with score 0.
 
         They come by document, top layer first. The summaries of a document that has changed since its tree was built are
-        not visible, nor are those above them.
+        not visible, nor are those above them. Notebooks show the list as trees, which can be opened layer by layer.
 
         Args:
             document_id: Id of a document. Default: all documents.
+            leaves: Whether to list the leaves as well, after all summaries, so that trees can be opened down to their
+                texts. Default: False.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return run(self._list_summaries(_checked_id(document_id)))
+        return run(self._list_tree(_checked_id(document_id), leaves))
 
-    async def asummaries(self, document_id: str | None = None) -> list[Passage]:
+    async def asummaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._list_summaries(_checked_id(document_id)))
+        return await arun(self._list_tree(_checked_id(document_id), leaves))
 
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
@@ -628,6 +714,13 @@ class View:
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return list_summaries(self._store, self._sources.trees, document_id, self._scope)
+
+    def _list_tree(self, document_id: str | None, leaves: bool) -> Flow[list[Passage]]:
+        check_flag("leaves", leaves)
+        summaries = Summaries((yield from self._list_summaries(document_id)))
+        if leaves and summaries:
+            summaries += yield from self._list_leaves(document_id)
+        return summaries
 
     def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
         check_flag("dry_run", dry_run)
@@ -696,6 +789,18 @@ class View:
 
     def _passages(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
         return retrieve(self._sources, query, strategy, limits, self._scope)
+
+    def _explain(
+        self,
+        query: Any,
+        strategy: Strategy,
+        limits: Limits,
+        document_id: str | None,
+        start: int | None,
+        end: int | None,
+    ) -> Flow[Explanation]:
+        piece = Piece.of(document_id, start, end)
+        return explain(self._sources, query, strategy, limits, piece, self._scope)
 
     def _stats(self) -> Flow[Stats]:
         return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

@@ -491,7 +491,7 @@ def test_nothing_found_is_no_error(kb):
         (["--strategy", "magic"], "strategy must be one of 'vector', .*, got 'magic'"),
         (["-k", "0"], "k must be a whole number >= 1, got 0"),
         (["--candidates", "0"], "candidates must be a whole number >= 1, got 0"),
-        (["--where", "{year"], "where must be JSON, got '{year'"),
+        (["--where", "{year"], "where must be JSON, or like F.* got '{year'"),
         (["--where", "[2020]"], r"where must be a JSON object such as .*, got '\[2020\]'"),
         (["--where", '{"year": {"$near": 2020}}'], r"\$near"),
     ],

@@ -188,7 +188,7 @@ def test_a_database_is_given_beside_the_configuration(tmp_path: Path):
 def test_what_is_written_is_what_one_would_write():
     strategy = AutoMerging(base=Hybrid(weights=(0.6, 0.4), bm25=BM25Settings(k1=1.2)), threshold=0.4)
     assert config_text(strategy.to_config()) == (
-        "type: auto-merging\nbase:\n  type: hybrid\n  weights:\n  - 0.6\n  - 0.4\n  bm25:\n    k1: 1.2\nthreshold: 0.4\n"
+        "type: auto-merging\nbase:\n  type: hybrid\n  weights: [0.6, 0.4]\n  bm25: {k1: 1.2}\nthreshold: 0.4\n"
     )
     assert Strategy.from_config("hybrid") == Hybrid()
     assert Strategy.from_config({"type": "auto-merging", "base": "vector"}) == AutoMerging(base=Vector())

@@ -352,8 +352,8 @@ def test_filters_of_chroma_are_read(where, same):
         ({"tags": {"$contains": ["x"]}}, r"got \['x'\] in {'tags': {'\$contains': \['x'\]}}"),
         ({"#document": {"$contains": "x"}}, "the text of a document is no metadata: '#document'"),
         ({3: 4}, "a key must be a non-empty str, got 3"),
-        (["a"], r"where must be a filter made with F, a mapping .*, got \['a'\]"),
-        ("year > 3", "got 'year > 3'"),
+        (["a"], r"where must be a filter made with F, its text, a mapping .*, got \['a'\]"),
+        ("year > 3", "a filter's text must be like .*, got 'year' in 'year > 3'"),
     ],
 )
 def test_the_part_that_is_wrong_is_shown(where, message):

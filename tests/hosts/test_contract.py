@@ -159,7 +159,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         {"engine": "rank_bm25"},
         "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'; did you mean 'rank-bm25'?",
     ),
-    ("HybridRetriever", {"bm25": {"k1": 1}}, "bm25 must be BM25Settings, got {'k1': 1}"),
+    ("HybridRetriever", {"bm25": 5}, "bm25 must be BM25Settings, got 5"),
     ("HybridRetriever", {"weights": (1, 0)}, "weights must be a number > 0, got 0"),
     ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of BM25 and of vectors, got 1"),
     (
@@ -212,7 +212,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         "fusion must be one of 'rrf', 'maximum', got 'relative_score'",
     ),
     # of bases
-    ("AutoMergingRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("AutoMergingRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     (
         "SentenceWindowRetriever",
         {"base": Vector(summaries=True)},
@@ -230,8 +230,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("EnsembleRetriever", {"retrievers": "ab"}, "retrievers must be two or more strategies, got 'ab'"),
     (
         "EnsembleRetriever",
-        {"retrievers": [BM25(), "vector"]},
-        "retriever 2 must be a strategy or a HOST retriever, got 'vector'",
+        {"retrievers": [BM25(), 5]},
+        "retriever 2 must be a strategy or a HOST retriever, got 5",
     ),
     (
         "EnsembleRetriever",
@@ -254,8 +254,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "RouterRetriever",
-        {"retrievers": {"a": "vector"}},
-        "retriever 'a' must be a strategy or a HOST retriever, got 'vector'",
+        {"retrievers": {"a": 5}},
+        "retriever 'a' must be a strategy or a HOST retriever, got 5",
     ),
     ("RouterRetriever", {"retrievers": {1: BM25()}}, "a name in retrievers must be a text that is not blank, got 1"),
     ("RouterRetriever", {"most": 0}, "most must be a whole number >= 1, got 0"),
@@ -267,12 +267,12 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("RouterRetriever", {"generate": len}, "RouterRetriever has no option 'generate'; here it is 'llm'"),
     # of references
-    ("RecursiveRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("RecursiveRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     ("RecursiveRetriever", {"targets": {"a": 1}}, "target 'a' must be a strategy or a HOST retriever, got 1"),
     ("RecursiveRetriever", {"targets": 5}, "targets must be a mapping from names to strategies, got 5"),
     ("RecursiveRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
     # of trees
-    ("TreeRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("TreeRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     (
         "TreeRetriever",
         {"base": Filter()},
@@ -398,8 +398,10 @@ async def test_a_filter_may_be_in_any_dialect(host: Host, shared_index: Index, w
 
 
 def test_what_is_no_filter_is_refused_when_the_retriever_is_made(host: Host, shared_index: Index):
-    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where=5))
     assert str(error).startswith("where must be a filter made with F")
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
+    assert str(error).startswith("a filter's text must be like (F(")
 
 
 @every_retriever

@@ -34,6 +34,7 @@ from leafspan import (
     Tree,
 )
 from leafspan.strategies import Filtered
+from tests.everything import everything
 from tests.private_view.people import (
     ALICE,
     CARD,
@@ -148,15 +149,17 @@ def _ask(witness: Witness, view: PrivateView) -> None:
     ]
     for question, strategy in itertools.product(QUESTIONS, strategies):
         for passage in view.retrieve(question, strategy, k=3):
-            witness.said += [repr(passage), *passage.trace.explain()]
+            witness.said += [everything(passage), passage._repr_html_(), *passage.trace.explain()]
     view.retrieve([*QUESTIONS[:2], *QUESTIONS[3:]], Hybrid())
     view.retrieve(Query(QUESTIONS[0], embedding_texts=("Alice Smith wrote that the harbour is old.",)))
     view.retrieve("planks", where=(F("to").contains("Zoë Łuczak")) | (F("doc_id") == ALICE))
-    witness.said += map(repr, [*view.documents(), *view.leaves(), *view.summaries(), view.get("letter"), view.get(ALICE)])
-    witness.said.append(repr(view.surroundings(view.retrieve("planks", Hybrid())[0])))
+    witness.said += map(
+        everything, [*view.documents(), *view.leaves(), *view.summaries(), view.get("letter"), view.get(ALICE)]
+    )
+    witness.said.append(everything(view.surroundings(view.retrieve("planks", Hybrid())[0])))
     for retriever in (PIIAwareRetriever(index=view, explain=True), MultiQueryRetriever(index=view, llm=None)):
         witness.said += [repr(document) for document in retriever.invoke(QUESTIONS[0])]
-    witness.said += [repr(view), repr(view.vault), repr(view.stats())]
+    witness.said += [repr(view), view._repr_html_(), repr(view.vault), everything(view.stats())]
 
 
 def _provoke_errors(witness: Witness, index: Index, view: PrivateView) -> None:

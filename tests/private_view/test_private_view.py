@@ -40,6 +40,7 @@ from leafspan.privacy import pseudonyms_in
 from leafspan.private_view import _showing
 from leafspan.strategies import Embed, HostResult, HostRetriever, Passage, Strategy, Trace, outside_candidate
 from tests.corpus import SPLITTER
+from tests.everything import everything
 from tests.private_view.people import (
     ALICE,
     DOCUMENTS,
@@ -106,7 +107,7 @@ def test_without_reveal_it_is_masked(view: PrivateView):
     assert letter.metadata["to"] == ["council", word(view, "PERSON", "Zoë Łuczak")]
     assert {alice, mail} < set(letter.metadata["entities"])
     assert "vault_record" not in letter.metadata
-    assert is_in_the_clear(repr([view.documents(), view.leaves()])) == []
+    assert is_in_the_clear(everything([view.documents(), view.leaves()])) == []
 
 
 def test_a_passage_lists_the_pseudonyms_in_it_and_no_leaf_stores_those_of_the_whole_document(tmp_path: Path):
@@ -407,7 +408,7 @@ def test_summaries_are_made_of_masked_text_and_restored(view: PrivateView, revea
     built = revealing.build_tree(summarizer=summarize, across_documents=True)
     assert set(built.built) == {document.id for document in DOCUMENTS}
     assert is_in_the_clear(" ".join(seen)) == []
-    assert is_in_the_clear(repr(view.summaries())) == []
+    assert is_in_the_clear(everything(view.summaries())) == []
     restored = revealing.summaries("letter")
     assert {passage.text.rstrip("'.,s") for passage in restored} <= {"Alice Smith", "Robert Quillfeather", "Nobody"}
     for passage in restored:
@@ -424,7 +425,7 @@ def test_a_scoped_view_of_a_private_view_is_private(view: PrivateView):
     assert isinstance(tenant, PrivateView)
     assert [info.id for info in tenant.documents()] == ["letter"]
     tenant.add(Document("note", "Bob Quillfeather was here."))
-    assert is_in_the_clear(repr([tenant.documents(), tenant.get("note")])) == []
+    assert is_in_the_clear(everything([tenant.documents(), tenant.get("note")])) == []
     assert tenant.revealing().get("note").text == "Bob Quillfeather was here."
     assert tenant.revealing().get("note").metadata["from"] == ALICE  # which the filter has added
     view.add(Document("note", "Another note of Alice Smith."))
@@ -473,7 +474,7 @@ def test_what_another_source_has_is_masked_too(view: PrivateView, revealing: Pri
 
     source = HostRetriever("web", ask, aask)
     (masked,) = view.retrieve("Who is Alice Smith?", source)
-    assert is_in_the_clear(repr(masked)) == []
+    assert is_in_the_clear(everything(masked)) == []
     assert masked.origin is None
     (restored,) = revealing.retrieve("Who is Alice Smith?", source)
     assert (restored.text, restored.metadata) == ("Alice Smith and Nobody Else", {"who": "Alice Smith"})
@@ -481,7 +482,7 @@ def test_what_another_source_has_is_masked_too(view: PrivateView, revealing: Pri
 
 def test_the_retrievers_of_a_host_work_over_it(view: PrivateView, revealing: PrivateView):
     (masked,) = HybridRetriever(index=view, k=1).invoke("What did Alice Smith write to the council?")
-    assert is_in_the_clear(repr(masked)) == []
+    assert is_in_the_clear(everything(masked)) == []
     (restored,) = HybridRetriever(index=revealing, k=1).invoke("What did Alice Smith write to the council?")
     assert restored.page_content == LETTER[restored.metadata["start"] : restored.metadata["end"]]
     cited = LangChainDocument("a copy", metadata={key: restored.metadata[key] for key in ("doc_id", "start", "end")})
@@ -550,7 +551,7 @@ def test_a_retriever_over_what_is_revealed_may_be_a_base_over_what_is_not(view: 
     mixed = SentenceWindowRetriever(index=view, base=base, k=2)
     documents = mixed.invoke("Who called Alice Smith?")
     assert documents
-    assert is_in_the_clear(repr(documents)) == []
+    assert is_in_the_clear(everything(documents)) == []
     (again,) = SentenceWindowRetriever(index=revealing, base=HybridRetriever(index=view, k=1), k=1).invoke(
         "Who called her?"
     )
@@ -569,7 +570,7 @@ def test_a_strategy_that_brings_passages_of_its_own_is_masked(view: PrivateView,
             return [[outside_candidate(passage)] for _ in queries]
 
     (masked,) = view.retrieve("Where is Alice Smith?", Web())
-    assert is_in_the_clear(repr(masked)) == []
+    assert is_in_the_clear(everything(masked)) == []
     (restored,) = revealing.retrieve("Where is Alice Smith?", Web())
     assert restored.text == "Alice Smith was asked: Where is Alice Smith?"
 
@@ -615,7 +616,7 @@ def test_what_another_index_has_is_masked_and_restored(view: PrivateView, reveal
         other.add(Document(ALICE, "Alice Smith asked for planks.", metadata={"by": "Zoë Łuczak"}))
         strategy = Ensemble(retrievers=[Hybrid(), other.as_strategy(Vector())])
         found = view.retrieve("Who asked for planks?", strategy, k=9)
-        assert is_in_the_clear(repr(found)) == []
+        assert is_in_the_clear(everything(found)) == []
         assert any("asked for planks" in passage.text for passage in found)
         texts = [passage.text for passage in revealing.retrieve("Who asked for planks?", strategy, k=9)]
         assert "Alice Smith asked for planks." in texts

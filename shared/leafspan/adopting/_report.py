@@ -43,6 +43,12 @@ class Adopted:
     skipped: tuple[SkippedRecord, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"Adopted({self.records} records, {len(self.added)} added, {len(self.replaced)} replaced, "
+            f"{self.unchanged} unchanged, {len(self.skipped)} skipped)"
+        )
+
     @property
     def reasons(self) -> dict[str, list[str]]:
         """The ids of the records that were not taken, by reason."""

@@ -8,12 +8,18 @@ import typer
 
 from leafspan.cli._adopt import adopt
 from leafspan.cli._build_tree import build as build_tree
+from leafspan.cli._config import config
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
+from leafspan.cli._eval import evaluate
+from leafspan.cli._explain import explain
 from leafspan.cli._index import index
+from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
+from leafspan.cli._questions import questions
+from leafspan.cli._report import report
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
 from leafspan.cli._sync import sync
@@ -45,8 +51,8 @@ def _main(
     pass
 
 
-for _command in (index, sync, adopt, query, show, delete, doctor, demo):
-    app.command()(_command)
+for _command in (index, sync, adopt, query, explain, report, questions, evaluate, config, show, delete, doctor, mcp, demo):
+    app.command(name="eval" if _command is evaluate else None)(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)
 _tree.command()(build_tree)

@@ -24,7 +24,7 @@ from leafspan.cli._files import (
     skipped_as_json,
 )
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, NewKnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
 from leafspan.cli._sync import print_synced
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import Files
@@ -62,6 +62,7 @@ def index(
             "Fixed when the index is created."
         ),
     ] = None,
+    config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Add new files to an index, replace changed ones, and leave the others as they are.
@@ -86,7 +87,7 @@ def index(
         check_not_empty(files)
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
-    with Index.open(kb, splitter=splitter, context_sentences=context_sentences) as opened:
+    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
         if prune:
             print_synced(kb, opened.sync(files), opened.stats(), as_json=as_json)
             return

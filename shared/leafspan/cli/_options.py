@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
+from leafspan.filters import Where as Filter
+from leafspan.filters import filter_from_option
 
 
 def named_path(text: str) -> Path:
@@ -42,25 +41,28 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 Where = Annotated[
     str | None,
-    typer.Option("--where", help="Filter on the metadata, in the dialect of Chroma or Haystack.", metavar="JSON"),
+    typer.Option(
+        "--where",
+        help="Filter on the metadata, such as 'F(\"year\") >= 2020', or JSON in the dialect of Chroma or Haystack.",
+        metavar="FILTER",
+    ),
 ]
 """The type of the option ``--where``."""
 
 
-def parse_filter(where: str | None) -> dict[str, Any] | None:
-    """The filter from its JSON, None if there is none.
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="A configuration in YAML or JSON: see `leafspan config`.", parser=named_path, metavar="FILE"
+    ),
+]
+"""The type of the option ``--config``."""
+
+
+def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
+    """The filter from its text, or from its JSON. None if there is none.
 
     Raises:
-        InvalidArgument: if it is not a JSON object.
+        InvalidArgument: if it is neither.
     """
-    if where is None:
-        return None
-    try:
-        condition = json.loads(where)
-    except ValueError as error:
-        raise InvalidArgument(f"where must be JSON, got {shown(where)}: {error}") from None
-    except RecursionError:
-        raise InvalidArgument(f"where must not be nested so deep, got {shown(where)}") from None
-    if not isinstance(condition, dict):
-        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {shown(where)}')
-    return condition
+    return None if where is None else filter_from_option(where)

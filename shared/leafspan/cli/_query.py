@@ -11,9 +11,10 @@ import typer
 from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
+from leafspan.config import config_name
 from leafspan.index import Index
 from leafspan.values import Passage, Summary
 
@@ -27,9 +28,15 @@ def query(
     ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     strategy: Annotated[
-        str,
-        typer.Option("--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}.", autocompletion=lambda: [*STRATEGIES]),
-    ] = "relevant-segments",
+        str | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"One of {', '.join(STRATEGIES)}. By default that of the configuration, or relevant-segments.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: ConfigFile = None,
     k: Annotated[
         int | None,
         typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given, and for filter."),
@@ -56,14 +63,15 @@ def query(
     With - for the question, each line of standard input is one. With --json, a question gives an array of passages; with -,
     each gives a line with an object of `question` and `passages`.
     """
-    chosen = strategy_named(strategy)
+    named = None if strategy is None else strategy_named(strategy)
     if min_score is not None:
         check_number("min_score", min_score)
-    if min_answer_probability is not None:
-        chosen = with_answer_probability(chosen, min_answer_probability, strategy)
     condition = parse_filter(where)
     questions = [line.strip() for line in sys.stdin if line.strip()] if question == STDIN else [question]
-    with Index.open(kb, create=False) as opened:
+    with Index.open(kb, create=False, config=config) as opened:
+        chosen = opened.default_strategy if named is None else named
+        if min_answer_probability is not None:
+            chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
         for each in questions:
             found = opened.retrieve(
                 each, chosen, k=k, candidates=candidates, budget=budget, where=condition, timeout=timeout

@@ -27,7 +27,7 @@ from leafspan.cli._files import (
     skipped_as_json,
 )
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, NewKnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
 from leafspan.errors import IndexNotFound
 from leafspan.files import Files
 from leafspan.index import Index
@@ -50,6 +50,7 @@ def sync(
     title_field: TitleField = None,
     root: Root = None,
     strict: Strict = False,
+    config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Add new files, replace changed ones, and delete documents whose files are no longer there.
@@ -68,28 +69,28 @@ def sync(
         root=root,
         strict=strict,
     )
-    with _opened(kb, files, dry_run=dry_run) as (opened, named):
+    with _opened(kb, files, config, dry_run=dry_run) as (opened, named):
         synced = opened.sync(named, dry_run=dry_run, allow_empty=allow_empty)
         stats = opened.stats()
     print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
 
 @contextmanager
-def _opened(kb: Path, files: Files, *, dry_run: bool) -> Iterator[tuple[Index, Files]]:
+def _opened(kb: Path, files: Files, config: Path | None, *, dry_run: bool) -> Iterator[tuple[Index, Files]]:
     """The index, and the files with the ids that they have in it.
 
     It is created if there is none, but not for paths that have no files. A dry run then uses one that does not stay.
     """
     try:
-        opened = Index.open(kb, create=False)
+        opened = Index.open(kb, create=False, config=config)
     except IndexNotFound:
         check_not_empty(files)
         if dry_run:
             root = kb.expanduser().resolve().parent if files.root is None else files.root
-            with TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(folder) as empty:
+            with TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(folder, config=config) as empty:
                 yield empty, replace(files, root=root)
             return
-        opened = Index.open(kb)
+        opened = Index.open(kb, config=config)
     with opened:
         yield opened, files
 

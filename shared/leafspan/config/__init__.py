@@ -1,18 +1,21 @@
 """Configurations: options as plain values that can be kept in YAML or JSON, and made into objects again."""
 
-from leafspan.config._kinds import config_name, names_below, register, register_setting
-from leafspan.config._reading import Place, read_config
+from leafspan.config._kinds import config_name, hints_of, names_below, register, register_setting
+from leafspan.config._reading import Place, read_config, read_option
 from leafspan.config._schema import schema_of
-from leafspan.config._text import config_text, parse_config
+from leafspan.config._text import config_text, load_config, parse_config
 from leafspan.config._writing import write_config
 
 __all__ = [
     "Place",
     "config_name",
     "config_text",
+    "hints_of",
+    "load_config",
     "names_below",
     "parse_config",
     "read_config",
+    "read_option",
     "register",
     "register_setting",
     "schema_of",

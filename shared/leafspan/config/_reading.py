@@ -22,7 +22,7 @@ from leafspan.config._kinds import (
 )
 from leafspan.config._writing import GIVEN, TYPE, is_given
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where, filter_from_text, to_filter
+from leafspan.filters import Where, to_filter
 
 Path = tuple[str | int, ...]
 
@@ -74,6 +74,33 @@ def read_config(plain: object, base: type, given: Mapping[str, object], place: P
         InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
     """
     return _Reading(given).value(plain, base, place)
+
+
+def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
+    """An option of which a part may be a configuration. What is none, or cannot be one by its type hint, stays as it is.
+
+    Args:
+        value: The option.
+        hint: Its type hint.
+        given: Objects for the names that stand for them. None if none can stand for another.
+        place: Where it stands.
+
+    Raises:
+        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+    """
+    if given is not None and is_given(value):
+        return _Reading(given).value(value, hint, place)
+    reading = _Reading(given or {})
+    if classes_in(hint) or Where in alternatives(hint):
+        return reading.value(value, hint, place)
+    items = item_hint(hint)
+    if not classes_in(items):
+        return value
+    if isinstance(value, Mapping):
+        return {key: reading.value(each, items, place / str(key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [reading.value(each, items, place / number) for number, each in enumerate(value)]
+    return value
 
 
 class _Reading:
@@ -141,6 +168,6 @@ class _Reading:
 
 def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:
     try:
-        return filter_from_text(plain) if isinstance(plain, str) else to_filter(plain)
+        return to_filter(plain)
     except InvalidArgument as error:
         raise place.error(str(error)) from error

@@ -7,10 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from math import inf, isfinite
+from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from leafspan.checks import shown
 from leafspan.config._reading import Path, Place
+from leafspan.errors import InvalidArgument
 
 _DEEPEST = 100
 _STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -39,6 +41,11 @@ def _yaml() -> tuple[Any, Any]:
         def ignore_aliases(self, data: Any) -> bool:
             return True  # equal parts are written in full
 
+        def serialize(self, node: Any) -> None:
+            if not isinstance(node, yaml.ScalarNode):
+                node.flow_style = False  # of the whole, a line for each option; parts of plain values are on one line
+            super().serialize(node)
+
         def represent_str(self, data: str) -> Any:
             # Other styles lose line ends that are not those of files.
             style = '"' if _STRANGE.search(data) else None
@@ -58,7 +65,7 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     import yaml
 
-    return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, allow_unicode=True, width=100))
+    return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, default_flow_style=None, allow_unicode=True, width=100))
 
 
 def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
@@ -88,6 +95,19 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     place = Place((), source, lines)
     plain = None if node is None else _Nodes(lines).value(node, place)
     return plain, place
+
+
+def load_config(path: str | FilePath) -> tuple[Any, Place]:
+    """Like ``parse_config``, of a file.
+
+    Raises:
+        InvalidArgument: if it cannot be read, too.
+    """
+    try:
+        text = FilePath(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError, ValueError) as error:
+        raise InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {error}") from error
+    return parse_config(text, str(path))
 
 
 def _escaped(text: str) -> str:

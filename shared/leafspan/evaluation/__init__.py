@@ -1,8 +1,19 @@
 """Evaluating strategies on one's own questions."""
 
 from leafspan.evaluation._comparison import Comparison
-from leafspan.evaluation._evaluate import evaluate
+from leafspan.evaluation._evaluate import BUDGETS, evaluate
 from leafspan.evaluation._evaluation import Evaluation
-from leafspan.evaluation._questions import Answer, Question, read_questions
+from leafspan.evaluation._making import make_questions
+from leafspan.evaluation._questions import Answer, Question, read_questions, save_questions
 
-__all__ = ["Answer", "Comparison", "Evaluation", "Question", "evaluate", "read_questions"]
+__all__ = [
+    "BUDGETS",
+    "Answer",
+    "Comparison",
+    "Evaluation",
+    "Question",
+    "evaluate",
+    "make_questions",
+    "read_questions",
+    "save_questions",
+]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 RESAMPLES = 10_000
+_ENOUGH = 10  # questions; of fewer, the bootstrap's intervals are much too narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,14 @@ class Comparison:
     ties: int
 
     def __str__(self) -> str:
-        sure = "" if self.low <= 0 <= self.high else ", which chance does not explain"
+        count = len(self.wins) + len(self.losses) + self.ties
+        if count < _ENOUGH:
+            sure = f"; {count} questions are too few to tell it from chance"
+        else:
+            sure = "" if self.low <= 0 <= self.high else ", which chance does not explain"
         return (
             f"{self.measure}: {self.one} less {self.other} is {self.difference:+.3f} (95 %: {self.low:+.3f} to "
-            f"{self.high:+.3f}{sure}); {len(self.wins)} questions won, {len(self.losses)} lost, {self.ties} the same"
+            f"{self.high:+.3f}{sure}). Questions: {len(self.wins)} won, {len(self.losses)} lost, {self.ties} the same"
         )
 
 

@@ -12,7 +12,7 @@ from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._documents import MEASURES, document_scores
 from leafspan.evaluation._evaluation import Evaluation
-from leafspan.evaluation._questions import Answer, Question, find_answers, read_questions
+from leafspan.evaluation._questions import Answer, Question, check_relevant, find_answers, read_questions
 from leafspan.evaluation._spans import first_words, span_scores
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.values import Passage
@@ -49,7 +49,8 @@ def evaluate(
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
-        InvalidArgument: if something is out of its range, or an answer is in no document of the index.
+        InvalidArgument: if something is out of its range, an answer is in no document of the index, or a relevant document
+            is not there.
         MissingExtra: if documents are to be measured, and ir-measures is not installed.
 
     Source of the measures of spans: Smith and Troynikov, Evaluating Chunking Strategies for Retrieval, 2024.
@@ -57,7 +58,9 @@ def evaluate(
     asked = read_questions(questions)
     named = _named(strategies)
     words = _checked(budgets)
-    texts = {each.id: index.get(each.id).text for each in index.documents()} if any(each.answers for each in asked) else {}
+    ids = [each.id for each in index.documents()]
+    check_relevant(asked, frozenset(ids))
+    texts = {id_: index.get(id_).text for id_ in ids} if any(each.answers for each in asked) else {}
     answers = {each.id: find_answers(each, texts) for each in asked if each.answers}
     with_answers = [each for each in asked if each.answers]
     graded = [each for each in asked if each.relevant]

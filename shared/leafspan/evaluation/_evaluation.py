@@ -40,6 +40,12 @@ class Evaluation:
         """The names of the measures."""
         return tuple(next(iter(self.scores.values()), {}))
 
+    @property
+    def default_measure(self) -> str:
+        """What strategies are compared by: recall at the second budget, or the first measure."""
+        wanted = f"recall@{self.budgets[min(1, len(self.budgets) - 1)]}"
+        return wanted if wanted in self.measures else self.measures[0]
+
     def mean(self, strategy: str, measure: str) -> float:
         """The mean score of a strategy, in [0, 1].
 
@@ -60,7 +66,7 @@ class Evaluation:
         Raises:
             InvalidArgument: if there is no such strategy or measure.
         """
-        used = self._default_measure() if measure is None else measure
+        used = self.default_measure if measure is None else measure
         rows = {name: self._scores(name, used) for name in (one, other)}
         ids = list(rows[one])
         return compare(used, one, other, {name: [row[id_] for id_ in ids] for name, row in rows.items()}, ids, seed=seed)
@@ -138,7 +144,3 @@ class Evaluation:
         check_choice("strategy", strategy, self.scores)
         check_choice("measure", measure, self.measures)
         return self.scores[strategy][measure]
-
-    def _default_measure(self) -> str:
-        wanted = f"recall@{self.budgets[min(1, len(self.budgets) - 1)]}"
-        return wanted if wanted in self.measures else self.measures[0]

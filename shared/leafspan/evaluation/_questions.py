@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -68,6 +68,28 @@ class Question:
         object.__setattr__(self, "id", self.id or self.text)
 
 
+def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
+    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced."""
+    text = "".join(json.dumps(to_plain(each), ensure_ascii=False) + "\n" for each in questions)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def to_plain(question: Question) -> dict[str, Any]:
+    """A question as an object of JSON."""
+    answers = [
+        each if isinstance(each, str) else {"doc_id": each.document_id, "start": each.start, "end": each.end}
+        for each in question.answers
+    ]
+    plain = {
+        "id": question.id if question.id != question.text else None,
+        "text": question.text,
+        "answers": answers,
+        "answer_mode": "all" if question.needs_all else None,
+        "relevant": dict(question.relevant),
+    }
+    return {key: value for key, value in plain.items() if value}
+
+
 def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
     """Questions from a file in JSON Lines, or from objects.
 
@@ -81,8 +103,11 @@ def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> lis
         InvalidArgument: if one is none, or two have the same id; the message says which.
     """
     if isinstance(source, Path):
-        with source.open(encoding="utf-8") as file:
-            placed = [(f"{source}, line {number}", _parsed(line)) for number, line in enumerate(file, 1) if line.strip()]
+        try:
+            lines = source.read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, UnicodeError) as error:
+            raise InvalidArgument(f"questions must be a file in UTF-8, got {shown(str(source))}: {error}") from error
+        placed = [(f"{source}, line {number}", _parsed(line)) for number, line in enumerate(lines, 1) if line.strip()]
     else:
         if isinstance(source, str | Mapping) or not isinstance(source, Iterable):
             raise InvalidArgument(f"questions must be a pathlib.Path, or a list of questions, got {shown(source)}")
@@ -145,6 +170,21 @@ def _answer(plain: object) -> Answer | str:
     raise InvalidArgument(
         f"an answer must be a text, or have doc_id, start and end with 0 <= start < end, got {shown(plain)}"
     )
+
+
+def check_relevant(questions: Iterable[Question], known: Container[str]) -> None:
+    """Check that the relevant documents of questions are there.
+
+    Raises:
+        InvalidArgument: if one is not.
+    """
+    for each in questions:
+        for id_ in each.relevant:
+            if id_ not in known:
+                raise InvalidArgument(
+                    f"a relevant document must be one of the index, got {shown(id_)} for {shown(each.text)}: "
+                    "documents() lists their ids"
+                )
 
 
 def find_answers(question: Question, texts: Mapping[str, str]) -> list[list[Answer]]:

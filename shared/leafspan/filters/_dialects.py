@@ -10,6 +10,7 @@ from leafspan.filters._chroma import from_chroma
 from leafspan.filters._expression import MOST_LEVELS, Where
 from leafspan.filters._haystack import from_haystack, is_haystack
 from leafspan.filters._llamaindex import from_llamaindex, is_llamaindex
+from leafspan.filters._parsing import filter_from_text
 
 
 def to_filter(thing: object) -> Where | None:
@@ -18,10 +19,10 @@ def to_filter(thing: object) -> Where | None:
     Each dialect keeps the meaning of its operators; see docs/filters.md.
 
     Args:
-        thing: A ``Where``, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's ``MetadataFilters`` or
-            ``MetadataFilter``. A mapping with at least two of the keys ``field``, ``operator``, ``value`` and
-            ``conditions`` is Haystack's, any other Chroma's. None, ``{}`` and ``MetadataFilters`` without a filter allow
-            every document.
+        thing: A ``Where``, its text, such as ``'F("year") >= 2020'``, a mapping in the dialect of Chroma or Haystack, or
+            LlamaIndex's ``MetadataFilters`` or ``MetadataFilter``. A mapping with at least two of the keys ``field``,
+            ``operator``, ``value`` and ``conditions`` is Haystack's, any other Chroma's. None, ``{}`` and
+            ``MetadataFilters`` without a filter allow every document.
 
     Raises:
         InvalidArgument: if it is none of these, or breaks a rule of its dialect. The message shows the part that does.
@@ -38,6 +39,8 @@ def to_filter(thing: object) -> Where | None:
 
 
 def _translated(thing: object) -> Where | None:
+    if isinstance(thing, str):
+        return filter_from_text(thing)
     if isinstance(thing, Mapping):
         if not thing:
             return None
@@ -45,6 +48,6 @@ def _translated(thing: object) -> Where | None:
     if is_llamaindex(thing):
         return from_llamaindex(thing) if getattr(thing, "filters", True) else None
     raise InvalidArgument(
-        "where must be a filter made with F, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
+        "where must be a filter made with F, its text, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
         f"MetadataFilters, got {shown(thing)}"
     )

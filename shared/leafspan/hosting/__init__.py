@@ -4,6 +4,7 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
+from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
@@ -20,7 +21,16 @@ from leafspan.hosting._options import (
     to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same, strategy_of
+from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
+from leafspan.hosting._searched import (
+    as_base,
+    asearch,
+    is_elsewhere,
+    search,
+    searched_index,
+    searches_the_same,
+    strategy_of,
+)
 from leafspan.hosting._split import split_into_leaves
 from leafspan.hosting._stored import adelete, awith_ids, delete, to_documents, with_ids
 from leafspan.language_model import (
@@ -50,12 +60,13 @@ __all__ = [
     "PROMPT_FIELDS",
     "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "AgentTool",
     "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
-    "GraphKind",
     "Given",
+    "GraphKind",
     "HostReranker",
     "HostResult",
     "LightRAGMode",
@@ -70,6 +81,8 @@ __all__ = [
     "Watched",
     "Watcher",
     "adelete",
+    "agent_tool",
+    "agent_tools",
     "apply_policy",
     "as_base",
     "asearch",
@@ -88,14 +101,19 @@ __all__ = [
     "citation",
     "cuts_at",
     "delete",
+    "error_text",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",
     "is_plain",
     "make_strategy",
+    "own_options",
     "place_among",
     "plain_options",
+    "read_options",
+    "read_retriever",
     "search",
+    "searched_index",
     "searches_the_same",
     "shown",
     "split_into_leaves",
@@ -106,4 +124,6 @@ __all__ = [
     "to_named_strategies",
     "to_strategies",
     "with_ids",
+    "write_options",
+    "write_retriever",
 ]

@@ -68,7 +68,7 @@ def _with_id(view: View, id_: str) -> Document | Passage | None:
         if not _is_of_leaves(id_):
             return None
     try:
-        return replace(view.surroundings(id_, before=0, after=0), whole=False)  # it has the id that was asked for
+        return replace(view.surroundings(id_, before=0, after=0), outline=None)  # it has the id that was asked for
     except (DocumentNotFound, InvalidArgument):  # replaced since, or never there
         return None
 
@@ -80,7 +80,7 @@ async def _awith_id(view: View, id_: str) -> Document | Passage | None:
         if not _is_of_leaves(id_):
             return None
     try:
-        return replace(await view.asurroundings(id_, before=0, after=0), whole=False)
+        return replace(await view.asurroundings(id_, before=0, after=0), outline=None)
     except (DocumentNotFound, InvalidArgument):
         return None
 

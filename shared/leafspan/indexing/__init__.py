@@ -11,6 +11,7 @@ from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
 from leafspan.indexing._vector_examination import examine_database, examine_vectors
 from leafspan.indexing._vectors_anew import make_vectors_anew
+from leafspan.indexing._view_picture import facts_of, view_picture
 from leafspan.indexing._write_group import finish, write_group
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "examine",
     "examine_database",
     "examine_vectors",
+    "facts_of",
     "finish",
     "get_document",
     "index_stats",
@@ -41,5 +43,6 @@ __all__ = [
     "split_document",
     "surrounding_text",
     "sync",
+    "view_picture",
     "write_group",
 ]

@@ -11,9 +11,10 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call, Flow
 from leafspan.errors import DocumentNotFound
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
+from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
 from leafspan.tree import Trees, count_trees
-from leafspan.values import Document, Passage
+from leafspan.values import Document, Passage, short_id
+from leafspan.words import first_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class DocumentInfo:
     leaves: int
     words: int
     characters: int
+
+    def __repr__(self) -> str:
+        title = "" if self.title is None else f", title={first_words(self.title)}"
+        return f"DocumentInfo({short_id(self.id)}{title}, {self.leaves:,} leaves, {self.words:,} words)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,13 @@ class Stats:
     trees: int
     summaries: int
     layers: int
+
+    def __repr__(self) -> str:
+        trees = f", {self.trees:,} trees" if self.trees else ""
+        return (
+            f"Stats({self.documents:,} documents, {self.leaves:,} leaves, {self.words:,} words{trees}, "
+            f"embedder={self.embedder!r})"
+        )
 
 
 def index_stats(
@@ -129,7 +141,8 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
         else:
             texts, chunks = (yield from reader.fetch(ids)) if ids else {}, ()
         text = "".join(texts[id_] for id_ in ids)
-        document = Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
+        outline = outline_of(row, ((0, row.leaves - 1),) if ids else (), [texts[id_] for id_ in ids])
+        document = Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, outline)
         if (problem := (yield Call(problem_of_content, (row, document)))) is not None:
             raise reader.error({document_id: problem})
         return document
@@ -156,7 +169,10 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
         stored = yield from _stored_leaves(reader, ids)
         texts = {id_: leaf.text for id_, leaf in stored.items()}
         return [
-            leaf_passage(stored[id_].leaf.span, texts, row, stored[id_].metadata) for row in rows for id_ in row.leaf_ids
+            leaf_passage(leaf.span, texts, row, stored[id_].metadata, ancestors=leaf.ancestors)
+            for row in rows
+            for id_ in row.leaf_ids
+            for leaf in (stored[id_].leaf,)
         ]
 
     return read_consistently(store, read, scope)

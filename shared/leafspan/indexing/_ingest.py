@@ -41,6 +41,10 @@ class Added:
     unchanged: int
     skipped: tuple[Skipped, ...] = ()
 
+    def __repr__(self) -> str:
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        return f"Added({len(self.added)} added, {len(self.replaced)} replaced, {self.unchanged} unchanged{skipped})"
+
 
 def ingest(
     store: Store,

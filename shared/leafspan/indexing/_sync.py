@@ -39,6 +39,13 @@ class Synced:
     unchanged: tuple[str, ...]
     skipped: tuple[Skipped, ...]
 
+    def __repr__(self) -> str:
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        return (
+            f"Synced({len(self.added)} added, {len(self.replaced)} replaced, {len(self.deleted)} deleted, "
+            f"{len(self.unchanged)} unchanged{skipped})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:

@@ -1,6 +1,7 @@
 """BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
 
 from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
+from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
@@ -17,6 +18,7 @@ __all__ = [
     "best",
     "build_postings",
     "describe_analyzer",
+    "matching_words",
     "merge_postings",
     "probe_terms",
     "to_terms",

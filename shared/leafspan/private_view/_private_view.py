@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings
 from leafspan.engine import Call, Flow, arun, run
-from leafspan.errors import LeafspanError
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import to_filter
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
 from leafspan.privacy import Vault
@@ -22,7 +22,7 @@ from leafspan.private_view._privacy import Privacy
 from leafspan.private_view._questions import Asking, MaskedStrategy
 from leafspan.private_view._settling import records_of, settle_records
 from leafspan.private_view._showing import Showing, everything_in
-from leafspan.retrieval import Limits, Sources
+from leafspan.retrieval import Limits, Passages, Sources
 from leafspan.spans import Budget
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
@@ -237,8 +237,9 @@ class PrivateView(View):
         def attempt() -> Flow[tuple[Any, Showing]]:
             recording.note(masked, None)
             found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
-            several = bool(found) and isinstance(found[0], list)
-            rows: list[list[Passage]] = found if several else [found]
+            several = not isinstance(found, Passages)
+            given: list[Passages] = found if several else [found]
+            rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
             if recording.is_on:  # what leaves the process has pseudonyms only, also where this view reveals what they are
@@ -246,10 +247,39 @@ class PrivateView(View):
                 recording.note(masked, noted if several else noted[0])
             showing = self._showing()
             yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
-            shown = yield Call(lambda: [[self._traced(showing.passage(each), asking) for each in row] for row in rows])
+            shown = yield Call(
+                lambda: [
+                    Passages(
+                        (self._traced(showing.passage(each), asking) for each in row),
+                        question=None if asked.question is None else showing.words(asked.question),
+                        analyzer=asked.analyzer,
+                    )
+                    for asked, row in zip(given, rows, strict=True)
+                ]
+            )
             return (shown if several else shown[0]), showing
 
         return (yield from self._with_records(attempt))
+
+    def _explain(
+        self,
+        query: Any,
+        strategy: Strategy,
+        limits: Limits,
+        document_id: str | None,
+        start: int | None,
+        end: int | None,
+    ) -> Flow[Never]:
+        """Refuse: an explanation quotes metadata and filters, which would have to be masked one by one.
+
+        Raises:
+            InvalidArgument: always.
+        """
+        raise InvalidArgument(
+            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
+            "was returned, and whoever may see all can ask the index itself"
+        )
+        yield
 
     def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
         """What is read and restored; again, if a document was replaced or deleted before its record was read."""

@@ -14,7 +14,7 @@ from leafspan.privacy import RECORD_KEY, Place, Restoring, Unmasking, pseudonyms
 from leafspan.private_view._privacy import Privacy
 from leafspan.splitting import LINE_END
 from leafspan.store import Reader, Scope, Store, read_consistently
-from leafspan.values import Covered, Document, LeafId, Passage, Summary
+from leafspan.values import Covered, Document, LeafId, Outline, Passage, Summary
 from leafspan.words import count_words
 
 Records = Mapping[str, str]
@@ -146,6 +146,7 @@ class Showing:
             title=unmasking.title(passage.title),
             headings=tuple(map(unmasking.heading, passage.headings)),
             lines=_lines(passage, unmasking.text),
+            outline=_outline(passage.outline, unmasking.text, passage.start),
         )
 
     def _summary(self, passage: Passage, summary: Summary) -> Passage:
@@ -169,6 +170,7 @@ class Showing:
             summary=replace(summary, children=children, covers=covers),
             title=unmasking.title(passage.title) if unmasking else passage.title,
             headings=tuple(map(unmasking.heading, passage.headings)) if unmasking else passage.headings,
+            outline=_outline(passage.outline, unmasking.text) if unmasking else passage.outline,
         )
 
     def _covered(self, run: Covered) -> Covered:
@@ -188,7 +190,8 @@ class Showing:
         metadata = self.metadata(document.metadata)
         if unmasking is None:
             return replace(document, metadata=metadata)
-        return replace(unmasking.document(document), metadata=metadata)
+        outline = _outline(document.outline, unmasking.text)
+        return replace(unmasking.document(document), metadata=metadata, outline=outline)
 
     def info(self, info: DocumentInfo) -> DocumentInfo:
         """What is known of a document without its text."""
@@ -205,6 +208,15 @@ class Showing:
             words=info.words + text.count(lambda original: count_words(original) - 1 if original else 0, info.characters),
             characters=info.characters + text.growth,
         )
+
+
+def _outline(outline: Outline | None, text: Restoring, start: int = 0) -> Outline | None:
+    """The shape of a document as the view shows it, without its headings: to restore all of them takes too long."""
+    if outline is None:
+        return None
+    begin = text.outward(start)
+    ends = tuple([text.outward(start + end) - begin for end in outline.ends])
+    return replace(outline, characters=outline.characters + text.growth, sections=(), ends=ends)
 
 
 def _lines(passage: Passage, text: Restoring) -> tuple[int, int] | None:

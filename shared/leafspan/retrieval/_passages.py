@@ -25,4 +25,5 @@ def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Ro
         raise StaleRead
     # What belongs to a single chunk, such as its page, is not true of a wider passage.
     metadata = found.metadata if found.span.size == 1 else row.metadata
-    return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace)
+    ancestors = found.leaf.ancestors if found.leaf is not None else ()
+    return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace, ancestors=ancestors)

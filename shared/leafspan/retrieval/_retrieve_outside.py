@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from leafspan.engine import Flow
+from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._result_list import to_results
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
@@ -51,5 +53,7 @@ def retrieve_outside(
             results.append(Result(row, passages, more=not enough and len(row) >= context.candidates))
         return results
 
-    rows = yield from look_until_full(look, queries, limits.context(strategy, None))
-    return rows[0] if single else rows
+    looked = yield from look_until_full(look, queries, limits.context(strategy, None))
+    rows = to_results(queries, [result.passages for result in looked], Analyzer())
+    results: list[list[Passage]] = [*rows]
+    return results[0] if single else results

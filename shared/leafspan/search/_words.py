@@ -28,7 +28,7 @@ class LexicalIndex:
     """
 
     def __init__(self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
-        self._analyzer = analyzer
+        self.analyzer = analyzer
         self._settings = settings
         self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer))
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
@@ -91,8 +91,8 @@ class LexicalIndex:
             return visible.shown_id(leaf.document_id) or "", leaf.ordinal
 
         found = []
-        assert self._analyzer is not None
-        for terms in to_terms(self._analyzer, request.texts):
+        assert self.analyzer is not None
+        for terms in to_terms(self.analyzer, request.texts):
             scores = corpus.score(terms, settings=request.bm25 or self._settings, counting=counting)
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)

@@ -49,6 +49,7 @@ class ClientStore:
         self.client = client
         self._process = os.getpid()
         self.id = id_
+        self.described = f"{name!r} behind a client"
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
         self.settings = settings

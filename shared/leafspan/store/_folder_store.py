@@ -47,6 +47,7 @@ class FolderStore:
         self._process = os.getpid()
         self._timeout = timeout
         self.id = id_
+        self.described = f"{name!r} in the folder {str(folder.path)!r}"
         self.cache_folder: Path | None = _mirror_folder(folder, id_)
         self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)

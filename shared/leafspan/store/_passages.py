@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from leafspan.documents import lines_of
 from leafspan.store._manifest import Row
 from leafspan.trace import EMPTY_TRACE, Trace
-from leafspan.values import Passage, Span
+from leafspan.values import Ancestor, Outline, Passage, Span
 
 
 def leaf_passage(
@@ -18,6 +19,7 @@ def leaf_passage(
     *,
     score: float = 0.0,
     trace: Trace | None = None,
+    ancestors: Sequence[Ancestor] = (),
 ) -> Passage:
     """A span with its text. Leaves partition the text, so the place of one leaf gives that of every other.
 
@@ -28,6 +30,7 @@ def leaf_passage(
         metadata: Metadata of the document.
         score: Score of the passage. Default: 0.
         trace: How it came about. Default: an empty trace.
+        ancestors: The nodes above it, if it is a single leaf. Default: none are known.
     """
     pieces = [texts[id_] for id_ in span.leaf_ids]
     ordinal, place = span.anchor
@@ -45,5 +48,26 @@ def leaf_passage(
         title=row.title,
         headings=row.headings([(span.first, span.last)]),
         lines=lines_of(row.lines, span.first, text),
-        whole=span.size == row.leaves,
+        outline=outline_of(row, ((span.first, span.last),), pieces, ancestors),
+    )
+
+
+def outline_of(
+    row: Row, runs: tuple[tuple[int, int], ...], pieces: Iterable[str] = (), ancestors: Iterable[Ancestor] = ()
+) -> Outline:
+    """The shape of a document, of which all but the pieces is at hand already.
+
+    Args:
+        row: Row of the document.
+        runs: The leaves that are drawn, as (first, last) ordinals.
+        pieces: Their texts. Default: none, as for a summary.
+        ancestors: The nodes above them. Default: none.
+    """
+    return Outline(
+        row.leaves,
+        row.characters,
+        row.sections,
+        runs,
+        tuple(accumulate(map(len, pieces))),
+        tuple([(node.first, node.last) for node in ancestors]),
     )

@@ -22,6 +22,7 @@ class Store(Protocol):
         batch: Most records of one write.
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
+        described: What it is called, and where it lies, in a few words for people.
         id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
         home: Folder in which the folder of the index lies, without links. None behind a client.
@@ -29,6 +30,7 @@ class Store(Protocol):
     """
 
     batch: int
+    described: str
     id: str
     settings: Mapping[str, Any]
     embedded: bool

@@ -109,7 +109,7 @@ def _outside(passage: Passage) -> Candidate:
     there = {**passage.metadata, **citation(passage)}
     trace = passage.trace + Trace(notes=(_NOTE,))
     return outside_candidate(
-        replace(passage, document_id="", start=None, end=None, summary=None, metadata=there, trace=trace, whole=False)
+        replace(passage, document_id="", start=None, end=None, summary=None, metadata=there, trace=trace, outline=None)
     )
 
 

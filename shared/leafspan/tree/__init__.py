@@ -13,6 +13,7 @@ from leafspan.tree._raptor_clusters import RaptorClusters
 from leafspan.tree._report import FailedSummary, TreesBuilt
 from leafspan.tree._stored_summaries import check_summary
 from leafspan.tree._summarizer import Summarizer
+from leafspan.tree._summary_list import Summaries
 from leafspan.tree._summary_reader import SummaryReader
 from leafspan.tree._to_summarizer import to_summarizer
 from leafspan.tree._trees import Trees
@@ -27,6 +28,7 @@ __all__ = [
     "Plan",
     "RaptorClusters",
     "Summarizer",
+    "Summaries",
     "SummaryReader",
     "Trees",
     "TreesBuilt",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafspan.store import Row
+from leafspan.store import Row, outline_of
 from leafspan.values import Candidate, Passage
 
 
@@ -44,4 +44,5 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
         title=row.title if row else None,
         headings=row.headings((run.first, run.last) for run in covers) if row else (),
         kind="summary",
+        outline=outline_of(row, tuple([(run.first, run.last) for run in covers])) if row else None,
     )

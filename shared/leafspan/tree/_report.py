@@ -47,6 +47,10 @@ class TreesBuilt:
     words_received: int
     failed: tuple[FailedSummary, ...]
 
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"TreesBuilt({len(self.built)} built, {self.unchanged} unchanged, {self.summaries} summaries{failed})"
+
     @property
     def share_asked(self) -> float:
         """The share of the needed summaries that the summarizer was asked for, in [0, 1]; 0 if none was needed."""

@@ -1,4 +1,4 @@
-"""Texts of others on a terminal: what a terminal would obey, or a person could not see, is shown instead."""
+"""Texts of others, safe to look at: what a terminal would obey, or a person could not see, is shown instead."""
 
 from __future__ import annotations
 

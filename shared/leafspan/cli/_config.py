@@ -1,0 +1,51 @@
+"""``leafspan config``: check a configuration, or print what one can say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
+from leafspan.config import config_text
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.splitting import HierarchicalSplitter
+from leafspan.strategies import DEFAULT
+
+
+def config(
+    file: Annotated[
+        Path | None, typer.Argument(help="A configuration to check. By default none, for one to start with.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print options that have their default, too.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema, by which editors complete and check.")
+    ] = False,
+) -> None:
+    """Print a configuration as leafspan reads it, or, without a file, the default one, to write to a file and change.
+
+    Other commands take the file by --config, programs by Index.open(config=...).
+    """
+    if schema:
+        if file is not None or full:
+            raise InvalidArgument("give either a file or --schema: the schema is the same for all files")
+        print_json(Config.schema())
+        return
+    known = _default() if file is None else Config.load(file)
+    console().print(plain(config_text(known.to_dict(full=full or file is None)).rstrip(), lines=True))
+
+
+def _default() -> Config:
+    return Config(
+        splitter=HierarchicalSplitter(),
+        context_sentences=0,
+        title_weight=0.3,
+        analyzer=Analyzer(),
+        bm25=BM25Settings(),
+        strategy=DEFAULT,
+        k=5,
+    )

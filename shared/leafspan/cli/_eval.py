@@ -1,0 +1,128 @@
+"""``leafspan eval``: how well strategies answer one's own questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain, shortened
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._strategies import STRATEGIES
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.evaluation import BUDGETS, Evaluation
+from leafspan.evaluation import evaluate as evaluate_strategies
+from leafspan.index import Index
+from leafspan.strategies import DEFAULT, Strategy
+
+_COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")
+_SHOWN = 5
+"""Questions of each kind that are printed of a comparison."""
+
+
+def evaluate(
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            help="Questions in JSON Lines, each with text and answers, or relevant documents.", show_default=False
+        ),
+    ],
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"A strategy, any number of times: one of {', '.join(STRATEGIES)}. By default {', '.join(_COMPARED)}.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--config",
+            help="A configuration whose strategy takes part, any number of times.",
+            parser=named_path,
+            metavar="FILE",
+        ),
+    ] = None,
+    budget: Annotated[
+        list[int] | None,
+        typer.Option(help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
+    ] = None,
+    where: Where = None,
+    measure: Annotated[
+        str | None, typer.Option(help="What strategies are compared by, such as recall@300 or nDCG@10.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw recall against the budget into this file (.png, .svg or .pdf).")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write everything into this file, as JSON.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how well strategies answer questions over an index, and on which questions the best two differ."""
+    named = _strategies(strategy or [], config or [])
+    with Index.open(kb, create=False) as opened:
+        found = evaluate_strategies(opened, questions, named, budgets=budget or BUDGETS, where=parse_filter(where))
+    if output is not None:
+        found.save(output)
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    console().print(plain(str(found), lines=True))
+    _print_comparison(found, measure)
+
+
+def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | str]:
+    """What takes part, by its name in the table.
+
+    Raises:
+        InvalidArgument: if two have the same name.
+    """
+    chosen: dict[str, Strategy | str] = {}
+    for name in names or (() if files else _COMPARED):
+        chosen[name] = name
+    for file in files:
+        if file.stem in chosen:
+            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
+        chosen[file.stem] = Config.load(file).strategy or DEFAULT
+    return chosen
+
+
+def _draw(found: Evaluation, path: Path) -> None:
+    """Draw recall against the budget.
+
+    Raises:
+        InvalidArgument: if matplotlib cannot write such a file.
+    """
+    figure = found.plot()
+    try:
+        figure.savefig(path)
+    except (ValueError, OSError) as error:
+        raise InvalidArgument(
+            f"--plot must be a file such as recall.svg that can be written, got {str(path)!r}: {error}"
+        ) from error
+
+
+def _print_comparison(found: Evaluation, measure: str | None) -> None:
+    """How the best strategy does beside the next one, and the questions on which they differ."""
+    if len(found.strategies) < 2:
+        return
+    used = found.default_measure if measure is None else measure
+    best, second = sorted(found.strategies, key=lambda name: -found.mean(name, used))[:2]
+    comparison = found.compare(best, second, used)
+    out = console()
+    out.print()
+    out.print(plain(str(comparison)))
+    for name, ids in ((best, comparison.wins), (second, comparison.losses)):
+        if ids:
+            out.print(plain(f"{name} does better on:", "bold"))
+        for id_ in ids[:_SHOWN]:
+            out.print(plain(f"  - {shortened(found.questions[id_], 110)}"))
+        if len(ids) > _SHOWN:
+            out.print(plain(f"  and {len(ids) - _SHOWN} more", "dim"))

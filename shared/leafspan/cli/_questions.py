@@ -1,0 +1,36 @@
+"""``leafspan questions``: make questions from the documents of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.evaluation import make_questions, save_questions
+from leafspan.index import Index
+
+
+def questions(
+    output: Annotated[
+        Path,
+        typer.Argument(
+            help="The file, in JSON Lines. It is replaced.", parser=named_path, metavar="FILE", show_default=False
+        ),
+    ],
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    count: Annotated[int, typer.Option("--count", "-n", help="Most questions.")] = 50,
+    words: Annotated[int, typer.Option(help="Words of a question.")] = 5,
+    where: Where = None,
+    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
+) -> None:
+    """Make questions for `leafspan eval`: a few telling words of leaves that are drawn at random, which are the answers.
+
+    They compare settings of a strategy well, and favour words over meaning. Add questions of your own to the file.
+    """
+    with Index.open(kb, create=False) as opened:
+        made = make_questions(opened, count, words=words, where=parse_filter(where), seed=seed)
+    save_questions(output, made)
+    console().print(plain(f"{output}: {len(made)} questions, such as: {made[0].text}"))

@@ -1,0 +1,125 @@
+"""``leafspan report``: write what strategies find for questions as one HTML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leafspan.checks import check_number
+from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._query import STDIN
+from leafspan.cli._strategies import STRATEGIES, strategy_named
+from leafspan.cli._thresholds import is_worth_printing
+from leafspan.config import config_name
+from leafspan.errors import InvalidArgument
+from leafspan.index import Index
+from leafspan.retrieval import Passages
+from leafspan.values import Passage
+
+
+def report(
+    questions: Annotated[
+        list[str] | None, typer.Argument(help="Questions, or - for those on standard input.", show_default=False)
+    ] = None,
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write, or - for standard output.", parser=named_path)
+    ] = Path("report.html"),
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"One of {', '.join(STRATEGIES)}; several stand side by side. By default that of the configuration, or "
+            "relevant-segments.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    questions_file: Annotated[
+        Path | None, typer.Option("--questions", help="A file with a question on each line.", parser=named_path)
+    ] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Most passages, 5 by default, or any number with a budget.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Most words in all passages of a result together.")] = None,
+    where: Where = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
+    ] = None,
+    trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write what strategies find as one HTML file: each document as a strip with the passages on it, their texts, and why.
+
+    The file needs nothing from elsewhere, and runs no script. Several strategies are shown side by side.
+    """
+    from leafspan.pictures import Answered  # not at the top: other commands need not wait for what draws
+
+    asked = _asked(questions or [], questions_file)
+    chosen = {each: strategy_named(each) for each in strategy or []}
+    options: dict[str, Any] = {"k": k, "budget": budget, "where": parse_filter(where)}
+    answers = []
+    if min_score is not None:
+        check_number("min_score", min_score)
+    with Index.open(kb, create=False, config=config) as opened:
+        if not chosen:
+            chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
+        for question in asked:
+            found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
+            kept = {name: [each for each in row if is_worth_printing(each, min_score)] for name, row in found.items()}
+            answers.append(Answered(question, kept, _places(found.values())))
+        page = _page(opened, answers, trees=trees, strategies=", ".join(chosen))
+    if str(output) == STDIN:
+        typer.get_binary_stream("stdout").write(page.encode())
+        return
+    output.write_text(page, encoding="utf-8")
+    passages = sum(len(row) for each in answers for row in each.results.values())
+    if as_json:
+        print_json({"output": str(output), "questions": len(answers), "strategies": [*chosen], "passages": passages})
+    else:
+        many = "1 question" if len(answers) == 1 else f"{len(answers)} questions"
+        console().print(plain(f"wrote {output}: {many}, passages: {passages}"))
+
+
+def _asked(given: list[str], file: Path | None) -> list[str]:
+    """The questions, each once.
+
+    Raises:
+        InvalidArgument: if there is none, or the file is no text.
+    """
+    lines = [line for each in given for line in (sys.stdin if each == STDIN else [each])]
+    if file is not None:
+        try:
+            lines += file.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"the file of --questions must be text in UTF-8, got {str(file)!r}") from None
+    questions = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not questions:
+        raise InvalidArgument("there must be at least one question, as an argument, on standard input or by --questions")
+    return questions
+
+
+def _places(results: Iterable[list[Passage]]) -> Callable[[str], list[tuple[int, int]]] | None:
+    """What finds the question's words in a text, which is the same in all of its results."""
+    return next((each.words for each in results if isinstance(each, Passages)), None)
+
+
+def _page(index: Index, answers: list[Any], *, trees: bool, strategies: str) -> str:
+    from leafspan.indexing import facts_of
+    from leafspan.pictures import index_picture, tree_picture
+    from leafspan.pictures import report as report_page
+
+    appendix: dict[str, Any] = {}
+    if trees:
+        passages = [passage for each in answers for row in each.results.values() for passage in row]
+        ids = dict.fromkeys(passage.document_id for passage in passages if passage.document_id)
+        listed = [summaries for id_ in ids if (summaries := index.summaries(id_, leaves=True))]
+        appendix["Trees"] = [tree_picture(each) for each in listed or [[]]]
+    appendix["Index"] = index_picture(repr(index), facts_of(index.stats()), index.documents())
+    return report_page(f"{index!r}, {strategies}", answers, appendix)

@@ -1,0 +1,135 @@
+"""Questions that are made from the documents of an index, for an evaluation where nobody has asked any yet."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from leafspan.checks import check_whole, function_failed, shown, unusable
+from leafspan.engine import Progress
+from leafspan.errors import InvalidArgument
+from leafspan.evaluation._questions import Answer, Question
+from leafspan.language_model import check_template, find_language_model
+from leafspan.strategies import Filter
+from leafspan.values import Passage
+from leafspan.view import View
+
+QUESTION_PROMPT = """\
+Write one question that a reader could ask, and that the passage below answers. Use words of your own where you can. Do not
+mention the passage. Write nothing but the question.
+
+Passage:
+{passage}
+"""
+
+_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_FEWEST_WORDS = 8
+"""Words of a leaf that is worth asking for. Shorter ones are mostly headings."""
+
+
+def make_questions(
+    index: View,
+    count: int = 50,
+    *,
+    llm: object = None,
+    prompt: str = QUESTION_PROMPT,
+    words: int = 5,
+    where: object = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[Question]:
+    """Questions about leaves that are drawn at random, each answered by its leaf.
+
+    Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the more
+    often it is in the leaf, and the fewer leaves have it. This is how somebody asks who remembers a few words of what they
+    look for. Such questions compare settings of one strategy well; they favour words over meaning, so a comparison of BM25
+    with vectors needs questions that people have asked, or a language model.
+
+    Args:
+        index: The index or view.
+        count: Most questions, >= 1. Fewer if there are fewer leaves of eight words. Default: 50.
+        llm: A LangChain chat model or LLM, a LlamaIndex LLM, or a function from a prompt to a text. Default: none.
+        prompt: What it is asked, with ``{passage}`` where the leaf goes.
+        words: Words of a question that is made without a language model, >= 1. Default: 5.
+        where: Filter on the documents. Default: all documents.
+        seed: Seed of the drawing. Default: 0.
+        progress: Whether to show a bar. Default: only in a terminal or a notebook.
+
+    Raises:
+        InvalidArgument: if an option is out of its range, or no leaf is long enough.
+        FunctionFailed: if the language model fails, or gives no question.
+
+    Source: Azzopardi, de Rijke and Balog, Building Simulated Queries for Known-Item Topics, SIGIR 2007.
+    """
+    check_whole("count", count, 1)
+    check_whole("words", words, 1)
+    check_template(prompt, {"passage": "a text"})
+    generate = _to_generate(llm)
+    leaves = index.leaves() if where is None else index.retrieve(None, Filter(), where=where)
+    long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
+    if not long_enough:
+        raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, and there are none")
+    drawing = random.Random(seed)
+    drawn = drawing.sample(long_enough, min(count, len(long_enough)))
+    spread = Counter(word for each in leaves for word in set(_words(each.text)))
+    made: dict[str, Question] = {}
+    bar = Progress(len(drawn), show=progress and generate is not None, what="making", unit=" questions")
+    try:
+        for leaf in drawn:
+            if generate is None:
+                text = " ".join(_telling(leaf.text, words, spread, len(leaves), drawing))
+            else:
+                text = _asked(generate, llm, prompt.format(passage=leaf.text))
+            made.setdefault(text, Question(text, [_place(leaf)]))
+            bar.advance(1)
+    finally:
+        bar.close()
+    return list(made.values())
+
+
+def _to_generate(llm: object) -> Callable[[str], str] | None:
+    if llm is None:
+        return None
+    model = find_language_model(llm)
+    if model is not None:
+        return model.generate
+    if callable(llm) and not isinstance(llm, type):
+        return llm
+    rule = "llm must be a LangChain chat model or LLM, a LlamaIndex LLM, or a function from a prompt to a text"
+    raise InvalidArgument(f"{rule}, got {shown(llm)}")
+
+
+def _asked(generate: Callable[[str], str], llm: object, prompt: str) -> str:
+    """The question that a language model writes: the first line of its answer that is not blank."""
+    try:
+        answer = generate(prompt)
+    except Exception as error:
+        raise function_failed("the language model", llm, prompt, error) from error
+    lines = [line.strip() for line in answer.splitlines() if line.strip()] if isinstance(answer, str) else []
+    if not lines:
+        raise unusable("the language model", llm, "write a question", answer, prompt)
+    return lines[0]
+
+
+def _place(leaf: Passage) -> Answer:
+    assert leaf.start is not None
+    text = leaf.text
+    start = leaf.start + len(text) - len(text.lstrip())
+    return Answer(leaf.document_id, start, start + len(text.strip()))
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _telling(text: str, count: int, spread: Counter[str], leaves: int, drawing: random.Random) -> Sequence[str]:
+    """A few different words of a leaf in their order, the telling ones most likely."""
+    often = Counter(_words(text))
+    weights = {word: times * math.log1p(leaves / spread[word]) for word, times in often.items()}
+    # Each word gets a key whose best ones are a weighted sample without replacement (Efraimidis and Spirakis, 2006).
+    keys = {word: drawing.random() ** (1 / weight) for word, weight in weights.items()}
+    chosen = set(sorted(keys, key=lambda word: -keys[word])[:count])
+    return [word for word in often if word in chosen]

@@ -1,0 +1,26 @@
+"""Values as pictures: HTML of passages, results, documents, trees and indexes, without scripts, and safe with any text."""
+
+from leafspan.pictures._comparison import comparison_picture
+from leafspan.pictures._document import document_picture
+from leafspan.pictures._index import index_picture
+from leafspan.pictures._page import STYLESHEET, embedded, page
+from leafspan.pictures._passage import passage_picture
+from leafspan.pictures._report import Answered, report
+from leafspan.pictures._results import results_picture
+from leafspan.pictures._shown import Places
+from leafspan.pictures._tree import tree_picture
+
+__all__ = [
+    "STYLESHEET",
+    "Answered",
+    "Places",
+    "comparison_picture",
+    "document_picture",
+    "embedded",
+    "index_picture",
+    "page",
+    "passage_picture",
+    "report",
+    "results_picture",
+    "tree_picture",
+]

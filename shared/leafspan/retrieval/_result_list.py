@@ -1,0 +1,77 @@
+"""What a retrieval returns: a list of passages that knows what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import SupportsIndex, overload
+
+from leafspan.lexical import Analysis, Analyzer, matching_words
+from leafspan.values import Passage, Query
+
+
+class Passages(list[Passage]):
+    """The passages of a result, best first: a list like any other, which notebooks show as a picture.
+
+    Args:
+        passages: The passages.
+        question: The question that they answer. Default: None, there is none, or it is a vector.
+        analyzer: What finds the question's words in texts. Default: None, no word stands out.
+    """
+
+    def __init__(
+        self, passages: Iterable[Passage] = (), *, question: str | None = None, analyzer: Analyzer | None = None
+    ) -> None:
+        super().__init__(passages)
+        self.question = question
+        self.analyzer = analyzer
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> Passage: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Passages: ...
+
+    def __getitem__(self, place: SupportsIndex | slice, /) -> Passage | Passages:
+        if isinstance(place, slice):
+            return self.of(super().__getitem__(place))
+        return super().__getitem__(place)
+
+    def __repr__(self) -> str:
+        return "[" + ",\n ".join(map(repr, self)) + "]"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
+        from leafspan.pictures import embedded, results_picture
+
+        return embedded(results_picture(self, self.question, self.words))
+
+    def of(self, passages: Iterable[Passage]) -> Passages:
+        """Other passages for the same question.
+
+        Args:
+            passages: The passages.
+        """
+        return Passages(passages, question=self.question, analyzer=self.analyzer)
+
+    def words(self, text: str) -> list[tuple[int, int]]:
+        """Where words of the question stand in a text, as (start, end), in order.
+
+        Args:
+            text: The text.
+        """
+        return [] if self.question is None or self.analyzer is None else matching_words(self.analyzer, self.question)(text)
+
+
+def to_results(queries: Sequence[Query], found: Iterable[Iterable[Passage]], analyzer: Analysis | None) -> list[Passages]:
+    """The passages of each query as a result.
+
+    Args:
+        queries: What was asked.
+        found: The passages of each.
+        analyzer: That of the index. A function of the user's own is not called for pictures.
+    """
+    known = analyzer if isinstance(analyzer, Analyzer) else None
+    return [
+        Passages(passages, question=query.text or None, analyzer=known)
+        for query, passages in zip(queries, found, strict=True)
+    ]

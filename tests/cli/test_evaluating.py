@@ -1,0 +1,115 @@
+"""Configurations, questions and evaluations on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leafspan import Config, Index
+from tests.cli.test_cli import fails, leafspan
+
+BEES = "Honey bees dance to tell the others where flowers are.\n\nThey make wax, with which they build combs in the dark.\n"
+ROCKS = "Granite is a hard rock. It forms far below volcanoes when melted rock cools over a very long time.\n"
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("bees.md").write_text(BEES)
+    Path("rocks.md").write_text(ROCKS)
+    Path("kb.yaml").write_text("splitter: {leaf_words: 10}\nstrategy: bm25\nk: 1\n")
+    assert leafspan("index", "bees.md", "rocks.md", "--config", "kb.yaml").exit_code == 0
+    return tmp_path / "kb"
+
+
+def test_a_configuration_says_how_an_index_is_made_and_asked(kb: Path):
+    with Index.open(kb) as index:
+        assert index.stats().leaves > 4
+    found = json.loads(leafspan("query", "melted rock", "--config", "kb.yaml", "--json").stdout)
+    assert [each["document_id"] for each in found] == ["rocks.md"]
+    more = json.loads(leafspan("query", "melted rock", "--config", "kb.yaml", "-s", "vector", "-k", "3", "--json").stdout)
+    assert len(more) == 3
+    assert leafspan("sync", "bees.md", "--config", "kb.yaml").exit_code == 0
+
+
+def test_the_configuration_to_start_with_is_the_default_one(tmp_path: Path):
+    printed = leafspan("config").stdout
+    (tmp_path / "kb.yaml").write_text(printed)
+    with Index.open(tmp_path / "plain") as plain:
+        config = Config.load(tmp_path / "kb.yaml")
+        assert config.strategy == plain.default_strategy
+    with Index.open(tmp_path / "plain", config=config):
+        pass  # or IndexMismatch
+    assert leafspan("config", tmp_path / "kb.yaml", "--full").stdout == printed
+
+
+def test_a_configuration_is_checked(tmp_path: Path):
+    (tmp_path / "kb.yaml").write_text("k: 3\nstrategy: hybird\n")
+    assert "line 2" in fails(leafspan("config", tmp_path / "kb.yaml"))
+    (tmp_path / "kb.yaml").write_text("strategy: {type: hybrid, weights: [0.7, 0.3]}\nk: 3\n")
+    assert leafspan("config", tmp_path / "kb.yaml").stdout == "strategy: hybrid\nk: 3\n"
+
+
+def test_the_schema_is_json():
+    assert json.loads(leafspan("config", "--schema").stdout) == Config.schema()
+    assert "give either a file or --schema" in fails(leafspan("config", "--schema", "--full"))
+
+
+def test_strategies_are_compared_on_questions(kb: Path):
+    Path("questions.jsonl").write_text(
+        '{"text": "What do bees build?", "answers": ["combs in the dark"]}\n'
+        '{"text": "Where does granite form?", "answers": ["far below volcanoes"], "relevant": ["rocks.md"]}\n'
+    )
+    result = leafspan("eval", "questions.jsonl", "-s", "bm25", "-s", "vector", "--budget", "20", "-o", "all.json")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("2 questions\n\n|        |   recall@20 |     nDCG@10 |")
+    assert "recall@20: " in result.stdout
+    assert "2 questions are too few to tell it from chance" in result.stdout
+    assert set(json.loads(Path("all.json").read_text())["means"]) == {"bm25", "vector"}
+    as_json = json.loads(leafspan("eval", "questions.jsonl", "--config", "kb.yaml", "--json").stdout)
+    assert set(as_json["means"]) == {"kb"}
+    assert leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.svg").exit_code == 0
+    assert Path("recall.svg").read_text().startswith("<?xml")
+    assert "--plot must be a file such as recall.svg" in fails(
+        leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.xyz")
+    )
+
+
+def test_questions_can_be_made(kb: Path):
+    result = leafspan("questions", "made.jsonl", "-n", "2", "--words", "3")
+    assert result.stdout.startswith("made.jsonl: 2 questions, such as: ")
+    assert len(Path("made.jsonl").read_text().splitlines()) == 2
+    assert leafspan("eval", "made.jsonl", "-s", "bm25").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["eval", "none.jsonl"], "questions must be a file in UTF-8, got 'none.jsonl'"),
+        (["eval", "wrong.jsonl"], "wrong.jsonl, line 1: an answer must"),
+        (["eval", "unknown.jsonl"], "a relevant document must be one of the index, got 'x.md'"),
+        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'at-least', "),
+        (
+            ["eval", "good.jsonl", "--config", "kb.yaml", "--config", "other/kb.yaml"],
+            "must have a name of its own, got 'kb'",
+        ),
+        (["eval", "good.jsonl", "--measure", "recall@7"], "measure must be one of 'recall@150'"),
+        (["query", "bees", "--where", "F('a') >"], "a filter's text must be like"),
+    ],
+)
+def test_what_is_wrong_is_told(kb: Path, arguments, message):
+    Path("wrong.jsonl").write_text('{"text": "Who?", "answers": [5]}\n')
+    Path("unknown.jsonl").write_text('{"text": "Who?", "relevant": ["x.md"]}\n')
+    Path("good.jsonl").write_text('{"text": "Who dances?", "answers": ["bees dance"]}\n')
+    Path("other").mkdir()
+    Path("other/kb.yaml").write_text("k: 2\n")
+    result = leafspan(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_filter_can_be_written_as_in_python(kb: Path):
+    found = leafspan("query", "rock", "--where", "F('extension') == '.txt'", "--json")
+    assert json.loads(found.stdout) == []

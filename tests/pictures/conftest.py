@@ -1,0 +1,16 @@
+"""What the tests of pictures share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chromium import NoChromium, program
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Chromium. The test is skipped where there is none."""
+    try:
+        return program()
+    except NoChromium as reason:
+        pytest.skip(str(reason))
