@@ -131,7 +131,7 @@ def test_its_weight_reaches_from_the_question_alone_to_the_date_alone(index: Ind
 def test_the_trace_says_what_it_did_after_what_the_base_did(index: Index, fresh_first):
     [passage] = index.retrieve(QUESTION, fresh_first(base=Vector(), today=TODAY), k=1)
     first, last = passage.trace.explain()
-    assert first.startswith("vector found leaf 0 (score ")
+    assert re.fullmatch(r"vector found leaf 0 \(rank \d, score 0\.\d{3}\)", first)
     assert re.fullmatch(r"FreshFirst: cosine 0\.\d\d and freshness 0\.76 gave 0\.\d\d", last)
 
 
