@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,13 @@ def test_yaml_is_that_of_version_1_2():
     plain, _ = parse_config("a: no\nb: 1e3\nc: 0o17\nd: 12:30:45\ne: 2026-05-01\nf: ~\ng: '1'\nh: True")
     assert plain == {"a": "no", "b": 1000.0, "c": 15, "d": "12:30:45", "e": "2026-05-01", "f": None, "g": "1", "h": True}
     assert math.isclose(parse_config("-1.5e-3")[0], -0.0015)
+
+
+def test_nobody_takes_a_name_away_from_a_strategy_of_leafspan():
+    @dataclass(frozen=True)
+    class BM25(Vector):
+        """A strategy of the user's own, which is called like one of leafspan's."""
+
+    assert type(Strategy.from_config("bm25")).__module__.startswith("leafspan.")
+    with pytest.raises(InvalidArgument, match="it must be plain values to be written, got "):
+        BM25().to_config()

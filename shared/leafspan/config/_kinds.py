@@ -48,20 +48,18 @@ def names_below(base: type) -> list[str]:
     return sorted([*kinds_below(base), *settings_below(base)])
 
 
-def kinds_named(name: str) -> list[type]:
-    """The registered classes with this name."""
-    return _kinds.get(name, [])
-
-
 def kinds_below(base: type) -> dict[str, type]:
-    """The registered dataclasses that are this class or inherit from it, by name. Those whose name is their own only."""
-    found = {name: [each for each in kinds if issubclass(each, base)] for name, kinds in _kinds.items()}
-    return {name: kinds[0] for name, kinds in sorted(found.items()) if len(kinds) == 1 and is_dataclass(kinds[0])}
+    """The registered dataclasses that are this class or inherit from it, by name.
+
+    Of classes with the same name, the name stands for the first one: nobody takes one of leafspan's own away.
+    """
+    firsts = {name: kinds[0] for name, kinds in sorted(_kinds.items())}
+    return {name: kind for name, kind in firsts.items() if issubclass(kind, base) and is_dataclass(kind)}
 
 
 def is_registered(kind: object) -> bool:
-    """Whether it is a registered class."""
-    return isinstance(kind, type) and kind in _kinds.get(config_name(kind), ())
+    """Whether it is a registered class, for which its name stands."""
+    return isinstance(kind, type) and kind in _kinds.get(config_name(kind), ())[:1]
 
 
 @cache
