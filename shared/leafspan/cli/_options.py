@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
-from leafspan.filters import to_filter
+from leafspan.filters import filter_from_option
 
 
 def named_path(text: str) -> Path:
@@ -68,16 +65,4 @@ def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
     Raises:
         InvalidArgument: if it is neither.
     """
-    if where is None:
-        return None
-    if where.lstrip().startswith(("F(", "(", "~")):
-        return to_filter(where)
-    try:
-        condition = json.loads(where)
-    except ValueError as error:
-        raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(where)}: {error}') from None
-    except RecursionError:
-        raise InvalidArgument(f"where must not be nested so deep, got {shown(where)}") from None
-    if not isinstance(condition, dict):
-        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {shown(where)}')
-    return condition
+    return None if where is None else filter_from_option(where)

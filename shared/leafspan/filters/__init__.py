@@ -10,7 +10,7 @@ from leafspan.filters._expression import And, Where
 from leafspan.filters._implications import implied
 from leafspan.filters._instants import instant
 from leafspan.filters._logic import any_of
-from leafspan.filters._parsing import filter_from_text
+from leafspan.filters._parsing import filter_from_option, filter_from_text
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "any_of",
     "apply_policy",
     "constant",
+    "filter_from_option",
     "filter_from_text",
     "implied",
     "instant",

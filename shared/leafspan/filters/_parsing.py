@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -45,6 +46,25 @@ def filter_from_text(text: str) -> Where:
         raise InvalidArgument(f"{_RULE}, got {shown(text)}: {error}") from None
     if not isinstance(condition, Where):
         raise InvalidArgument(f"{_RULE}, got {shown(text)}, which compares nothing")
+    return condition
+
+
+def filter_from_option(text: str) -> Where | dict[str, Any]:
+    """The filter of an option ``where`` that can only be a text: a filter's text, or JSON in a dialect, as it is.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if text.lstrip().startswith(("F(", "(", "~")):
+        return filter_from_text(text)
+    try:
+        condition = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(text)}: {error}') from None
+    except RecursionError:
+        raise InvalidArgument(f"where must not be nested so deep, got {shown(text)}") from None
+    if not isinstance(condition, dict):
+        raise InvalidArgument(f'where must be a JSON object such as {{"year": 2020}}, got {shown(text)}')
     return condition
 
 
