@@ -31,27 +31,29 @@ class Served:
         return self.process.returncode, errors
 
 
-def command(*options: object) -> subprocess.Popen[str]:
-    """``leafspan serve`` with these options."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "leafspan", "serve", *map(str, options)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def command(*options: object) -> list[object]:
+    """The words of ``leafspan serve`` with these options."""
+    return [sys.executable, "-m", "leafspan", "serve", *options]
+
+
+@contextmanager
+def process(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not outlive the block."""
+    started = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield started
+    finally:
+        if started.poll() is None:
+            started.kill()
+        started.communicate(timeout=_PATIENCE)
 
 
 @contextmanager
 def served(kb: Path, *options: object) -> Iterator[Served]:
     """A process that serves an index, and does not outlive the block."""
-    process = command("--kb", kb, *options)
-    try:
-        assert process.stdout is not None
-        told, address = process.stdout.readline(), process.stdout.readline().strip()
+    with process(*command("--kb", kb, *options)) as started:
+        assert started.stdout is not None
+        told, address = started.stdout.readline(), started.stdout.readline().strip()
         if not address:
-            raise AssertionError(f"{told}{process.communicate(timeout=_PATIENCE)}")
-        yield Served(process, address)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=_PATIENCE)
+            raise AssertionError(f"{told}{started.communicate(timeout=_PATIENCE)}")
+        yield Served(started, address)

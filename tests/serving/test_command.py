@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from leafspan import Document, Index
 from leafspan.cli import app
-from tests.serving.serving import Served, command, served
+from tests.serving.serving import Served, command, process, served
 
 CODE = 2
 
@@ -106,6 +106,32 @@ def test_it_ends_while_a_browser_holds_a_connection(kb: Path):
         assert running.end(signal.SIGTERM)[0] == 0
 
 
+SLOW = """
+import asyncio, sys
+from leafspan import Config, Index
+from leafspan.serving import serve
+
+async def never(*_, **__):
+    print("asked", flush=True)
+    await asyncio.sleep(600)
+
+Index.aretrieve = never
+with Index.open(sys.argv[1], create=False) as index:
+    serve(index, {"slow": Config()}, timeout=600, started=lambda address: print(address, flush=True))
+"""
+
+
+def test_a_question_that_takes_long_does_not_keep_it_from_ending(kb: Path):
+    with process(sys.executable, "-c", SLOW, kb) as running, ThreadPoolExecutor(1) as thread:
+        address = running.stdout.readline().strip()
+        waiting = thread.submit(status_of, f"{address}?q=honey")
+        assert running.stdout.readline() == "asked\n"
+        running.terminate()
+        assert running.communicate(timeout=30) == ("", "")
+        assert running.returncode == 0
+        assert waiting.result() == 503
+
+
 def test_with_where_only_matching_documents_are_served_and_strategies_of_files_come_first(kb: Path, tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("strategy: bm25\nk: 1\n")
     with served(kb, "--where", 'F("tenant") == "a"', "--config", tmp_path / "mine.yaml") as running:
@@ -123,8 +149,8 @@ def test_a_port_can_be_chosen_and_must_be_free_and_each_time_there_is_another_to
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        failed = command("--kb", kb, "--port", port)
-        output, errors = failed.communicate(timeout=60)
+        with process(*command("--kb", kb, "--port", port)) as failed:
+            output, errors = failed.communicate(timeout=60)
     assert (failed.returncode, output) == (CODE, "")
     assert errors == f"error: port must be a free one, got {port}: Address already in use\n"
     with served(kb, "--port", port) as running:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+import traceback
 from base64 import b64encode
 from hashlib import sha256
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from leafspan.words import visible
+
+_logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 """Where the pages are served."""
@@ -69,7 +75,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def send_safely(message: Message) -> None:
+            nonlocal begun
+            begun = True
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", []), *self._headers]}
             await send(message)
@@ -80,9 +90,12 @@ class Guard:
                 await refusal(scope, receive, send_safely)
             else:
                 await self._app({**scope, "root_path": f"/{self._token}"}, receive, send_safely)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # not raised again: nobody waits for it, and uvicorn would log it
             self.cut_off = True
-            raise
+            if not begun:
+                await PlainTextResponse("The server has ended.", 503)(scope, receive, send_safely)
+        except Exception as error:  # Starlette has said to the browser that it failed
+            _logger.error("a page failed:\n%s", visible("".join(traceback.format_exception(error)), lines=True))
 
     def _refusal(self, scope: Scope) -> Response | None:
         hosts = [value.decode("latin-1").lower() for key, value in scope["headers"] if key == b"host"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -59,6 +60,7 @@ def serve(
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level=logging.CRITICAL,  # what fails in a page, the pages log
             access_log=False,  # it would have the token and the questions
             server_header=False,
             proxy_headers=False,
