@@ -100,3 +100,15 @@ def test_options_are_checked(shared_index: Index, options: dict):
 def test_the_usual_port_needs_no_name(shared_index: Index):
     app = make_app(shared_index, {"a": Config()}, token=TOKEN, port=80)
     assert app._hosts == {"127.0.0.1", "127.0.0.1:80", "localhost", "localhost:80"}
+
+
+def test_what_fails_in_the_frame_itself_is_for_the_log(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def failing(*_: object) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr("leafspan.serving._app.framed", failing)
+    page = browser.open(HOME)
+    assert (page.status, page.html) == (500, "Internal Server Error")
+    assert "a secret" in caplog.text
