@@ -27,6 +27,7 @@ from langchain_ext.sentence_window import SentenceWindowRetriever
 from langchain_ext.splitting import splitter_from
 from langchain_ext.sql import SQLRetriever
 from langchain_ext.strategy import SpanRetriever
+from langchain_ext.tools import as_tool, as_tools
 from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
@@ -53,6 +54,8 @@ __all__ = [
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",
+    "as_tools",
+    "as_tool",
     "leaf_documents",
     "splitter_from",
 ]

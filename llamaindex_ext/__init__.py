@@ -29,6 +29,7 @@ from llamaindex_ext.sentence_window import SentenceWindowRetriever
 from llamaindex_ext.splitting import splitter_from
 from llamaindex_ext.sql import SQLRetriever
 from llamaindex_ext.strategy import SpanRetriever
+from llamaindex_ext.tools import as_tool, as_tools
 from llamaindex_ext.transform import TransformRetriever
 from llamaindex_ext.tree import TreeRetriever
 from llamaindex_ext.vector import VectorRetriever
@@ -58,6 +59,8 @@ __all__ = [
     "FilteredQueryBundle",
     "NodeWithTrace",
     "SpanNodeParser",
+    "as_tools",
+    "as_tool",
     "leaf_nodes",
     "splitter_from",
 ]

@@ -109,9 +109,13 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
         "parentheses?",
     ),
     "a filter": (
+        lambda index: index.retrieve("q", where=["year > 3"]),
+        "where must be a filter made with F, its text, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
+        "MetadataFilters, got ['year > 3']",
+    ),
+    "a filter's text": (
         lambda index: index.retrieve("q", where="year > 3"),
-        "where must be a filter made with F, a mapping in the dialect of Chroma or Haystack, or LlamaIndex's "
-        "MetadataFilters, got 'year > 3'",
+        'a filter\'s text must be like (F("year") >= 2020) & ~F("tags").contains("draft"), got \'year\' in \'year > 3\'',
     ),
     "an operator": (
         lambda index: index.retrieve("q", where={"year": {"$gte2": 3}}),

@@ -269,6 +269,7 @@ def test_an_adapter_is_built_on_these_names():
         "PROMPT_FIELDS",
         "REPAIR_FIELDS",
         "SHOWN_TO_MODELS",
+        "AgentTool",
         "Extract",
         "FilterPolicy",
         "Fusion",
@@ -286,6 +287,8 @@ def test_an_adapter_is_built_on_these_names():
         "Shape",
         "StrategyLike",
         "Tables",
+        "agent_tool",
+        "agent_tools",
         "apply_policy",
         "as_base",
         "asearch",
@@ -300,6 +303,7 @@ def test_an_adapter_is_built_on_these_names():
         "check_timeout",
         "citation",
         "cuts_at",
+        "error_text",
         "from_langchain",
         "from_llamaindex",
         "is_elsewhere",
@@ -311,6 +315,7 @@ def test_an_adapter_is_built_on_these_names():
         "read_options",
         "read_retriever",
         "search",
+        "searched_index",
         "searches_the_same",
         "shown",
         "split_into_leaves",
@@ -325,12 +330,14 @@ def test_an_adapter_is_built_on_these_names():
 
 
 def test_both_adapters_offer_the_same_retrievers():
-    assert langchain_ext.__all__ == [*RETRIEVERS, "leaf_documents", "splitter_from"]
+    assert langchain_ext.__all__ == [*RETRIEVERS, "as_tools", "as_tool", "leaf_documents", "splitter_from"]
     assert llamaindex_ext.__all__ == [
         *RETRIEVERS,
         "FilteredQueryBundle",
         "NodeWithTrace",
         "SpanNodeParser",
+        "as_tools",
+        "as_tool",
         "leaf_nodes",
         "splitter_from",
     ]

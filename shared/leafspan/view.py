@@ -397,7 +397,8 @@ class View:
     ) -> list[Passage] | list[list[Passage]]:
         """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
 
-        Passages of one result never share text. Ties go by document id, then position. An empty index gives none.
+        Passages of one result never share text. Ties go by document id, then position. An empty index gives none. Notebooks
+        show a result, which is a ``Passages``, as a picture.
 
         Args:
             query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a

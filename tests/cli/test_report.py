@@ -30,7 +30,7 @@ def test_a_question_becomes_a_page(kb: str, tmp_path: Path):
     page = tmp_path / "report.html"
     done = run(QUESTION, "--kb", kb, "-o", str(page))
     assert done.exit_code == 0, done.output
-    assert "1 questions" in done.output
+    assert "1 question, passages: " in done.output
     html = page.read_text()
     assert f"<title>{QUESTION}</title>" in html
     assert "<strong" in html

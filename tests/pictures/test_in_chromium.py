@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from leafspan import Covered, Merge, Summary, Trace, TracedHit
+from leafspan import Covered, Index, Merge, Summary, Trace, TracedHit
 from leafspan.pictures import Answered, embedded, report, results_picture, tree_picture
 from leafspan.values import Section
 from tests.chromium import measured, shown
@@ -155,6 +155,15 @@ def test_a_picture_can_be_read_without_its_style(chromium: str):
     assert measured(html, "document.querySelector('svg').getAttribute('aria-label')").startswith(
         "document of 10 leaves; passage 1"
     )
+
+
+def test_styles_of_a_notebook_do_not_change_a_picture(chromium: str, shared_index: Index):
+    theirs = """<style>.jp td, .jp th, .jp tr { text-align: right; padding: 0.5em } .jp tbody tr:nth-child(odd) { background: red }
+      .jp p { margin: 0 0 1em 0 } .jp svg { height: auto; max-width: 100% } .jp ul { margin: 3em }</style>"""
+    html = result() + shared_index._repr_html_()
+    look = "[...document.querySelectorAll('.ls .ls-count, .ls svg.ls-strip, .ls td, .ls tr')].map(each => {"
+    look += " const s = getComputedStyle(each); return [s.height, s.margin, s.textAlign, s.backgroundColor, s.padding]; })"
+    assert measured(f'{theirs}<div class="jp">{html}</div>', look) == measured(f"<div>{html}</div>", look)
 
 
 def test_nothing_outside_of_a_picture_changes_its_style(chromium: str):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
+import chromadb
 import pytest
 
 from leafspan import Covered, Document, F, Index, Merge, Passage, Summaries, Summary, Trace, TracedHit
@@ -119,6 +121,7 @@ def test_a_document_can_be_added_with_its_outline(tmp_path: Path, shared_index: 
     with Index.open(tmp_path / "kb") as index:
         assert index.add(shared_index.get("harbour")).added == ("harbour",)
         assert index.add(index.get("harbour")).unchanged == 1
+        assert index.add(asdict(index.get("harbour"))).unchanged == 1
 
 
 def test_an_outline_costs_nothing_to_compare(shared_index: Index):
@@ -141,6 +144,13 @@ def test_a_closed_index_says_so(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         pass
     assert "this index is closed" in index._repr_html_()
+
+
+async def test_an_index_with_an_asynchronous_client_says_so(chroma_server: tuple[str, int]):
+    host, port = chroma_server
+    client = await chromadb.AsyncHttpClient(host, port, settings=chromadb.Settings(anonymized_telemetry=False))
+    index = await Index.aopen(client=client, name="drawn")
+    assert "asynchronous client" in index._repr_html_()
 
 
 def test_summaries_are_drawn_as_trees(tmp_path: Path, shared_index: Index):

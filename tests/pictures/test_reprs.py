@@ -70,7 +70,7 @@ def test_an_index_says_what_it_is_called_and_where_it_lies(tmp_path: Path):
         index.add(Document("a", "Some text."))
         assert repr(index.documents()) == "[DocumentInfo('a', 1 leaves, 2 words)]"
         assert repr(index.stats()).startswith("Stats(1 documents, 1 leaves, 2 words, embedder='WordLlama")
-    with Index.open(client=chromadb.EphemeralClient(), name="mine") as index:
+    with Index.open(client=chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False)), name="mine") as index:
         assert repr(index) == "Index('mine' behind a client)"
 
 

@@ -102,7 +102,12 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     store = OneDocument(leaves, text)
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
-    sources = Sources(SimpleNamespace(store=store, vectors=None, words=None), NoEmbedder(), trees=None, defaults=Defaults())
+    sources = Sources(
+        SimpleNamespace(store=store, vectors=None, words=SimpleNamespace(analyzer=None)),
+        NoEmbedder(),
+        trees=None,
+        defaults=Defaults(),
+    )
     passages = run(retrieve(sources, Query("?"), strategy, chosen))
     assert bool(passages) == bool(found)
     assert store.fetches <= 1

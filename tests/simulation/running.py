@@ -74,9 +74,11 @@ def run_scenario(scenario: Scenario, *, verbose: bool = False) -> Report:
     # The garbage collector would run what is left of killed processes at any time.
     was_enabled = gc.isenabled()
     gc.disable()
+    run = _Run(scenario, place, verbose=verbose)
     try:
-        return _Run(scenario, place, verbose=verbose).report()
+        return run.report()
     finally:
+        run.forget()
         if was_enabled:
             gc.enable()
         gc.collect()  # files that killed processes have left open
@@ -136,6 +138,11 @@ class _Run:
             _connecting._HNSW.update(threshold)
         problems = tuple(world.problems)
         return Report(scenario, problems, world.counts + Counter(steps=world.step), world.choices.made, tuple(world.log))
+
+    def forget(self) -> None:
+        """Let go of what the processes have open. What greenlets that were ended refer to, nobody collects."""
+        self._actors.clear()
+        vars(self._world).clear()
 
     # The run
 

@@ -15,6 +15,7 @@ from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._eval import evaluate
 from leafspan.cli._index import index
+from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
 from leafspan.cli._questions import questions
 from leafspan.cli._report import report
@@ -50,7 +51,7 @@ def _main(
     pass
 
 
-for _command in (index, sync, adopt, query, report, serve, questions, evaluate, config, show, delete, doctor, demo):
+for _command in (index, sync, adopt, query, report, serve, questions, evaluate, config, show, delete, doctor, mcp, demo):
     app.command(name="eval" if _command is evaluate else None)(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -83,7 +83,8 @@ def report(
     if as_json:
         print_json({"output": str(output), "questions": len(answers), "strategies": [*chosen], "passages": passages})
     else:
-        console().print(plain(f"wrote {output}: {len(answers)} questions, {passages} passages"))
+        many = "1 question" if len(answers) == 1 else f"{len(answers)} questions"
+        console().print(plain(f"wrote {output}: {many}, passages: {passages}"))
 
 
 def _asked(given: list[str], file: Path | None) -> list[str]:
@@ -118,6 +119,7 @@ def _page(index: Index, answers: list[Any], *, trees: bool, strategies: str) -> 
     if trees:
         passages = [passage for each in answers for row in each.results.values() for passage in row]
         ids = dict.fromkeys(passage.document_id for passage in passages if passage.document_id)
-        appendix["Trees"] = [tree_picture(index.summaries(id_, leaves=True)) for id_ in ids]
+        listed = [summaries for id_ in ids if (summaries := index.summaries(id_, leaves=True))]
+        appendix["Trees"] = [tree_picture(each) for each in listed or [[]]]
     appendix["Index"] = index_picture(repr(index), facts_of(index.stats()), index.documents())
     return report_page(f"{index!r}, {strategies}", answers, appendix)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
-
-_LEAST_PROBABILITY = 0.0005  # what is below it is printed as 0.000
 
 
 def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
@@ -22,7 +21,7 @@ def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
     """
     if min_score is not None:
         return passage.score >= min_score
-    return passage.score >= _LEAST_PROBABILITY or not passage.trace.calibrated
+    return is_worth_showing(passage)
 
 
 def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:

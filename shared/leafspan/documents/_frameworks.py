@@ -67,12 +67,13 @@ _HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
 
 
 def _from_mapping(thing: Mapping[str, Any]) -> Document:
-    unknown = set(thing) - {"id", "text", "title", "metadata", "chunks"}
+    unknown = set(thing) - {"id", "text", "title", "metadata", "chunks", "outline"}
     if unknown or not {"id", "text"} <= set(thing):
         raise InvalidDocument(
             f"a mapping must have id and text, may have title, metadata and chunks, got keys {sorted(map(str, thing))}"
         )
-    return Document(**thing)
+    # What dataclasses.asdict makes of a document of an index has its shape as well, which is found anew.
+    return Document(**{key: value for key, value in thing.items() if key != "outline"})
 
 
 def _from_llamaindex(node: Any) -> GivenDocument:

@@ -4,6 +4,7 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
+from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
@@ -21,7 +22,15 @@ from leafspan.hosting._options import (
     to_strategies,
 )
 from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
-from leafspan.hosting._searched import as_base, asearch, is_elsewhere, search, searches_the_same, strategy_of
+from leafspan.hosting._searched import (
+    as_base,
+    asearch,
+    is_elsewhere,
+    search,
+    searched_index,
+    searches_the_same,
+    strategy_of,
+)
 from leafspan.hosting._split import split_into_leaves
 from leafspan.language_model import (
     CHOOSING_PROMPT,
@@ -50,6 +59,7 @@ __all__ = [
     "PROMPT_FIELDS",
     "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
+    "AgentTool",
     "Extract",
     "FilterPolicy",
     "Fusion",
@@ -67,6 +77,8 @@ __all__ = [
     "Shape",
     "StrategyLike",
     "Tables",
+    "agent_tool",
+    "agent_tools",
     "apply_policy",
     "as_base",
     "asearch",
@@ -81,6 +93,7 @@ __all__ = [
     "check_timeout",
     "citation",
     "cuts_at",
+    "error_text",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",
@@ -92,6 +105,7 @@ __all__ = [
     "read_options",
     "read_retriever",
     "search",
+    "searched_index",
     "searches_the_same",
     "shown",
     "split_into_leaves",

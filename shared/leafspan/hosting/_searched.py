@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leafspan.errors import InvalidArgument
 from leafspan.retrieval import aretrieve_outside, retrieve_outside
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
 from leafspan.view import View
@@ -23,6 +24,17 @@ async def asearch(index: View | None, query: Any, strategy: Strategy, options: M
 def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:
     """The strategy of a retriever as the base of another one: with its filter and its lowest score."""
     return at_least(filtered(strategy, where), min_score)
+
+
+def searched_index(index: View | None) -> View:
+    """The index of a retriever that becomes a tool.
+
+    Raises:
+        InvalidArgument: if it has none, since it searches other sources only.
+    """
+    if index is None:
+        raise InvalidArgument("retriever must have an index to become a tool, got one that searches other sources only")
+    return index
 
 
 def is_elsewhere(own: View | None, other: View | None) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from leafspan.checks import check_whole, shown
 from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.spans import grown_within
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.values import LeafId, Passage, leaf_ids, run_of_id
 
@@ -77,7 +78,7 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
             begin, end = max(lowest, first - step), min(highest, last + step)
             yield from _read(reader, leaf, [each for each in range(begin, end + 1) if each not in leaves], leaves)
             sizes = {ordinal: stored.leaf.words for ordinal, stored in leaves.items()}
-            chosen = (begin, end) if reach.words is None else _grown(first, last, begin, end, sizes, reach.words)
+            chosen = (begin, end) if reach.words is None else grown_within(first, last, begin, end, sizes, reach.words)
             # What was read may have been too little: the text could have grown beyond it.
             if (chosen[0] > begin or begin == lowest) and (chosen[1] < end or end == highest):
                 break
@@ -168,26 +169,3 @@ def _read(reader: Reader, leaf: LeafId, ordinals: Sequence[int], leaves: dict[in
     if len(stored) < len(ordinals):
         raise StaleRead
     leaves.update((each.leaf.ordinal, each) for each in stored.values())
-
-
-def _grown(first: int, last: int, lowest: int, highest: int, words: Mapping[int, int], limit: int) -> tuple[int, int]:
-    """The leaves from ``first`` to ``last``, grown on both sides for as long as they fit into a number of words.
-
-    The side that has grown by fewer words grows next; of equal ones, that before. A side ends at the first leaf that does
-    not fit.
-    """
-    left = limit - sum(words[each] for each in range(first, last + 1))
-    before = after = 0
-    while True:
-        fits_before = first > lowest and words[first - 1] <= left
-        fits_after = last < highest and words[last + 1] <= left
-        if fits_before and (before <= after or not fits_after):
-            first -= 1
-            before += words[first]
-            left -= words[first]
-        elif fits_after:
-            last += 1
-            after += words[last]
-            left -= words[last]
-        else:
-            return first, last

@@ -55,9 +55,7 @@ def strip(outline: ShownOutline, blocks: Sequence[Block], *, bare: bool = False)
     if bare:
         parts: list[Node] = [rect(".ls-track", x="0", y="0", width="100%", height=str(_BARE), rx="2", fill="#8883")]
         parts += [each for block in blocks for each in _block(block, outline.leaves, 0, _BARE)]
-        return svg(".ls-strip.ls-bare", width="100%", height=str(_BARE), role="img", aria_label=_said(outline, blocks))[
-            parts
-        ]
+        return _drawing(".ls-strip.ls-bare", _BARE, _said(outline, blocks), parts)
     rows = list(_headings(outline))
     parts = []
     y = 0
@@ -76,7 +74,13 @@ def strip(outline: ShownOutline, blocks: Sequence[Block], *, bare: bool = False)
     for layer in _layers(node for block in blocks for node in block.nodes):
         parts += [_node(node, outline.leaves, y + _GAP) for node in layer]
         y += _NODES + _GAP
-    return svg(".ls-strip", width="100%", height=str(y + 1), role="img", aria_label=spoken(_said(outline, blocks)))[parts]
+    return _drawing(".ls-strip", y + 1, _said(outline, blocks), parts)
+
+
+def _drawing(kind: str, height: int, said: str, parts: Sequence[Node]) -> Element:
+    # The height twice, since notebooks have styles of their own for drawings.
+    look = {"width": "100%", "height": str(height), "style": f"height:{height}px"}
+    return svg(kind, look, role="img", aria_label=spoken(said))[parts]
 
 
 def _headings(outline: ShownOutline) -> Iterator[list[ShownSection]]:

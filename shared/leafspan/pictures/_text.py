@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from htpy import Element, Node, bdi, mark, strong
 
-from leafspan.words import visible
+from leafspan.escaping import visible
 
 
 class Marked(NamedTuple):

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from leafspan.checks import check_number, shown
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument, LeafspanError
+from leafspan.escaping import visible
 from leafspan.serving._answers import Answer, find_answers
 from leafspan.serving._ask_page import ask_page
 from leafspan.serving._asked import Asked
@@ -27,7 +28,6 @@ from leafspan.serving._guard import Guard, safe_headers
 from leafspan.serving._index_page import index_page
 from leafspan.serving._trees_page import trees_page
 from leafspan.view import View
-from leafspan.words import visible
 
 _logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
 
 from leafspan.configuration import Config
+from leafspan.escaping import visible
 from leafspan.pictures import ShownPassage, name, results_picture
 from leafspan.serving._agreement import Agreement, agreements
 from leafspan.serving._answers import Answer
@@ -14,7 +15,6 @@ from leafspan.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEG
 from leafspan.serving._frame import error_box
 from leafspan.serving._labels import labels_of
 from leafspan.values import Passage
-from leafspan.words import visible
 
 _ALL = 0.999  # a share that is not called a part
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
 
+from leafspan.escaping import visible
 from leafspan.pictures import document_picture, name, results_picture
 from leafspan.serving._answers import Answer
 from leafspan.serving._asked import Asked
@@ -15,7 +16,6 @@ from leafspan.serving._frame import error_box
 from leafspan.serving._labels import labels_of
 from leafspan.serving._parts import parts_of
 from leafspan.values import Document, Passage
-from leafspan.words import visible
 
 _MOST_HEADINGS = 200
 _MOST_STEPS = 40  # sentences of a passage

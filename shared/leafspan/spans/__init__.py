@@ -1,6 +1,7 @@
-"""Arithmetic on spans of leaves: merging, windows, parents, relevant runs, uniting and keeping to a budget."""
+"""Arithmetic on spans of leaves: merging, windows, growing, parents, relevant runs, uniting and keeping to a budget."""
 
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation
+from leafspan.spans._growing import grown_within
 from leafspan.spans._merging import SCORES, auto_merge
 from leafspan.spans._packing import Budget, joined, longest_prefix, shortlist, within_budget
 from leafspan.spans._parents import parents_of
@@ -15,6 +16,7 @@ __all__ = [
     "Budget",
     "auto_merge",
     "citation",
+    "grown_within",
     "joined",
     "longest_prefix",
     "neighbours_of",

@@ -1,0 +1,44 @@
+"""Citations: where a text stands, as a short text that a model can repeat, and ``read`` takes back."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+
+_MOST_DIGITS = 12  # of a character's number
+_CITATION = re.compile(rf"(?s)(.*):(\d{{1,{_MOST_DIGITS}}})-(\d{{1,{_MOST_DIGITS}}})", re.ASCII)
+
+
+class Citation(NamedTuple):
+    """A range of characters of a document. As text it is ``{document_id}:{start}-{end}``.
+
+    Attributes:
+        document_id: Id of the document, which may contain ``:`` itself.
+        start: The first character.
+        end: The character after the last one.
+    """
+
+    document_id: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.start}-{self.end}"
+
+    @classmethod
+    def parse(cls, text: str) -> Citation:
+        """The citation from its text.
+
+        Raises:
+            InvalidArgument: if it is none, or its range is empty.
+        """
+        match = _CITATION.fullmatch(text)
+        if match is None or int(match[2]) >= int(match[3]):
+            raise InvalidArgument(
+                f"citation must be like handbook.md:120-480, as search gives it, got {shown(text)}; to read from a "
+                "document's begin, give document_id"
+            )
+        return cls(match[1], int(match[2]), int(match[3]))

@@ -1,0 +1,131 @@
+"""The tool ``outline``: which documents there are, which headings one has, and which summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, shortened
+from leafspan.agents._parameter import Parameter
+from leafspan.agents._passages import covered, place_fields
+from leafspan.agents._ranges import leaf_end, leaf_start
+from leafspan.agents._searching import DATA
+from leafspan.agents._tool import AgentTool, ToolResult
+from leafspan.engine import Call, Flow
+from leafspan.indexing import DocumentInfo
+from leafspan.values import Passage
+from leafspan.view import View
+
+_PAGE = 50
+_LONGEST_PAGE = 200
+_CHARACTERS = 20_000  # of a page
+_SUMMARY_WORDS = 80
+
+
+def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float | None) -> AgentTool:
+    """The tool that lists documents of a view, and what is in one.
+
+    Args:
+        view: What is listed.
+        name: Name of the tool.
+        about: What the documents are, for the description.
+        read: Name of the tool that reads.
+        timeout: Seconds for each call. None: any number.
+    """
+    parameters = (
+        Parameter("document_id", str, "Id of a document, for its headings. By default all documents are listed."),
+        Parameter("summaries", bool, "Whether to list summaries, where some have been built, instead.", False),
+        Parameter("start", int, "Number of entries to leave out, for the next page: next_start of the page before.", 0),
+        Parameter("limit", int, "Most entries.", _PAGE, least=1, most=_LONGEST_PAGE),
+    )
+
+    def outline(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
+        document_id, start, limit = (arguments[key] for key in ("document_id", "start", "limit"))
+        if arguments["summaries"]:
+            found = yield Call(view.summaries, (document_id,), native=view.asummaries, what=name)
+            page = _page("summaries", map(_summary, found[start : start + limit]), start, len(found))
+            return ToolResult(page, tuple(found[start : start + len(page["summaries"])]))
+        if document_id is None:
+            documents = yield Call(view.documents, native=view.adocuments, what=name)
+            return ToolResult(_page("documents", map(_document, documents[start : start + limit]), start, len(documents)))
+        leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
+        headings = yield Call(_headings, (document_id, leaves), what="")
+        about_it = {"document_id": shortened(document_id, LONGEST_ID), "characters": leaves[-1].end if leaves else 0}
+        if leaves and leaves[0].title:
+            about_it["title"] = shortened(leaves[0].title)
+        page = _page("headings", headings[start : start + limit], start, len(headings))
+        if not headings:
+            page["note"] = f"The document has no headings: {read} it from its begin."
+        return ToolResult(about_it | page)
+
+    description = (
+        f"List {about}: without document_id all documents, with id, title, length and metadata; with document_id the "
+        f"headings of that document, each with its depth and with a citation of what stands below it, which {read} takes. "
+        f"With summaries=true, summaries of the documents, or of one, top layer first, with citations of what they cover. "
+        f"If next_start is there, the list goes on. {DATA}"
+    )
+    return AgentTool(name, description, parameters, outline, timeout)
+
+
+def _page(kind: str, entries: Iterable[dict[str, Any]], start: int, total: int) -> dict[str, Any]:
+    """A page of a list. It ends before it is too long to read."""
+    shown = as_many_as_fit(entries, _CHARACTERS)
+    page: dict[str, Any] = {kind: shown, "total": total}
+    if start + len(shown) < total and shown:
+        page["next_start"] = start + len(shown)
+    return page
+
+
+def _document(info: DocumentInfo) -> dict[str, Any]:
+    entry: dict[str, Any] = {"document_id": shortened(info.id, LONGEST_ID)}
+    if info.title:
+        entry["title"] = shortened(info.title)
+    entry |= {"words": info.words, "characters": info.characters}
+    if info.metadata:
+        entry["metadata"] = short_metadata(info.metadata)
+    return entry
+
+
+def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any]]:
+    """The headings, each with the text below it, subsections included."""
+    entries: list[dict[str, Any]] = []
+    ends: list[int] = []
+    open_: list[int] = []  # numbers of the entries that the text stands under, outermost first
+    path: tuple[str, ...] = ()
+    for leaf in leaves:
+        kept = _shared(path, leaf.headings)
+        del open_[kept:]
+        for depth, heading in enumerate(leaf.headings[kept:], start=kept + 1):
+            open_.append(len(entries))
+            entries.append({"heading": shortened(heading), "depth": depth, "start": leaf_start(leaf)})
+            ends.append(leaf_end(leaf))
+        for number in open_:
+            ends[number] = leaf_end(leaf)
+        path = leaf.headings
+    return [
+        {"heading": entry["heading"], "depth": entry["depth"], **_citation_of(document_id, entry["start"], end)}
+        for entry, end in zip(entries, ends, strict=True)
+    ]
+
+
+def _shared(path: Sequence[str], following: Sequence[str]) -> int:
+    """The number of headings, outermost first, under which a text and the following one both stand."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, following, strict=False)))
+    # A text that goes on without its innermost heading stands under a new one, of the same words as an outer one.
+    return same - 1 if same == len(following) < len(path) and same else same
+
+
+def _citation_of(document_id: str, start: int, end: int) -> dict[str, Any]:
+    fields = place_fields(document_id, start, end)
+    fields.pop("document_id")  # the outline says it once
+    return fields
+
+
+def _summary(passage: Passage) -> dict[str, Any]:
+    assert passage.summary is not None
+    entry: dict[str, Any] = {"layer": passage.layer}
+    if passage.document_id:
+        entry["document_id"] = shortened(passage.document_id, LONGEST_ID)
+    text = passage.text[: end_within(passage.text, _SUMMARY_WORDS)]
+    return entry | {"text": text, "covers": covered(passage.summary.covers)}

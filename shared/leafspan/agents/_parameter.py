@@ -1,0 +1,115 @@
+"""What a tool can be given: the schema that a model reads, and the check of what it then gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.checks import check_choice, check_flag, check_text, check_whole, did_you_mean, shown
+from leafspan.errors import InvalidArgument
+
+_JSON_TYPES = {str: "string", int: "integer", bool: "boolean", dict: "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A named value that a model can give to a tool.
+
+    Args:
+        name: Its name.
+        kind: Its type: str, int, bool or dict.
+        description: What it means, for the model.
+        default: What it is if it is not given. None for none.
+        required: Whether it must be given. Default: False.
+        least: Least whole number. Default: 0.
+        most: Largest whole number; of a text, most characters. Default: any.
+        choices: The texts that it can be. Default: any.
+        or_object: Whether an object is taken in place of a text, though models are not told. Default: False.
+    """
+
+    name: str
+    kind: type
+    description: str
+    default: Any = None
+    required: bool = False
+    least: int = 0
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+    or_object: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        schema: dict[str, Any] = {"type": _JSON_TYPES[self.kind], "description": self.description}
+        if self.kind is int:
+            schema["minimum"] = self.least
+            if self.most is not None:
+                schema["maximum"] = self.most
+        if self.kind is str and self.most is not None:
+            schema["maxLength"] = self.most
+        if self.choices:
+            schema["enum"] = list(self.choices)
+        if self.default is not None:
+            schema["default"] = self.default
+        return schema
+
+    def checked(self, value: Any) -> Any:
+        """The value, with a whole number as an int even if it was given as 300.0.
+
+        Raises:
+            InvalidArgument: if it is of another type, or out of its range.
+        """
+        if self.choices:
+            check_choice(self.name, value, self.choices)
+        elif self.or_object and isinstance(value, Mapping):
+            pass
+        elif self.kind is str:
+            check_text(self.name, value)
+            if self.most is not None and len(value) > self.most:
+                raise InvalidArgument(f"{self.name} must have at most {self.most} characters, got {len(value)}")
+        elif self.kind is bool:
+            check_flag(self.name, value)
+        elif self.kind is dict:
+            if not isinstance(value, Mapping):
+                raise InvalidArgument(f"{self.name} must be an object, got {shown(value)}")
+        else:
+            value = int(value) if isinstance(value, float) and value.is_integer() else value
+            check_whole(self.name, value, self.least)
+            if self.most is not None and value > self.most:
+                raise InvalidArgument(f"{self.name} must be at most {self.most}, got {value}")
+        return value
+
+
+def schema_of(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The JSON schema of the arguments of a tool."""
+    return {
+        "type": "object",
+        "properties": {each.name: each.schema for each in parameters},
+        "required": [each.name for each in parameters if each.required],
+        "additionalProperties": False,
+    }
+
+
+def read_arguments(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, checked. What was left out, or is None, has its default.
+
+    Args:
+        tool: Name of the tool, for errors.
+        parameters: What it can be given.
+        given: What it was given.
+
+    Raises:
+        InvalidArgument: if one is not known, missing, of another type, or out of its range.
+    """
+    known = {each.name: each for each in parameters}
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(f"{tool} takes {', '.join(known)}, got {shown(name)}{did_you_mean(name, known)}")
+    arguments = {}
+    for name, each in known.items():
+        value = given.get(name)
+        if value is None and each.required:
+            raise InvalidArgument(f"{tool} must be given {name}")
+        arguments[name] = each.default if value is None else each.checked(value)
+    return arguments

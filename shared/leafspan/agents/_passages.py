@@ -1,0 +1,68 @@
+"""Passages as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafspan.agents._citations import Citation
+from leafspan.agents._limits import LONGEST_ID, short_metadata, shortened
+from leafspan.values import Covered, Passage
+
+_MOST_COVERED = 10
+_LEAST_PROBABILITY = 0.0005  # what is below it is shown as 0.000
+
+
+def is_worth_showing(passage: Passage) -> bool:
+    """Whether the score of a passage is no probability of nearly 0."""
+    return passage.score >= _LEAST_PROBABILITY or not passage.trace.calibrated
+
+
+def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
+    """Where a text stands, with its citation. An empty text has none; an id that is too long is shortened, and has none."""
+    place = {"document_id": shortened(document_id, LONGEST_ID), "start": start, "end": end}
+    if len(document_id) > LONGEST_ID or start == end:
+        return place
+    return {"citation": str(Citation(document_id, start, end)), **place}
+
+
+def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, int] | None) -> dict[str, Any]:
+    """What is known of a text beside its place. What is not known is left out."""
+    fields: dict[str, Any] = {}
+    if title:
+        fields["title"] = shortened(title)
+    if headings:
+        fields["headings"] = [shortened(each) for each in headings]
+    if lines:
+        fields["lines"] = list(lines)
+    return fields
+
+
+def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
+    """A passage with its citation.
+
+    Args:
+        passage: The passage.
+        text: Its text, or the begin of it.
+    """
+    fields: dict[str, Any] = {}
+    if passage.summary is not None:
+        fields |= {"kind": "summary", "covers": covered(passage.summary.covers)}
+    elif passage.start is None:
+        fields |= {"kind": passage.kind, "id": shortened(passage.id, LONGEST_ID)}
+    else:
+        fields |= place_fields(passage.document_id, passage.start, passage.start + len(text))
+    whole = len(text) == len(passage.text)
+    fields |= about_fields(passage.title, passage.headings, passage.lines if whole else None)
+    if passage.metadata:
+        fields["metadata"] = short_metadata(passage.metadata)
+    fields |= {"score": round(passage.score, 4), "text": text}
+    if not whole:
+        fields["cut"] = True
+    return fields
+
+
+def covered(runs: Sequence[Covered]) -> list[str]:
+    """The citations of what a summary covers, ten at most."""
+    shown = [run for run in runs if len(run.document_id) <= LONGEST_ID][:_MOST_COVERED]
+    return [str(Citation(run.document_id, run.start, run.end)) for run in shown]

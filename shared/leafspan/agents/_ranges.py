@@ -1,0 +1,59 @@
+"""Which characters of a document are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafspan.agents._limits import end_within, word_start
+from leafspan.spans import grown_within
+from leafspan.values import Passage
+from leafspan.words import count_words
+
+
+def range_to_read(
+    leaves: Sequence[Passage], text: str, start: int, end: int, budget: int, *, around: bool
+) -> tuple[int, int]:
+    """From the begin of a word to the end of a leaf, or to the end of a word where no leaf ends within the budget.
+
+    Args:
+        leaves: The leaves of the document.
+        text: Its text.
+        start: The first character that is asked for, within the text unless it is 0.
+        end: The character to stop before, which may be beyond the text.
+        budget: Most words.
+        around: Whether to grow on both sides, leaf by leaf, to fill the budget.
+    """
+    stop = min(end, len(text))
+    if around:
+        inside = [ordinal for ordinal, leaf in enumerate(leaves) if leaf_start(leaf) < stop and leaf_end(leaf) > start]
+        words = {ordinal: count_words(leaf.text) for ordinal, leaf in enumerate(leaves)}
+        first, last = grown_within(inside[0], inside[-1], 0, len(leaves) - 1, words, budget)
+        outer = leaf_start(leaves[first]), leaf_end(leaves[last])
+        if end_within(text, budget, outer[0]) >= outer[1]:
+            return outer
+        # The passage itself is longer than the budget, or has few and very long words: only its begin fits.
+    begin = word_start(text, start)
+    longest = end_within(text, budget, begin)
+    if longest >= stop:
+        return begin, _word_end(text, stop, longest)
+    ends = [leaf_end(leaf) for leaf in leaves if begin < leaf_end(leaf) <= longest]
+    return begin, ends[-1] if ends else longest
+
+
+def _word_end(text: str, place: int, longest: int) -> int:
+    """The end of the word that a place is in, but no place after ``longest``."""
+    while place < longest and not text[place].isspace() and not text[place - 1].isspace():
+        place += 1
+    return place
+
+
+def leaf_start(leaf: Passage) -> int:
+    """Its first character in the document, which every leaf has."""
+    assert leaf.start is not None
+    return leaf.start
+
+
+def leaf_end(leaf: Passage) -> int:
+    """The character after its last one."""
+    assert leaf.end is not None
+    return leaf.end

@@ -1,0 +1,48 @@
+"""The strategies that an agent can choose between by name: those that need no model and no other source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from leafspan.strategies import (
+    BM25,
+    AutoMerging,
+    Hybrid,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Tree,
+    Vector,
+)
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "relevant-segments": RelevantSegments(),
+        "auto-merging": AutoMerging(),
+        "sentence-window": SentenceWindow(),
+        "parent-document": ParentDocument(),
+        "hybrid": Hybrid(),
+        "vector": Vector(),
+        "bm25": BM25(),
+        "tree": Tree(),
+    }
+)
+"""The strategies by their names; the first is the default."""
+
+OWN = "default"
+"""The name of the strategy of an index that was opened with a configuration."""
+
+WHEN = {
+    OWN: "as this index is usually searched",
+    "relevant-segments": "runs of text that are worth their words (the default)",
+    "auto-merging": "whole sections where much of one matches",
+    "sentence-window": "single sentences with what surrounds them",
+    "parent-document": "the paragraphs around what matches",
+    "hybrid": "single sentences, by words and meaning",
+    "vector": "by meaning alone",
+    "bm25": "by words alone, for names, numbers and codes",
+    "tree": "also summaries, for broad questions",
+}
+"""When to use each of them, in a few words."""

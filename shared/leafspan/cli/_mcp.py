@@ -1,0 +1,76 @@
+"""``leafspan mcp``: serve an index to an agent."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from leafspan.agents import STRATEGIES, agent_tools
+from leafspan.checks import check_choice
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase, parse_filter
+from leafspan.index import Index
+
+_TOKEN = "LEAFSPAN_MCP_TOKEN"
+
+
+def mcp(
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            help='Serve only documents that match a filter, such as \'F("tenant") == "a"\', or JSON in the dialect of '
+            "Chroma or Haystack.",
+            metavar="FILTER",
+        ),
+    ] = None,
+    writable: Annotated[bool, typer.Option("--writable", help="Let the agent add and delete documents.")] = False,
+    about: Annotated[str, typer.Option(help="What the documents are, for the model.")] = "the documents",
+    strategy: Annotated[
+        str | None,
+        typer.Option("--strategy", "-s", help=f"Search only by this one of {', '.join(STRATEGIES)}.", show_default=False),
+    ] = None,
+    config: ConfigFile = None,
+    budget: Annotated[int, typer.Option(help="Most words of a result, if the model does not say.")] = 600,
+    max_budget: Annotated[int, typer.Option(help="Most words that the model can ask for.")] = 3000,
+    timeout: Annotated[float, typer.Option(help="Most seconds for each call.")] = 30.0,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Serve streamable HTTP on this port of 127.0.0.1, 0 for any free one, in place of standard input and "
+            f"output. Clients must send the token in {_TOKEN}, or one that is made and printed.",
+        ),
+    ] = None,
+) -> None:
+    """Serve an index to an agent by the Model Context Protocol (MCP): it can search, read and cite, and change nothing."""
+    from leafspan.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
+
+    def print_place(place: HTTPPlace) -> None:
+        out = console(stderr=True)
+        out.print(plain(f"serving {kb} at {place.url}"))
+        if _TOKEN not in os.environ:
+            out.print(plain(f"Authorization: Bearer {place.token}"))
+
+    if strategy is not None:
+        check_choice("strategy", strategy, STRATEGIES)
+    scope = parse_filter(where)
+    with Index.open(kb, create=False, config=config) as index:
+        tools = agent_tools(
+            index if scope is None else index.scoped(scope),
+            strategies=None if strategy is None else STRATEGIES[strategy],
+            about=about,
+            budget=budget,
+            max_budget=max_budget,
+            writable=writable,
+            timeout=timeout,
+        )
+        server = make_server(tools)
+        if port is None:
+            serve_stdio(server)
+        else:
+            serve_http(server, port=port, token=os.environ.get(_TOKEN), started=print_place)

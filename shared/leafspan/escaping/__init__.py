@@ -1,0 +1,5 @@
+"""Texts of others, so that what shows them obeys nothing in them."""
+
+from leafspan.escaping._visible import escaped_in_json, visible
+
+__all__ = ["escaped_in_json", "visible"]

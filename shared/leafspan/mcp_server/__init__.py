@@ -1,0 +1,14 @@
+"""The tools of an agent as a server of the Model Context Protocol, for clients on this machine."""
+
+from leafspan.errors import MissingExtra
+
+try:
+    import mcp_types as _types  # noqa: F401 (mcp has it from version 2 on)
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise MissingExtra('leafspan mcp needs mcp: pip install "leafspan[mcp]"') from error
+
+from leafspan.mcp_server._http import HTTPPlace, serve_http
+from leafspan.mcp_server._server import make_server
+from leafspan.mcp_server._stdio import serve_stdio
+
+__all__ = ["HTTPPlace", "make_server", "serve_http", "serve_stdio"]

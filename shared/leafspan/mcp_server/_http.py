@@ -1,0 +1,111 @@
+"""Serving clients on this machine over HTTP, to those who have the token."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import uvicorn
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware.authentication import AuthenticationMiddleware
+
+from leafspan.errors import InvalidArgument
+from leafspan.mcp_server._ending import end_process
+
+_HOST = "127.0.0.1"
+_PATH = "/mcp"
+_SHORTEST_TOKEN = 16
+_GRACE = 3  # seconds for answers that are on their way when the server ends
+
+
+class HTTPPlace(NamedTuple):
+    """Where a server can be reached.
+
+    Attributes:
+        url: Its address.
+        token: What a client must send, as the header ``Authorization: Bearer TOKEN``.
+    """
+
+    url: str
+    token: str
+
+
+def serve_http(
+    server: Server[Any], *, port: int = 0, token: str | None = None, started: Callable[[HTTPPlace], None]
+) -> NoReturn:
+    """Serve streamable HTTP on 127.0.0.1 until a signal comes, and end the process then.
+
+    Requests without the token are refused; so are those whose Host or Origin is another one than this machine's, which
+    pages of a browser could send otherwise (DNS rebinding).
+
+    Args:
+        server: The server.
+        port: The port, in [0, 65535]. 0 for any free one. Default: 0.
+        token: What a client must send, 16 characters or more. Default: one is made.
+        started: What is told where the server can be reached.
+
+    Raises:
+        InvalidArgument: if the token is too short, or cannot stand in a header.
+        OSError: if the port is taken.
+    """
+    token = secrets.token_urlsafe(32) if token is None else _checked(token)
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((_HOST, port))
+        listening.listen()  # so that who is told the address can connect at once
+        url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
+        # No log of each request: it would have the ids of sessions, and standard output is not ours.
+        config = uvicorn.Config(
+            http_app(server, token), log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
+        )
+        started(HTTPPlace(url, token))
+        try:
+            asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+        except KeyboardInterrupt:  # uvicorn raises the signals that it has caught again
+            end_process(128 + signal.SIGINT)
+        end_process(0)
+
+
+def http_app(server: Server[Any], token: str) -> Starlette:
+    """The application that serves those who send the token."""
+    hosts = [_HOST, "localhost"]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[f"{host}:*" for host in hosts],
+        allowed_origins=[f"http://{host}:*" for host in hosts],
+    )
+    known = _OneToken(token)
+    app = server.streamable_http_app(
+        streamable_http_path=_PATH, host=_HOST, transport_security=security, token_verifier=known
+    )
+    app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(known))
+    return app
+
+
+class _OneToken:
+    """Knows one token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Who has the token, None if it is another one."""
+        if not secrets.compare_digest(token.encode(errors="surrogateescape"), self._token):
+            return None
+        return AccessToken(token=token, client_id="client", scopes=[])
+
+
+def _checked(token: str) -> str:
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidArgument(
+            f"token must have {_SHORTEST_TOKEN} or more printable ASCII characters and no space, got one of {len(token)}"
+        )
+    return token

@@ -1,0 +1,38 @@
+"""Serving a client that has started this process, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from leafspan.mcp_server._ending import end_process
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def serve_stdio(server: Server[Any]) -> NoReturn:
+    """Serve until standard input is closed, or a signal comes, and end the process then, whatever calls are doing.
+
+    Nothing but the protocol is written to standard output. The exit code is 0, or 128 and the number of the signal
+    (SIGINT, SIGTERM).
+    """
+    asyncio.run(_serve(server))
+    raise AssertionError("the process has ended")
+
+
+async def _serve(server: Server[Any]) -> NoReturn:
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        with suppress(NotImplementedError):  # Windows, where the process just ends
+            loop.add_signal_handler(number, end_process, 128 + number)
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # nobody reads the answers any more
+    end_process(0)

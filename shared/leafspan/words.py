@@ -1,0 +1,49 @@
+"""Words: how many a text has, which is the unit of leaves and budgets, and the first of them."""
+
+from __future__ import annotations
+
+import re
+
+# Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
+# Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
+_ANY_CJK = re.compile(f"[{_CJK}]")
+
+
+def count_words(text: str) -> int:
+    """The number of words of a text: runs without white space, and each Chinese, Japanese or Korean character."""
+    if text.isascii() or not _ANY_CJK.search(text):
+        return len(text.split())
+    return len(_WORD.findall(text))
+
+
+def end_of_words(text: str, words: int, start: int = 0) -> int:
+    """The character after so many words from ``start`` on, and after the white space behind them; at most the text's end.
+
+    Args:
+        text: The text.
+        words: Number of words, >= 0.
+        start: Where to begin to count. Default: 0.
+    """
+    for number, match in enumerate(_WORD.finditer(text, start)):
+        if number == words:
+            return match.start()
+    return len(text)
+
+
+_BEGINNING = 60  # characters
+
+
+def first_words(text: str, most: int = _BEGINNING) -> str:
+    """The beginning of a text as a literal of Python on one line, in which nothing is obeyed by a terminal.
+
+    Args:
+        text: The text.
+        most: Characters of it, at most. A longer text is cut after a word, if it has any, and ends with ``...``.
+    """
+    line = " ".join(text[: 8 * most].split())
+    if len(line) <= most and len(text) <= 8 * most:
+        return repr(line)
+    words = line[: most - 3].rpartition(" ")[0] or line[: most - 3]
+    return repr(f"{words}...")

@@ -1,0 +1,85 @@
+"""The options of the tools, and what a model reads of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from leafspan import InvalidArgument, Vector
+from leafspan.agents import agent_tool, agent_tools
+
+
+def test_every_description_is_short_enough_for_every_model(shared_index):
+    tools = agent_tools(shared_index, writable=True, about="x" * 200, prefix="y" * 40)
+    assert [len(tool.description) <= 1024 for tool in tools] == [True] * 5
+    assert all(len(tool.name) <= 64 for tool in tools)
+
+
+def test_every_argument_is_described(shared_index):
+    for tool in agent_tools(shared_index, writable=True):
+        schema = tool.schema
+        json.dumps(schema)
+        assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+        assert all(len(each["description"]) >= 10 for each in schema["properties"].values())
+
+
+def test_the_bounds_of_a_number_are_in_the_schema(shared_index):
+    [search, *_] = agent_tools(shared_index, budget=100, max_budget=500)
+    budget = search.schema["properties"]["budget"]
+    assert (budget["minimum"], budget["default"], budget["maximum"]) == (20, 100, 500)
+
+
+def test_tools_of_several_indexes_have_names_of_their_own(shared_index):
+    search, read, outline = agent_tools(shared_index, prefix="handbook_", about="the handbook")
+    assert [search.name, read.name, outline.name] == ["handbook_search", "handbook_read", "handbook_outline"]
+    assert "to handbook_read" in search.description
+    assert "handbook_outline lists" in read.description
+
+
+def test_a_tool_alone_speaks_of_no_other(shared_index):
+    alone = agent_tool(shared_index)
+    assert "read" not in alone.description
+    assert "outline" not in json.dumps(alone.schema)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 10}, "budget must be a whole number >= 20, got 10"),
+        ({"budget": 700, "max_budget": 600}, "budget must be at most max_budget, 600, got 700"),
+        ({"max_budget": True}, "max_budget must be a whole number"),
+        ({"about": " "}, "about must have 1 to 200 characters, got ' '"),
+        ({"about": 7}, "about must be a string, got 7"),
+        ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
+        ({"strategies": "vectors"}, "did you mean 'vector'"),
+        ({"strategies": 7}, "strategies must be a strategy such as Vector"),
+        ({"strategies": {}}, "strategies must be at least one, got none"),
+        ({"strategies": {"a b": Vector()}}, "names of strategies must have 1 to 64 of the characters"),
+        ({"strategies": {"a": Vector}}, "strategy 'a' must be a strategy such as Vector"),
+    ],
+)
+def test_options_are_checked(shared_index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        agent_tools(shared_index, **options)
+    with pytest.raises(InvalidArgument, match=message):
+        agent_tool(shared_index, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"prefix": "a b"}, "prefix must have up to 40"), ({"writable": 1}, "writable must be True or False, got 1")],
+)
+def test_options_of_all_tools_are_checked(shared_index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        agent_tools(shared_index, **options)
+
+
+def test_a_name_must_be_one_that_models_take(shared_index):
+    with pytest.raises(InvalidArgument, match=r"name must have 1 to 64 of the characters .* got 'my tool'"):
+        agent_tool(shared_index, name="my tool")
+
+
+def test_only_a_view_can_be_searched():
+    with pytest.raises(InvalidArgument, match="view must be an Index or a view of one, got 'kb'"):
+        agent_tools("kb")
