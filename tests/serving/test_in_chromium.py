@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from PIL import Image
+from starlette.responses import HTMLResponse
 
 from leafspan import Document, Index
-from tests.chromium import opened
+from leafspan.serving._frame import STYLE
+from leafspan.serving._guard import Guard, safe_headers
+from tests.chromium import measured, opened
 from tests.pictures.hostile import ALL, OVERRIDE, SCRIPT, requests_to
 from tests.pictures.test_hostile_texts import listening
-from tests.serving.browsing import Page
+from tests.pictures.test_in_chromium import BACKGROUND, contrast
+from tests.serving.browsing import Browser, Page
 from tests.serving.serving import Served, served
+from tests.serving.uvicorn_thread import app_running
 
 QUESTION = "?q=honey&s=hybrid&s=vector&s=tree&k=50"
 TEXTS = [text for text in ALL if "\ud83d" not in text]
@@ -40,33 +46,35 @@ def seen(address: str, scheme: str = "light") -> Page:
 
 def test_nothing_runs_and_nothing_is_loaded(hostile: tuple[Served, list[str]]):
     running, asked = hostile
-    for page in ("", QUESTION, "documents", "trees", "index", f"document{QUESTION}&id=0{SCRIPT}".replace("<", "%3C")):
-        html = seen(f"{running.address}{page}").html
-        assert "Honey" in html or "honey" in html or page in ("", "documents", "index")
-        assert not re.search("<body[^>]*harmed", html)
-        assert "<script" not in re.sub("&lt;script", "", html)
+    said = {
+        "": "Strategy",
+        QUESTION: "also found by",
+        "documents": f"{len(TEXTS) + 1} documents",
+        "trees": "layer 1",
+        "index": "WordLlama",
+        f"document{QUESTION}&id={quote('0' + SCRIPT)}": f"Honey {SCRIPT}",
+    }
+    for page, text in said.items():
+        loaded = seen(f"{running.address}{page}")
+        assert text in loaded.text
+        assert not re.search("<body[^>]*harmed", loaded.html)
+        assert "<script" not in loaded.html
     assert asked == []
 
 
 def test_a_browser_would_refuse_what_is_not_ours(hostile: tuple[Served, list[str]]):
     """The policy in the headers holds without any escaping: it is tried on a page of the test's own."""
-    from starlette.responses import HTMLResponse
-
-    from leafspan.serving._frame import STYLE
-    from leafspan.serving._guard import Guard, safe_headers
-    from tests.serving.uvicorn_thread import running
-
     _, asked = hostile
     with listening() as (address, others):
         smuggled = HTMLResponse(
             f"<html><body>{requests_to(address).replace('http-equiv=refresh', '')}{SCRIPT}</body></html>"
         )
-        with running(lambda port: Guard(smuggled, "token", port, safe_headers(STYLE))) as place:
+        with app_running(lambda port: Guard(smuggled, "token", port, safe_headers(STYLE))) as place:
             html = seen(f"{place}/token/").html
         assert "<img" in html
         assert not re.search("<body[^>]*harmed", html)
         assert others == []
-        with running(lambda port: smuggled) as place:
+        with app_running(lambda port: smuggled) as place:
             html = seen(f"{place}/token/").html
         assert re.search("<body[^>]*harmed", html)  # without the policy it would be noticed
         assert "/img" in others
@@ -85,6 +93,57 @@ def test_pages_have_their_style_in_light_and_in_dark(
     assert (sum(paper) < 3 * 60) == is_dark
     assert paper != top  # without the style all would be white
     assert (sum(paper) > 3 * 240) == (not is_dark)
+
+
+READ = [
+    ".serve-bar nav a",
+    ".serve-bar nav a[aria-current]",
+    ".serve-index",
+    ".serve-form label > span",
+    ".serve-form input",
+    ".serve-form select",
+    ".serve-form button",
+    ".serve-shared",
+    ".serve-links a",
+    ".serve-folded > summary",
+    ".serve-notes .ls-badge",
+    ".serve-notes .ls-score",
+    ".serve-notes li",
+    "mark.serve-span",
+    "mark.serve-both",
+    ".serve-error",
+]
+"""What must be read on the pages, as selectors."""
+
+
+@pytest.fixture(scope="module")
+def pages(shared_index: Index) -> str:
+    """What is on the pages that have the most, as a fragment that scripts of a test can look at."""
+    with Browser(shared_index) as browser:
+        asked = [("q", "bees"), ("s", "hybrid"), ("s", "windows"), ("k", "3")]
+        shown = [browser.open("", asked), browser.open("document", [("id", "bees"), *asked]), browser.ask("", "hybrid")]
+    return "".join(
+        [f"<style>{STYLE}</style>"]
+        + [f'<div class="ls ls-page">{page.html.partition("<body")[2].partition(">")[2]}</div>' for page in shown]
+    ).replace("<details", "<details open")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_be_read(chromium: str, pages: str, scheme: str):
+    colours = measured(
+        pages,
+        f"""(() => {{ {BACKGROUND}
+          return {READ}.map(selector => document.querySelector('.ls ' + selector))
+            .map(each => [getComputedStyle(each).color, background(each)]); }})()""",
+        scheme=scheme,
+    )
+    # 4.5 is what WCAG asks for of small text.
+    assert [(name, pair) for name, pair in zip(READ, colours, strict=True) if contrast(*pair) < 4.5] == []
+
+
+@pytest.mark.parametrize("width", [500, 1000, 1600])
+def test_nothing_is_wider_than_the_window(chromium: str, pages: str, width: int):
+    assert measured(pages, "document.documentElement.scrollWidth <= window.innerWidth", width=width) is True
 
 
 def test_direction_overrides_are_shown(hostile: tuple[Served, list[str]]):

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 
 @contextmanager
-def running(make: Callable[[int], ASGIApp]) -> Iterator[str]:
+def app_running(make: Callable[[int], ASGIApp]) -> Iterator[str]:
     """The address of the application that is made for a port."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

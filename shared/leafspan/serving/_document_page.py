@@ -58,7 +58,7 @@ def document_page(document: Document, asked: Asked, answers: Sequence[Answer], a
             document,
             [
                 p(".serve-links")[
-                    bool(asked.question) and a(href=asked.link(""))["back to the question"],
+                    asked.question is not None and a(href=asked.link(""))["back to the question"],
                     a(href=asked.link("trees", id=document.id))["its tree"],
                 ],
                 _found(answers, document.id),
