@@ -6,13 +6,19 @@ TEST := $(BIN)/pytest -n auto --dist loadfile
 
 MINUTES ?= 20
 
-.PHONY: help demo test test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo docs pictures test test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/demo ## Index some Wikipedia articles and ask them through both frameworks
 	$(BIN)/leafspan demo
+
+docs: .venv/docs ## Build the pages as a site, in the folder site: a link or an anchor that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+pictures: .venv/dev ## Draw the pictures of the strategies' pages anew
+	$(BIN)/python -m tools.site.pictures
 
 test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
 	$(TEST) -m "not slow"
@@ -66,7 +72,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
 clean: ## Remove what the other targets have made
-	rm -rf .venv .mutants dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mutants dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -80,6 +86,10 @@ clean: ## Remove what the other targets have made
 .venv/dev: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@ .venv/demo
+
+.venv/docs: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
 
 .venv/mutants: .venv/dev
 	$(BIN)/python -m pip install --quiet --editable ".[mutants]"

@@ -1,16 +1,22 @@
-"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own."""
+"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own.
+
+README.md begins with a folder of Markdown files, so it finds one there: ``tests/docs/notes``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
+NOTES = Path(__file__).parent / "tests" / "docs" / "notes"
 
 
 def enter_empty_folder(namespace: dict[str, Any]) -> None:
@@ -18,6 +24,12 @@ def enter_empty_folder(namespace: dict[str, Any]) -> None:
     leaving = namespace["_leaving"] = contextlib.ExitStack()
     leaving.callback(os.chdir, os.getcwd())
     os.chdir(leaving.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+
+
+def enter_folder_with_notes(namespace: dict[str, Any]) -> None:
+    """Before README.md: the folder has the user's own files in it."""
+    enter_empty_folder(namespace)
+    shutil.copytree(NOTES, "notes")
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
@@ -28,9 +40,12 @@ def leave_folder(namespace: dict[str, Any]) -> None:
     namespace["_leaving"].close()
 
 
-pytest_collect_file = Sybil(
-    parsers=[PythonCodeBlockParser(), SkipParser()],
-    patterns=["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md"],
-    setup=enter_empty_folder,
-    teardown=leave_folder,
-).pytest()
+def pages(patterns: list[str], setup: Any) -> Sybil:
+    """The Python on some pages, and what is done before each of them."""
+    parsers = [PythonCodeBlockParser(), SkipParser()]
+    return Sybil(parsers=parsers, patterns=patterns, setup=setup, teardown=leave_folder)
+
+
+readme = pages(["README.md"], enter_folder_with_notes)
+others = pages(["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md"], enter_empty_folder)
+pytest_collect_file = (readme + others).pytest()

@@ -32,7 +32,7 @@ ADDED = 40  # documents, at once
 WORKER = """
 import json, sys, time
 import leafspan
-from leafspan import BM25, AutoMerging, Document, F, Hybrid, Index, SentenceWindow, Vector
+from leafspan import BM25, AutoMerging, Document, F, Hybrid, Index, RelevantSegments, SentenceWindow, Vector
 
 folder, texts, questions = sys.argv[1], *(json.load(open(path)) for path in sys.argv[2:4])
 strategies = {
@@ -41,6 +41,7 @@ strategies = {
     "Hybrid": (Hybrid(), {}),
     "AutoMerging": (AutoMerging(), {}),
     "SentenceWindow": (SentenceWindow(), {}),
+    "RelevantSegments": (RelevantSegments(), {}),
     "Hybrid with a filter": (Hybrid(), {"where": F("n") < len(texts) // 2}),
 }
 index = Index.open(folder, embedding_cache=False)

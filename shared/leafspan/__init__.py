@@ -46,6 +46,7 @@ from leafspan.evaluation import (
     read_questions,
     save_questions,
 )
+from leafspan.explaining import Explanation, Obstacle, Standing, TimedRequest
 from leafspan.files import Files, Skipped
 from leafspan.filters import F, Where
 from leafspan.graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
@@ -184,6 +185,10 @@ __all__ = [
     "TracedHit",
     "Filled",
     "Merge",
+    "Explanation",
+    "Obstacle",
+    "Standing",
+    "TimedRequest",
     "LeafspanError",
     "InvalidArgument",
     "InvalidDocument",

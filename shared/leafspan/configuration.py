@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.checks import shown
-from leafspan.config import Place, config_text, parse_config, read_config, register, schema_of, write_config
+from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
 from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings
@@ -90,11 +90,7 @@ class Config:
         Raises:
             InvalidArgument: if it cannot be read, or something in it is wrong; the message says in which line.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeError, ValueError) as error:
-            raise InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {error}") from error
-        plain, place = parse_config(text, str(path))
+        plain, place = load_config(path)
         return cls._read({} if plain is None else plain, given, place)
 
     @classmethod

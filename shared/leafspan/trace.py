@@ -11,6 +11,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_SHOWN = 200  # characters of a filter in a sentence
+
 
 @dataclass(frozen=True, slots=True)
 class TracedHit:
@@ -40,12 +42,14 @@ class Contribution:
         rank: Rank of the result in the list, from 1.
         score: Score of the result in the list, also if the method of fusion uses only ranks.
         share: Part of the fused score that comes from this list.
+        weight: How much the list counts. The weights of all lists add up to 1, unless the best score of any list counts.
     """
 
     source: str
     rank: int
     score: float
     share: float
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,77 @@ class Merge:
         return self.present / self.children
 
 
-Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge)
+@dataclass(frozen=True, slots=True)
+class KeptApart:
+    """A step: a node of the hierarchy did not take the place of its children.
+
+    Attributes:
+        level: Level of the node, >= 1 (the parents of leaves).
+        first: Ordinal of its first leaf.
+        last: Ordinal of its last leaf (inclusive).
+        present: Number of its children that were there.
+        children: Number of all its children.
+        words: Its length in words.
+        option: The option that kept it from merging: ``"threshold"``, ``"max_words"`` or ``"max_level"``.
+        limit: The value of that option. A budget of the call counts as ``max_words``.
+        query: Phrasing of the question. None if there was only one.
+    """
+
+    level: int
+    first: int
+    last: int
+    present: int
+    children: int
+    words: int
+    option: str
+    limit: float
+    query: str | None = None
+
+    @property
+    def ratio(self) -> float:
+        """The share of its children that were there, in (0, 1]."""
+        return self.present / self.children
+
+
+@dataclass(frozen=True, slots=True)
+class United:
+    """A step: results that overlap or touch became one.
+
+    Attributes:
+        first: Ordinal of its first leaf.
+        last: Ordinal of its last leaf (inclusive).
+        pieces: Number of hits, windows or runs in it, >= 2.
+        query: Phrasing of the question. None if there was only one.
+    """
+
+    first: int
+    last: int
+    pieces: int
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CutToBudget:
+    """A step: a passage was cut, since the budget had no room for all of it.
+
+    Attributes:
+        first: Ordinal of the first leaf that was kept.
+        last: Ordinal of the last one (inclusive).
+        whole_first: Ordinal of the first leaf of the whole passage.
+        whole_last: Ordinal of its last leaf (inclusive).
+        length: Length of what was kept, in words or whatever the budget counts.
+        whole_length: Length of the whole passage.
+    """
+
+    first: int
+    last: int
+    whole_first: int
+    whole_last: int
+    length: int
+    whole_length: int
+
+
+Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge, KeptApart, United)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +222,10 @@ class Trace:
         calibrated: The leaves in it whose scores became probabilities.
         filled: The leaves that were added between hits.
         merges: The nodes that took the place of their children.
+        kept_apart: The nodes above it that did not take the place of their children, and why.
+        united: The results in it that became one.
+        cut: How it was cut to the budget. None if it was not.
+        filters: The filters that its document has matched, as ``Where``s.
         window: Number of neighbours that were added before and after. None if none were.
         parent_level: Level of the parent that it was widened to, >= 1. None if it was not widened.
         notes: Remarks, such as what a strategy of your own did, or what did not go as planned.
@@ -168,6 +246,10 @@ class Trace:
     layer: int = 0
     kind: str = ""
     left_out: tuple[str, ...] = ()
+    kept_apart: tuple[KeptApart, ...] = ()
+    united: tuple[United, ...] = ()
+    cut: CutToBudget | None = None
+    filters: tuple[object, ...] = ()
 
     def __repr__(self) -> str:
         names = ("hits", "fused", "calibrated", "filled", "merges", "notes", "left_out")
@@ -183,17 +265,42 @@ class Trace:
         if self is EMPTY_TRACE:
             return other
         return Trace(
-            _once(self.hits + other.hits),
-            _once(self.fused + other.fused),
-            _once(self.calibrated + other.calibrated),
-            _once(self.filled + other.filled),
-            _once(self.merges + other.merges),
+            _both(self.hits, other.hits),
+            _both(self.fused, other.fused),
+            _both(self.calibrated, other.calibrated),
+            _both(self.filled, other.filled),
+            _both(self.merges, other.merges),
             self.window or other.window,
             self.parent_level or other.parent_level,
-            _once(self.notes + other.notes),
+            _both(self.notes, other.notes),
             self.layer or other.layer,
             self.kind or other.kind,
-            _once(self.left_out + other.left_out),
+            _both(self.left_out, other.left_out),
+            _both(self.kept_apart, other.kept_apart),
+            _both(self.united, other.united),
+            self.cut or other.cut,
+            _each_once(self.filters, other.filters),
+        )
+
+    def not_merged(self, node: KeptApart) -> Trace:
+        """The same trace with a node that did not take the place of its children."""
+        # Without ``replace``, which takes three times as long, and merging does this to each of its hits.
+        return Trace(
+            self.hits,
+            self.fused,
+            self.calibrated,
+            self.filled,
+            self.merges,
+            self.window,
+            self.parent_level,
+            self.notes,
+            self.layer,
+            self.kind,
+            self.left_out,
+            (*self.kept_apart, node),
+            self.united,
+            self.cut,
+            self.filters,
         )
 
     def done_for(self, query: str) -> Trace:
@@ -209,10 +316,12 @@ class Trace:
             calibrated=_done_for(query, self.calibrated),
             filled=_done_for(query, self.filled),
             merges=_done_for(query, self.merges),
+            kept_apart=_done_for(query, self.kept_apart),
+            united=_done_for(query, self.united),
         )
 
     def with_texts(self, change: Callable[[str], str]) -> Trace:
-        """The same trace with other phrasings, names of sources and notes.
+        """The same trace with other phrasings, names of sources and notes, and without the filters, which have texts, too.
 
         Args:
             change: Function from a text to what takes its place.
@@ -232,6 +341,9 @@ class Trace:
             calibrated=changed(self.calibrated),
             filled=changed(self.filled),
             merges=changed(self.merges),
+            kept_apart=changed(self.kept_apart),
+            united=changed(self.united),
+            filters=(),
             notes=tuple(map(change, self.notes)),
             left_out=tuple(map(change, self.left_out)),
         )
@@ -262,10 +374,19 @@ class Trace:
             f"{merge.level}{_query(merge)}: {_leaves(merge.first, merge.last)} (score {merge.score:.3f})"
             for merge in self.merges
         ]
+        lines += map(_apart, self.kept_apart)
         if self.parent_level is not None:
             lines.append(f"widened to the parent at level {self.parent_level}")
         if self.window is not None:
             lines.append(f"widened to the neighbours: {self.window[0]} before and {self.window[1]} after")
+        lines += [
+            f"{each.pieces} results that overlap or touch became one{_query(each)}: {_leaves(each.first, each.last)}"
+            for each in self.united
+        ]
+        if self.cut is not None:
+            kept, whole = _leaves(self.cut.first, self.cut.last), _leaves(self.cut.whole_first, self.cut.whole_last)
+            lines.append(f"cut to the budget: {kept} of {whole}, a length of {self.cut.length} of {self.cut.whole_length}")
+        lines += [f"its document matches the filter {_shortened(repr(where))}" for where in self.filters]
         if self.left_out:
             lines.append(f"left out, since what is stored of them is damaged: {', '.join(map(repr, self.left_out))}")
         return [*lines, *self.notes]
@@ -275,12 +396,37 @@ EMPTY_TRACE = Trace()
 """The trace of a result to which nothing has happened yet."""
 
 
-def _once(steps: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(steps)) if len(steps) > 1 else steps
+def _both(steps: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
+    """The steps of both, each once."""
+    if not others:
+        return steps
+    return tuple(dict.fromkeys(steps + others)) if steps else others
 
 
 def _done_for(query: str, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(replace(step, query=query) if step.query is None else step for step in steps)
+
+
+def _each_once(filters: tuple[object, ...], others: tuple[object, ...]) -> tuple[object, ...]:
+    """Filters of both, each once. Whether two are equal takes long for large ones, so only the same object counts."""
+    return tuple({id(each): each for each in filters + others}.values()) if filters and others else filters or others
+
+
+def _shortened(text: str) -> str:
+    """A text with the middle cut out if it is long."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
+
+
+def _apart(node: KeptApart) -> str:
+    """Why a node did not take the place of its children."""
+    present = f"{node.present} of {node.children} children ({node.ratio:.0%})"
+    if node.option == "threshold":
+        why = f"{present} were found, not more than the threshold of {node.limit:.0%}"
+    elif node.option == "max_words":
+        why = f"its {node.words} words are more than {node.limit}"
+    else:
+        why = f"max_level is {node.limit}"
+    return f"not merged into the parent at level {node.level}{_query(node)}, {_leaves(node.first, node.last)}: {why}"
 
 
 def _leaves(first: int, last: int, kind: str = "leaf") -> str:
@@ -291,12 +437,14 @@ def _rank(rank: int | None) -> str:
     return "" if rank is None else f"rank {rank}, "
 
 
-def _query(step: TracedHit | Fused | Calibrated | Filled | Merge) -> str:
+def _query(step: TracedHit | Fused | Calibrated | Filled | Merge | KeptApart | United) -> str:
     return "" if step.query is None else f" for {step.query}"
 
 
 def _fusion(fused: Fused, leaves: str) -> str:
-    shares = [f"{part.share:.3f} from {part.source} (rank {part.rank})" for part in fused.contributions]
+    shares = [
+        f"{part.share:.3f} from {part.source} (rank {part.rank}, weight {part.weight:.2f})" for part in fused.contributions
+    ]
     if fused.neighbour_bonus:
         shares.append(f"{fused.neighbour_bonus:.3f} from a neighbour")
     if fused.summary_bonus:

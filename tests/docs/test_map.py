@@ -50,7 +50,7 @@ def paths(name: str) -> list[Path]:
 
 def is_path(name: str) -> bool:
     return bool(re.fullmatch(r"[\w.<>*/-]+", name)) and (
-        "/" in name or Path(name).suffix in (".py", ".md", ".toml", ".ipynb")
+        "/" in name or Path(name).suffix in (".py", ".md", ".toml", ".yml", ".ipynb")
     )
 
 

@@ -128,7 +128,9 @@ def test_a_budget_in_tokens_cuts_the_first_passage_around_its_best_hit(wikipedia
     [best] = wikipedia.retrieve(QUESTION, Hybrid(), k=1)
     assert whole.start <= cut.start <= best.start < best.end <= cut.end <= whole.end
     assert len(cut.text) <= 800 < len(whole.text)
-    assert cut.trace.notes[-1].startswith("cut to the budget: leaves ")
+    assert cut.trace.cut is not None
+    assert (cut.trace.cut.length, cut.trace.cut.whole_length) == (len(cut.text), len(whole.text))
+    assert any(line.startswith("cut to the budget: leaves ") for line in cut.trace.explain())
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def test_a_passage_of_another_source_says_what_it_is_and_claims_no_place_i
     bees, tea = index.retrieve("bees", WIKI)
     assert (bees.id, bees.text, bees.score, bees.metadata) == ("w1", "Bees dance.", 0.9, {"topic": "animals"})
     assert (bees.kind, bees.document_id, bees.start, bees.end, bees.lines) == ("document", "", None, None, None)
-    assert bees.trace.explain() == ["wiki found the document (score 0.900)"]
+    assert bees.trace.explain() == ["wiki found the document (rank 1, score 0.900)"]
     assert await index.aretrieve("bees", WIKI) == [bees, tea]
     assert index.retrieve(["bees", "tea"], WIKI) == [[bees, tea], [bees, tea]]
 

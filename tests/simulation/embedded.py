@@ -311,7 +311,7 @@ class EmbeddedHandle:
         if action == "fail":
             world.counts["failures"] += 1
             world.note(f"fails: {what}")
-            raise _failure()
+            raise self._failure()
         return action, number
 
     def _after(self, action: str, number: int, what: str) -> None:
@@ -320,9 +320,16 @@ class EmbeddedHandle:
         if action == "lose":
             world.counts["lost answers"] += 1
             world.note("but fails after that")
-            raise _failure()
+            raise self._failure()
         if action:
             world.happen(action, number, f"after {what}")
+
+    def _failure(self) -> Exception:
+        """The error of a disk that has failed. Whoever else works in the process at that moment may be told of it."""
+        world = self._client.disk.world
+        if world.current is not None:
+            world.current.process.memory["failed"] = world.step
+        return _failure()
 
 
 def _failure() -> Exception:

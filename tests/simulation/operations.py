@@ -12,7 +12,7 @@ from inspect import iscoroutine
 from typing import Any
 
 from leafspan import BM25, AutoMerging, DocumentNotFound, F, Hybrid, Index, Passage, Tree, Vector
-from leafspan.errors import ConcurrentUpdate, InvalidDocument, WriterBusy
+from leafspan.errors import ConcurrentUpdate, InvalidDocument, StorageFailed, WriterBusy
 from leafspan.values import run_of_id
 from leafspan.view import View
 from tests.simulation.documents import (
@@ -105,7 +105,7 @@ class Actor:
             raise
         except (Exception, KeyboardInterrupt, asyncio.CancelledError) as raised:
             error = raised
-            self._check_error(operation, raised)
+            self._check_error(operation, raised, start)
         else:
             self._check(operation, result, start)
         world.tick()
@@ -186,7 +186,7 @@ class Actor:
 
     # Checks
 
-    def _check_error(self, operation: Operation, error: BaseException) -> None:
+    def _check_error(self, operation: Operation, error: BaseException, start: int) -> None:
         """Whether an operation may end with this error."""
         world = self._world
         chain: BaseException | None = error
@@ -203,9 +203,16 @@ class Actor:
         if isinstance(error, WriterBusy | ConcurrentUpdate) and len(at_work) > 1:
             world.counts[type(error).__name__] += 1
             return
+        if isinstance(error, StorageFailed) and "an earlier write" in str(error) and self._failed_since(start):
+            world.counts["told of another thread's failure"] += 1
+            return
         if isinstance(error, InvalidDocument) and "cannot be stored under this id" in str(error):
             return
         world.problem(f"{operation} raises {type(error).__name__}: {error}")
+
+    def _failed_since(self, start: int) -> bool:
+        """Whether the disk has failed for another thread of the process since this step: both have one client of Chroma."""
+        return bool(self._process.memory.get("failed", -1) >= start)
 
     def _check(self, operation: Operation, result: Any, start: int) -> None:
         match operation.kind:

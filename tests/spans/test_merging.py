@@ -65,7 +65,7 @@ def test_the_parent_of_a_single_leaf_is_that_leaf_and_its_merge_is_not_worth_tel
     leaves = tree(1, 3)
     [merged] = merge(hits(leaves, {0: 0.9}))
     assert (merged.leaf, merged.words) == (leaves[0], 1)
-    assert merged.trace.explain() == ["vector found leaf 0 (score 0.900)"]
+    assert (merged.trace.merges, merged.trace.explain()[0]) == ((), "vector found leaf 0 (score 0.900)")
 
 
 def test_max_level_and_max_words_stop_the_merging():
@@ -142,7 +142,28 @@ def test_the_trace_names_hits_gaps_and_merges():
         "vector found leaf 2 (score 0.400)",
         "leaf 1 filled the gap between two hits (score 0.600)",
         "3 of 5 children (60%) merged into their parent at level 1: leaves 0 to 4 (score 0.600)",
+        "not merged into the parent at level 2, leaves 0 to 9: 1 of 2 children (50%) were found, not more than the threshold "
+        "of 50%",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last", "step", "sentence"),
+    [
+        ({"threshold": 0.75}, 0, 0, (1, 0, 3, 3, 4, "threshold", 0.75), "3 of 4 children (75%) were found, not more than"),
+        ({"max_words": 3}, 0, 0, (1, 0, 3, 3, 4, "max_words", 3), "its 4 words are more than 3"),
+        ({"max_level": 1}, 0, 3, (2, 0, 7, 1, 2, "max_level", 1), "max_level is 1"),
+    ],
+)
+def test_the_trace_says_which_ancestor_was_not_merged_and_why(options, first, last, step, sentence):
+    merged = merge(hits(tree(4, 4), {0: 0.9, 1: 0.8, 2: 0.7}), **options)[0]
+    assert (merged.span.first, merged.span.last) == (first, last)
+    level, *leaves, present, children, option, limit = step
+    [apart] = merged.trace.kept_apart
+    assert (apart.level, [apart.first, apart.last], apart.option, apart.limit) == (level, leaves, option, limit)
+    assert (apart.present, apart.children, apart.ratio) == (present, children, present / children)
+    assert f"not merged into the parent at level {level}" in merged.trace.explain()[-1]
+    assert sentence in merged.trace.explain()[-1]
 
 
 def test_nothing_merges_into_nothing():

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from leafspan import Budget, FunctionFailed, InvalidArgument, Passage, Trace, TracedHit
 from leafspan.spans import joined, shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
-from leafspan.trace import Calibrated
+from leafspan.trace import Calibrated, CutToBudget
 from leafspan.values import Candidate, Span, Summary
+from leafspan.words import count_words
 
 V = "00000000"
 
@@ -152,7 +153,8 @@ def test_a_first_passage_of_several_leaves_is_cut_around_its_best_hit(best, limi
     [cut], full = within_budget([run], Budget(limit), texts)
     assert (cut.span.first, cut.span.last, full) == (*kept, True)
     assert cut.span.anchor == (kept[0], len("".join(list(texts.values())[: kept[0]])))
-    assert cut.trace.notes == (f"cut to the budget: leaves {kept[0]} to {kept[1]} of 0 to 4",)
+    lengths = [count_words(text) for text in texts.values()]
+    assert cut.trace.cut == CutToBudget(*kept, 0, 4, sum(lengths[kept[0] : kept[1] + 1]), sum(lengths))
 
 
 def test_the_best_hit_is_the_most_probable_one():

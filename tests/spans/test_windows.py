@@ -41,7 +41,10 @@ def test_the_trace_names_the_hits_and_the_window():
         "vector found leaf 4 (score 0.900)",
         "vector found leaf 2 (score 0.500)",
         "widened to the neighbours: 1 before and 1 after",
+        "2 results that overlap or touch became one: leaves 1 to 5",
     ]
+    [apart] = windows_around(hits(tree(9), {2: 0.5}), before=1, after=1)
+    assert apart.trace.united == ()
 
 
 @examples(300)

@@ -153,14 +153,14 @@ def test_the_trace_names_retriever_rank_and_share():
     found = answered(Ensemble(retrievers=TWO, names=("meaning", "words")), [ONE], [OTHER])[0]
     both = found[0].trace
     assert both.hits == (TracedHit(2, 0.5, "vector"), TracedHit(2, 5.0, "theirs"))
-    contributions = (Contribution("meaning", 3, 0.5, 0.5 / 63), Contribution("words", 1, 5.0, 0.5 / 61))
+    contributions = (Contribution("meaning", 3, 0.5, 0.5 / 63, 0.5), Contribution("words", 1, 5.0, 0.5 / 61, 0.5))
     assert both.fused == (Fused(2, 2, "rrf", contributions, 0.5 / 63 + 0.5 / 61),)
     assert both.explain() == [
         "vector found leaf 2 (score 0.500)",
         "theirs found leaf 2 (score 5.000)",
-        "leaf 2: rrf gave 0.016 = 0.008 from meaning (rank 3) + 0.008 from words (rank 1)",
+        "leaf 2: rrf gave 0.016 = 0.008 from meaning (rank 3, weight 0.50) + 0.008 from words (rank 1, weight 0.50)",
     ]
-    assert found[1].trace.fused[0].contributions == (Contribution("meaning", 1, 0.9, 0.5 / 61),)
+    assert found[1].trace.fused[0].contributions == (Contribution("meaning", 1, 0.9, 0.5 / 61, 0.5),)
 
 
 def test_the_best_contributes_all_of_a_maximum():

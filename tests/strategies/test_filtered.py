@@ -31,7 +31,8 @@ def test_each_leg_has_its_own(shared_index: Index):
     found = shared_index.retrieve(QUESTIONS[2], Ensemble(retrievers=retrievers), k=50)
     sources = {(passage.document_id, hit.source) for passage in found for hit in passage.trace.hits}
     assert sources == {("tea", "bm25"), ("bees", "vector")}
-    assert "from BM25 (rank 1)" in " ".join(line for passage in found for line in passage.trace.explain())
+    assert {each.trace.filters for each in found if each.document_id == "tea"} == {(FOOD,)}
+    assert "from BM25 (rank 1, weight 0.50)" in " ".join(line for passage in found for line in passage.trace.explain())
 
 
 def test_it_finds_spans_and_needs_a_query_where_its_base_does(shared_index: Index):

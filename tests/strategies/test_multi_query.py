@@ -109,9 +109,14 @@ def test_the_trace_names_each_phrasing_that_found_a_leaf_and_its_rank():
     results, _ = found(["fire?"], strategy)
     trace = results[0][0].trace
     assert trace.hits == (TracedHit(1, 0.8, query="the query"), TracedHit(1, 0.7, query='"blaze?"'))
-    contributions = (Contribution("the query", 2, 0.8, 1 / 3 / 62), Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61))
+    contributions = (
+        Contribution("the query", 2, 0.8, 1 / 3 / 62, 1 / 3),
+        Contribution('"blaze?"', 1, 0.7, 1 / 3 / 61, 1 / 3),
+    )
     assert trace.fused == (Fused(1, 1, "rrf", contributions, 1 / 3 / 62 + 1 / 3 / 61),)
-    assert trace.explain()[-1] == ('leaf 1: rrf gave 0.011 = 0.005 from the query (rank 2) + 0.005 from "blaze?" (rank 1)')
+    assert trace.explain()[-1] == (
+        'leaf 1: rrf gave 0.011 = 0.005 from the query (rank 2, weight 0.33) + 0.005 from "blaze?" (rank 1, weight 0.33)'
+    )
     assert trace.explain()[:2] == [
         "vector found leaf 1 for the query (score 0.800)",
         'vector found leaf 1 for "blaze?" (score 0.700)',

@@ -61,7 +61,10 @@ def test_a_small_gap_that_the_base_did_not_return_is_bridged_too():
     runs, others = runs_within_budget(hits, 25, max_words=None, run_cost=20, between=between)
     assert shown(runs) == [("a", 0, 2)]
     assert (runs[0].score, runs[0].words) == (0.5, 10 + 5 + 10)  # its own score does not count
-    assert runs[0].trace.explain()[-1] == "leaf 1 filled the gap between two hits (score 0.000)"
+    assert runs[0].trace.explain()[-2:] == [
+        "leaf 1 filled the gap between two hits (score 0.000)",
+        "3 results that overlap or touch became one: leaves 0 to 2",
+    ]
     assert shown(others) == [("b", 0, 0), ("c", 0, 0)]
     runs, others = runs_within_budget(hits, 25, max_words=None, run_cost=0.0, between=between)
     assert shown(runs + others) == [("a", 0, 0), ("a", 2, 2), ("b", 0, 0), ("c", 0, 0)]

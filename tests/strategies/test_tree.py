@@ -517,12 +517,12 @@ def test_it_can_be_a_retriever_of_an_ensemble_but_no_base_of_what_merges_leaves(
 
 def test_traces_say_what_was_found_where(four):
     top, middle, leaf = four.retrieve("?", Tree(mode="traversal", top_k=1))
-    assert top.trace.explain() == ["tree found layer 2, summary 2 (score 0.600)"]
-    assert middle.trace.explain() == ["tree found layer 1, summary 1 (score 0.700)"]
-    assert leaf.trace.explain() == ["tree found leaf 2 (score 0.500)"]
+    assert top.trace.explain() == ["tree found layer 2, summary 2 (rank 1, score 0.600)"]
+    assert middle.trace.explain() == ["tree found layer 1, summary 1 (rank 1, score 0.700)"]
+    assert leaf.trace.explain() == ["tree found leaf 2 (rank 1, score 0.500)"]
     first, second, *_ = four.retrieve("?", COLLAPSED)
-    assert first.trace.explain() == ["vector found leaf 0 (score 0.900)"]
-    assert second.trace.explain() == ["vector found layer 1, summary 1 (score 0.700)"]
+    assert first.trace.explain() == ["vector found leaf 0 (rank 1, score 0.900)"]
+    assert second.trace.explain() == ["vector found layer 1, summary 1 (rank 2, score 0.700)"]
 
 
 LEAVES, TREES = "kb.leaves", "kb.tree.leaves"

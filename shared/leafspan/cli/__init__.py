@@ -14,6 +14,7 @@ from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._eval import evaluate
+from leafspan.cli._explain import explain
 from leafspan.cli._index import index
 from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
@@ -51,7 +52,23 @@ def _main(
     pass
 
 
-for _command in (index, sync, adopt, query, report, serve, questions, evaluate, config, show, delete, doctor, mcp, demo):
+for _command in (
+    index,
+    sync,
+    adopt,
+    query,
+    explain,
+    report,
+    serve,
+    questions,
+    evaluate,
+    config,
+    show,
+    delete,
+    doctor,
+    mcp,
+    demo,
+):
     app.command(name="eval" if _command is evaluate else None)(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -3,7 +3,7 @@
 from leafspan.config._kinds import config_name, hints_of, names_below, register, register_setting
 from leafspan.config._reading import Place, read_config, read_option
 from leafspan.config._schema import schema_of
-from leafspan.config._text import config_text, parse_config
+from leafspan.config._text import config_text, load_config, parse_config
 from leafspan.config._writing import write_config
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "config_name",
     "config_text",
     "hints_of",
+    "load_config",
     "names_below",
     "parse_config",
     "read_config",

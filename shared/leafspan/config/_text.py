@@ -7,10 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from math import inf, isfinite
+from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from leafspan.checks import shown
 from leafspan.config._reading import Path, Place
+from leafspan.errors import InvalidArgument
 
 _DEEPEST = 100
 _STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -93,6 +95,19 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     place = Place((), source, lines)
     plain = None if node is None else _Nodes(lines).value(node, place)
     return plain, place
+
+
+def load_config(path: str | FilePath) -> tuple[Any, Place]:
+    """Like ``parse_config``, of a file.
+
+    Raises:
+        InvalidArgument: if it cannot be read, too.
+    """
+    try:
+        text = FilePath(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError, ValueError) as error:
+        raise InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {error}") from error
+    return parse_config(text, str(path))
 
 
 def _escaped(text: str) -> str:

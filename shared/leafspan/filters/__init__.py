@@ -7,9 +7,10 @@ from leafspan.filters._conditions import DOCUMENT_ID, Condition, Contains, Equal
 from leafspan.filters._constants import constant
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
+from leafspan.filters._failing import failing_parts
 from leafspan.filters._implications import implied
 from leafspan.filters._instants import instant
-from leafspan.filters._logic import any_of
+from leafspan.filters._logic import all_of, any_of
 from leafspan.filters._parsing import filter_from_option, filter_from_text
 from leafspan.filters._policies import FilterPolicy, apply_policy
 
@@ -27,9 +28,11 @@ __all__ = [
     "Ordered",
     "TextMatch",
     "Where",
+    "all_of",
     "any_of",
     "apply_policy",
     "constant",
+    "failing_parts",
     "filter_from_option",
     "filter_from_text",
     "implied",

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings
 from leafspan.engine import Call, Flow, arun, run
-from leafspan.errors import LeafspanError
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import to_filter
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
 from leafspan.privacy import Vault
@@ -255,6 +255,26 @@ class PrivateView(View):
             return (shown if several else shown[0]), showing
 
         return (yield from self._with_records(attempt))
+
+    def _explain(
+        self,
+        query: Any,
+        strategy: Strategy,
+        limits: Limits,
+        document_id: str | None,
+        start: int | None,
+        end: int | None,
+    ) -> Flow[Never]:
+        """Refuse: an explanation quotes metadata and filters, which would have to be masked one by one.
+
+        Raises:
+            InvalidArgument: always.
+        """
+        raise InvalidArgument(
+            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
+            "was returned, and whoever may see all can ask the index itself"
+        )
+        yield
 
     def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
         """What is read and restored; again, if a document was replaced or deleted before its record was read."""

@@ -1,22 +1,31 @@
 """Answering questions: a strategy's requests answered from an index, and its results made into passages."""
 
 from leafspan.retrieval._defaults import Defaults
+from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits, check_timeout
+from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
 from leafspan.retrieval._result_list import Passages
-from leafspan.retrieval._retrieve import retrieve
+from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import warm
+from leafspan.retrieval._widening import Result
 from leafspan.retrieval._without_index import aretrieve as aretrieve_outside
 from leafspan.retrieval._without_index import retrieve as retrieve_outside
 
 __all__ = [
+    "Answered",
     "Defaults",
     "Limits",
     "Passages",
+    "RecordedAnswers",
+    "Result",
     "Sources",
     "aretrieve_outside",
     "check_timeout",
+    "checked_queries",
+    "look_at",
     "retrieve",
     "retrieve_outside",
     "warm",
+    "without_damaged",
 ]

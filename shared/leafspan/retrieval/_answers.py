@@ -138,6 +138,10 @@ class Answers:
             self._host_replies[key] = found = yield from self._recognise(request, results)
             self.keep_texts(found)
 
+    def has_asked(self, request: AskHost) -> bool:
+        """Whether the answer to a question to a host's retriever is known from an earlier look."""
+        return self._host_key(request) in self._host_replies
+
     def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
         yield from self._ask_hosts((request,))
         return self._host_replies[self._host_key(request)]

@@ -29,7 +29,8 @@ def outside_results(request: AskHost, results: Any, scope: Scope | None = None) 
     filters = [where for where in (request.where, scope.where if scope else None) if where is not None]
     wanted = [each for each in _checked(request, results) if all(_matches(each, where) for where in filters)]
     scores = scores_in_order([each.score for each in wanted])
-    return _once(_outside(request, each, score) for each, score in zip(wanted, scores, strict=True))
+    ranked = enumerate(zip(wanted, scores, strict=True), start=1)
+    return _once(_outside(request, each, score, rank) for rank, (each, score) in ranked)
 
 
 def recognise(
@@ -66,8 +67,10 @@ def recognise(
             wanted.append((result, None))
     scores = scores_in_order([result.score for result, _ in wanted])
     return _once(
-        _outside(request, result, score) if run is None else _inside(request, [stored[id_] for id_ in run], score, leaves)
-        for (result, run), score in zip(wanted, scores, strict=True)
+        _outside(request, result, score, rank)
+        if run is None
+        else _inside(request, [stored[id_] for id_ in run], score, rank, leaves)
+        for rank, ((result, run), score) in enumerate(zip(wanted, scores, strict=True), start=1)
     )
 
 
@@ -115,22 +118,22 @@ def matches_outside(metadata: Mapping[str, object], id_: str | None, where: Wher
     return where.matches(metadata, str(metadata.get("doc_id", id_ or "")))
 
 
-def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, leaves: LeafReader) -> Candidate:
+def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, rank: int, leaves: LeafReader) -> Candidate:
     """A leaf, or several as one span."""
     found = [leaves.candidate(each) for each in run]
     if len(found) == 1:
-        return scored(found[0], score, request.name)
+        return scored(found[0], score, request.name, rank)
     first = run[0].leaf
     span = Span(first.document_id, first.version, first.ordinal, run[-1].leaf.ordinal, (first.ordinal, first.start))
     words = sum(each.leaf.words for each in run)
-    trace = Trace(hits=(TracedHit(first.ordinal, score, request.name),))
+    trace = Trace(hits=(TracedHit(first.ordinal, score, request.name, rank),))
     return Candidate(span, score, trace, found[0].metadata, words=words)
 
 
-def _outside(request: AskHost, result: HostResult, score: float) -> Candidate:
+def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> Candidate:
     """A passage of its own kind."""
     id_ = id_of_text(result.text) if result.id is None else result.id
-    trace = Trace(hits=(TracedHit(0, score, request.name),), kind=result.kind)
+    trace = Trace(hits=(TracedHit(0, score, request.name, rank),), kind=result.kind)
     return outside_candidate(
         Passage(
             id_, "", None, None, result.text, score, dict(result.metadata), trace, kind=result.kind, origin=result.origin

@@ -29,13 +29,18 @@ class LeafReader:
         """The nearest to each vector, loaded: in one round trip where nothing is filtered."""
         if request.where is None and self._reader.scope is None:
             rows = yield from self._reader.search(request.vectors, request.count)
-            return [[scored(self.candidate(stored), stored.score, "vector") for stored in row] for row in rows]
+            return [
+                [scored(self.candidate(stored), stored.score, "vector", rank) for rank, stored in enumerate(row, start=1)]
+                for row in rows
+            ]
         hits = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
         ids = [hit.id for row in hits for hit in row]
         loaded = yield from self.load(ids)
         if any(id_ not in loaded for id_ in ids):
             raise StaleRead
-        return [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in hits]
+        return [
+            [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in hits
+        ]
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """Those that match the words of each question best."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
+from leafspan.filters import Where
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._left_out import without_damaged
@@ -18,6 +20,7 @@ from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Met, Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.trace import Trace
 from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
 
@@ -39,18 +42,16 @@ def retrieve(
             strategy.
         ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
     """
-    check_strategy("strategy", strategy)
-    queries, single = to_queries(asked, needed=strategy.needs_query)
-    yield from _check_vectors(sources, queries)
+    queries, single = yield from checked_queries(sources, asked, strategy)
     if not queries:
         return []
-    strategy = at_least(strategy, limits.min_score)
     met = Met()
 
     def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
         answers = IndexAnswers(sources, reader, met, scope)
         try:
-            found = yield from _attempt(sources, answers, reader, strategy, queries, limits, scope)
+            results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
+            found = [result.passages for result in results]
             return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out())
         finally:
             answers.leave()
@@ -60,7 +61,14 @@ def retrieve(
     return results[0] if single else results
 
 
-def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
+def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[tuple[list[Query], bool]]:
+    """What was asked as queries, and whether it is a single one.
+
+    Raises:
+        InvalidArgument: if it is no query, a vector has another length than the index's, or ``strategy`` is no strategy.
+    """
+    check_strategy("strategy", strategy)
+    queries, single = to_queries(asked, needed=strategy.needs_query)
     vectors = [each.vector for each in queries if each.vector is not None]
     if vectors:
         identity = yield from sources.embedder.identity()
@@ -68,9 +76,10 @@ def _check_vectors(sources: Sources, queries: Sequence[Query]) -> Flow[None]:
         for vector in vectors:
             if len(vector) != length:
                 raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
+    return queries, single
 
 
-def _attempt(
+def look_at(
     sources: Sources,
     answers: IndexAnswers,
     reader: Reader,
@@ -78,7 +87,19 @@ def _attempt(
     queries: Sequence[Query],
     limits: Limits,
     scope: Scope | None,
-) -> Flow[list[list[Passage]]]:
+) -> Flow[list[Result]]:
+    """What a strategy finds for each query in what one reader sees, and what is returned of it.
+
+    Args:
+        sources: The open index.
+        answers: What answers the strategy's requests. It may be used for several retrievals of one reader.
+        reader: What is visible of the index.
+        strategy: What finds.
+        queries: The queries.
+        limits: How much to look at and to return.
+        scope: The view that is asked, None for the whole index.
+    """
+    strategy = at_least(strategy, limits.min_score)
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
@@ -94,7 +115,7 @@ def _attempt(
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
         for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
-            returned = few[: context.k]
+            returned = few[: context.k] if limits.where is None else _matched(few[: context.k], limits.where)
             enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
             passages = [to_passage(each, texts, rows) for each in returned]
@@ -109,3 +130,9 @@ def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
     if scope is None:
         return row
     return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
+
+
+def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
+    """The candidates, whose traces have the filter that their documents have matched."""
+    matched = Trace(filters=(where,))
+    return [replace(each, trace=each.trace + matched) for each in found]

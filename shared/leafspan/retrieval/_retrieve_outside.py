@@ -53,6 +53,7 @@ def retrieve_outside(
             results.append(Result(row, passages, more=not enough and len(row) >= context.candidates))
         return results
 
-    rows = to_results(queries, (yield from look_until_full(look, queries, limits.context(strategy, None))), Analyzer())
+    looked = yield from look_until_full(look, queries, limits.context(strategy, None))
+    rows = to_results(queries, [result.passages for result in looked], Analyzer())
     results: list[list[Passage]] = [*rows]
     return results[0] if single else results

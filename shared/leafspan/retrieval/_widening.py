@@ -36,8 +36,8 @@ def look_until_full(
     look: Callable[[Sequence[Query], RetrievalContext], Flow[list[Result]]],
     queries: Sequence[Query],
     context: RetrievalContext,
-) -> Flow[list[list[Passage]]]:
-    """The passages for each query, with four times as many candidates as long as a result is short and grows by it.
+) -> Flow[list[Result]]:
+    """The result for each query, with four times as many candidates as long as a result is short and grows by it.
 
     Each query is looked at on its own account, so that the others do not change its result.
 
@@ -58,4 +58,4 @@ def look_until_full(
         for number, result in grown:
             results[number] = result
         short = [number for number, result in grown if result.more]
-    return [result.passages for result in results]
+    return results

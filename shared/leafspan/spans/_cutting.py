@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from leafspan.trace import Trace
+from leafspan.trace import CutToBudget, Trace
 from leafspan.values import Candidate
 
 
@@ -35,8 +35,9 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     ordinal, start = span.anchor
     start += sum(map(len, pieces[:first])) - sum(map(len, pieces[: ordinal - span.first]))
     kept = replace(span, first=span.first + first, last=span.first + last, anchor=(span.first + first, start))
-    note = f"cut to the budget: leaves {kept.first} to {kept.last} of {span.first} to {span.last}"
-    return replace(found, span=kept, trace=found.trace + Trace(notes=(note,)), words=None)
+    length = count("".join(pieces[first : last + 1]))
+    cut = CutToBudget(kept.first, kept.last, span.first, span.last, length, count("".join(pieces)))
+    return replace(found, span=kept, trace=found.trace + Trace(cut=cut), words=None)
 
 
 def _best_hit(found: Candidate) -> int:

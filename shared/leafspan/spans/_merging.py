@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
+from typing import NamedTuple
 
-from leafspan.trace import EMPTY_TRACE, Filled, Merge, Trace
+from leafspan.trace import EMPTY_TRACE, Filled, KeptApart, Merge, Trace
 from leafspan.values import Ancestor, Candidate, Leaf, Span
 
 SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": max}
@@ -29,6 +31,24 @@ class _Node:
     children: int = 1
 
 
+class _Finished(NamedTuple):
+    """What was not merged any further, and what makes a step for its trace that says why."""
+
+    found: Candidate
+    apart: Callable[[], KeptApart | None] | None
+
+    @property
+    def traced(self) -> Candidate:
+        """The candidate, whose trace has that step."""
+        found, step = self.found, self.apart() if self.apart else None
+        if step is None:
+            return found
+        trace = found.trace.not_merged(step)
+        return Candidate(
+            found.span, found.score, trace, found.metadata, found.words, found.leaf, found.summary, found.outside
+        )
+
+
 def auto_merge(
     hits: Sequence[Candidate],
     *,
@@ -37,6 +57,7 @@ def auto_merge(
     max_level: int | None,
     max_words: int | None,
     score: str,
+    traced: int | None = None,
 ) -> list[Candidate]:
     """The hits, with a parent in place of its children if enough of them were found.
 
@@ -52,18 +73,20 @@ def auto_merge(
         max_words: Longest parent to merge into, in words, >= 1. None: any.
         score: Score of a parent: ``"max"`` or ``"mean"`` of its children's scores. The mean of merged children is a mean of
             means.
+        traced: Number of results, from the best one on, whose traces say which node above did not take their place. That is
+            worth its time only for what is used. Default: None, all.
 
     Returns:
         Hits and parents, sorted by score, then document, then position.
     """
     nodes = [_Node(hit, hit.leaf) for hit in hits if hit.leaf is not None]
-    finished: list[Candidate] = []  # what was not merged any further
+    finished: list[_Finished] = []
     level = 0
     while nodes and (max_level is None or level < max_level):
         groups: dict[tuple[str, str, int], list[_Node]] = {}
         for node in nodes:
             if level >= len(node.leaf.ancestors):
-                finished.append(node.found)
+                finished.append(_Finished(node.found, None))
             else:
                 key = (node.leaf.document_id, node.leaf.version, node.leaf.ancestors[level].first)
                 groups.setdefault(key, []).append(node)
@@ -77,10 +100,28 @@ def auto_merge(
                 inside, finished = _inside_and_outside(finished, group[0].leaf, parent)
                 nodes.append(_merged(filled, inside, parent, level + 1, SCORES[score]))
             else:
-                finished += [node.found for node in group]
+                apart = None
+                if parent.children > 1:
+                    option, limit = ("threshold", threshold) if short_enough else ("max_words", max_words or 0)
+                    apart = partial(_apart, level + 1, parent, present, option, limit)
+                finished += [_Finished(node.found, apart) for node in group]
         level += 1
-    finished += [node.found for node in nodes]
-    return sorted(finished, key=lambda found: found.order)
+    finished += [_Finished(node.found, partial(_stopped, node.leaf, level)) for node in nodes]
+    finished.sort(key=lambda each: each.found.order)
+    return [each.traced for each in finished[:traced]] + [each.found for each in finished[len(finished[:traced]) :]]
+
+
+def _apart(level: int, parent: Ancestor, present: int, option: str, limit: float) -> KeptApart:
+    """A node at this level that does not take the place of its children."""
+    return KeptApart(level, parent.first, parent.last, present, parent.children, parent.words, option, limit)
+
+
+def _stopped(leaf: Leaf, level: int) -> KeptApart | None:
+    """The next larger node above what was merged as far as may be, if there is one."""
+    for number, parent in enumerate(leaf.ancestors[level:], start=level + 1):
+        if parent.children > 1:
+            return _apart(number, parent, 1, "max_level", level)
+    return None
 
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
@@ -99,16 +140,19 @@ def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
 
 
 def _inside_and_outside(
-    candidates: Sequence[Candidate], leaf: Leaf, parent: Ancestor
-) -> tuple[list[Candidate], list[Candidate]]:
+    candidates: Sequence[_Finished], leaf: Leaf, parent: Ancestor
+) -> tuple[list[Candidate], list[_Finished]]:
     """The candidates that lie inside of an ancestor of the leaf, and the others."""
     inside: list[Candidate] = []
-    outside: list[Candidate] = []
-    for found in candidates:
-        span = found.span
+    outside: list[_Finished] = []
+    for each in candidates:
+        span = each.found.span
         same = (span.document_id, span.version) == (leaf.document_id, leaf.version)
         within = same and parent.first <= span.first and span.last <= parent.last
-        (inside if within else outside).append(found)
+        if within:
+            inside.append(each.found)
+        else:
+            outside.append(each)
     return inside, outside
 
 

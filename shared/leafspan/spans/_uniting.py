@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from leafspan.trace import EMPTY_TRACE
+from leafspan.trace import EMPTY_TRACE, Trace, United
 from leafspan.values import Candidate
 
 
@@ -51,5 +51,6 @@ def _united(group: Sequence[Candidate]) -> Candidate:
     span = replace(best_first[0].span, first=group[0].span.first, last=max(run.span.last for run in group))
     # If one of the runs holds all others, the length in words is known.
     whole = next((run for run in best_first if run.span.id == span.id), None)
-    trace = sum((run.trace for run in best_first), EMPTY_TRACE)
+    step = Trace(united=(United(span.first, span.last, len(group)),))
+    trace = sum((run.trace for run in best_first), EMPTY_TRACE) + step
     return replace(best_first[0], span=span, trace=trace, words=whole.words if whole else None, leaf=None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from leafspan.trace import Trace
+from leafspan.trace import Trace, United
 from leafspan.values import Candidate, LeafId
 
 
@@ -118,7 +118,8 @@ class _Windows:
 
     def _candidate(self, window: _Window) -> Candidate:
         best = window.hits[0]
-        trace = sum((hit.trace for hit in window.hits), Trace(window=(self._before, self._after)))
+        united = (United(window.first, window.last, len(window.hits)),) if len(window.hits) > 1 else ()
+        trace = sum((hit.trace for hit in window.hits), Trace(window=(self._before, self._after), united=united))
         if window.is_cut:
             trace += Trace(notes=("the window is cut, since more neighbours do not fit",))
         known = self._words or window.first == window.last

@@ -6,7 +6,7 @@ from leafspan.store._checksums import pack_checksums
 from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
-from leafspan.store._damage import DamageRule, Met, OnDamage
+from leafspan.store._damage import REMEDY, DamageRule, Met, OnDamage
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
@@ -22,6 +22,7 @@ from leafspan.store._texts import Texts
 from leafspan.store._writer import DocumentToWrite, Writer
 
 __all__ = [
+    "REMEDY",
     "MADE_BY_LEAFSPAN",
     "MOST_RESULTS",
     "NODE_KEY",

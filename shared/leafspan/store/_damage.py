@@ -14,7 +14,8 @@ from leafspan.store._manifest import Damage
 
 OnDamage = Literal["raise", "leave out"]
 
-_REMEDY = "call doctor(), then add the document again"
+REMEDY = "call doctor(), then add the document again"
+"""What mends a damaged document."""
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class DamageRule:
 
     leave_out: bool = False
     subject: str = "document"
-    remedy: str = _REMEDY
+    remedy: str = REMEDY
     warned: set[str] = field(default_factory=set)
 
     @classmethod

@@ -10,7 +10,7 @@ from leafspan.strategies._auto_merging import AutoMerging
 from leafspan.strategies._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from leafspan.strategies._bm25 import BM25
 from leafspan.strategies._choosing import StrategyLike, to_strategy
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._decay import Decay
 from leafspan.strategies._ensemble import Ensemble
 from leafspan.strategies._filter import Filter
@@ -93,6 +93,8 @@ __all__ = [
     "Strategy",
     "OverBase",
     "RetrievalContext",
+    "MOST_CANDIDATES",
+    "LOWEST_SCORE",
     "StrategyFlow",
     "check_base",
     "check_strategy",

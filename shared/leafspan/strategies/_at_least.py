@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import check_number
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import LOWEST_SCORE, RetrievalContext
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
@@ -36,6 +36,11 @@ class AtLeast(OverBase):
     def returns_all(self) -> bool:
         """All that reach the score are returned."""
         return True
+
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """The lowest score."""
+        return {"min_score": LOWEST_SCORE}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 
 from leafspan.checks import check_whole
 from leafspan.filters import Where
+
+MOST_CANDIDATES = 10_000
+"""The most candidates that a call can ask for."""
+
+LOWEST_SCORE = -sys.float_info.max
+"""A score below that of any result."""
 
 
 @dataclass(frozen=True, slots=True)

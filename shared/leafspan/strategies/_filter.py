@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import check_whole
@@ -42,8 +42,15 @@ class Filter(Strategy):
         """Everything that matches is returned."""
         return True
 
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """The leaves before ``offset`` are skipped."""
+        return {"offset": 0}
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
         loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
-        return [[scored(loaded[hit.id], hit.score, "filter") for hit in hits] for _ in queries]
+        ranks = range(self.offset + 1, self.offset + 1 + len(hits))
+        found = [scored(loaded[hit.id], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
+        return [list(found) for _ in queries]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where, to_filter
+from leafspan.filters import Where, all_of, to_filter
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 
 
@@ -37,10 +38,17 @@ class Filtered(OverBase):
         if not isinstance(self.where, Where):
             raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
 
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """The filter."""
+        return {"where": all_of(())}
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         where = self.where if context.where is None else context.where & self.where
-        return self.base.retrieve(queries, replace(context, where=where))
+        rows = yield from self.base.retrieve(queries, replace(context, where=where))
+        matched = Trace(filters=(self.where,))
+        return [[replace(found, trace=found.trace + matched) for found in row] for row in rows]
 
 
 def filtered(strategy: Strategy, where: object) -> Strategy:

@@ -76,7 +76,7 @@ def fuse(
         for ranked in lists
     ]
     combine = maximum_fusion if fusion == "maximum" else _sums
-    contributions = _contributions(lists, shares, only_best=fusion == "maximum")
+    contributions = _contributions(lists, shares, total, only_best=fusion == "maximum")
     same: dict[str, list[Candidate]] = {}
     for ranked in lists:
         for found in ranked.found:
@@ -150,17 +150,20 @@ def _sums(shares: Sequence[_Shares[str]]) -> _Shares[str]:
 
 
 def _contributions(
-    lists: Sequence[Ranked], shares: Sequence[_Shares[str]], *, only_best: bool
+    lists: Sequence[Ranked], shares: Sequence[_Shares[str]], total: float, *, only_best: bool
 ) -> dict[str, list[Contribution]]:
-    """For each id, what each list that has it contributed; with ``only_best``, the largest counts, the first of equals."""
+    """For each id, what each list that has it contributed; with ``only_best``, the largest counts, the first of equals.
+
+    ``total`` is the sum of all weights, or 1.
+    """
     found: dict[str, list[Contribution]] = {}
     for ranked, given in zip(lists, shares, strict=True):
-        share = dict(given)
+        share, weight = dict(given), ranked.weight / total
         first: dict[str, Candidate] = {}
         for candidate in ranked.found:
             first.setdefault(candidate.span.id, candidate)
         for rank, (id_, candidate) in enumerate(first.items(), start=1):
-            found.setdefault(id_, []).append(Contribution(ranked.source, rank, candidate.score, share[id_]))
+            found.setdefault(id_, []).append(Contribution(ranked.source, rank, candidate.score, share[id_], weight))
     if only_best:
         for id_, all_of_it in found.items():
             best = max(range(len(all_of_it)), key=lambda number: all_of_it[number].share)

@@ -22,11 +22,14 @@ class SearchShares:
     hits: Sequence[Hit]
     shares: Sequence[tuple[LeafId, float]]
     ranks: Mapping[LeafId, int]  # from 0
+    weight: float
 
     def contribution(self, leaf: LeafId) -> Contribution | None:
         """What this adds to the leaf's score, None if it did not find it."""
         rank = self.ranks.get(leaf)
-        return None if rank is None else Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1])
+        if rank is None:
+            return None
+        return Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1], self.weight)
 
 
 @dataclass(slots=True)
@@ -92,7 +95,8 @@ def fused_pool(
     pool = Pool(_coverage(matches))
     for source, hits, weight in searches:
         shares = _shares(hits, weight / total, fusion, with_summaries=with_summaries)
-        pool.found.append(SearchShares(source, hits, shares, {leaf: rank for rank, (leaf, _) in enumerate(shares)}))
+        ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
+        pool.found.append(SearchShares(source, hits, shares, ranks, weight / total))
         for leaf, share in shares:
             fused = pool.summaries if with_summaries and leaf.is_summary else pool.leaves
             if leaf not in fused:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole, shown
 from leafspan.errors import InvalidArgument
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, in_words, split_failures
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._leaves_referred_to import nearest_leaves_of
@@ -17,7 +17,6 @@ from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyR
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
-_MOST = 10_000  # candidates of a search
 _WIDER = 4
 _DEEPEST = 100
 
@@ -93,6 +92,11 @@ class Recursive(Strategy):
         """As the base."""
         return self.base.query_instruction
 
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """Passages that are replaced, and the references that are followed."""
+        return {"keep": True, "per_reference": MOST_CANDIDATES, "depth": _DEEPEST}
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy. Of each depth, all references of all queries are followed together."""
         known: dict[Asked, Sequence[Candidate] | str] = {}
@@ -101,8 +105,8 @@ class Recursive(Strategy):
         # Where several passages have become one, more passages of the base have a place: each query on its own account.
         wider = context.for_base
         short = [number for number, row in enumerate(rows) if len(results[number]) < min(len(row), context.results)]
-        while short and not context.exactly and wider.candidates < _MOST:
-            wider = replace(wider, candidates=min(_WIDER * wider.candidates, _MOST))
+        while short and not context.exactly and wider.candidates < MOST_CANDIDATES:
+            wider = replace(wider, candidates=min(_WIDER * wider.candidates, MOST_CANDIDATES))
             found = yield from self.base.retrieve([queries[number] for number in short], wider)
             grown = {number: row for number, row in zip(short, found, strict=True) if _has_more(row, rows[number])}
             results |= yield from self._followed(queries, grown, context, known)

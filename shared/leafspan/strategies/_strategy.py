@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from leafspan.checks import shown, what_makes_one
-from leafspan.config import Place, parse_config, read_config, register, write_config
+from leafspan.config import Place, load_config, read_config, register, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
@@ -67,6 +67,15 @@ class Strategy(ABC):
         return False
 
     @property
+    def loosest(self) -> Mapping[str, object]:
+        """The options that can keep a leaf out of the results, each with the value at which it keeps none out.
+
+        ``Index.explain`` tries them to find out which one it was. For a number it looks for the least change that lets the
+        leaf in. Options of the class's fields can be named.
+        """
+        return {}
+
+    @property
     def query_instruction(self) -> str:
         """Text that stands before each query when it is embedded."""
         return ""
@@ -102,7 +111,7 @@ class Strategy(ABC):
         """
         place = Place()
         if isinstance(config, Path):
-            config, place = parse_config(config.read_text(encoding="utf-8"), str(config))
+            config, place = load_config(config)
         if not isinstance(config, str | Mapping):
             raise place.error(f"a strategy must be a name or a mapping, got {shown(config)}")
         made: Self = read_config(config, cls, given or {}, place)

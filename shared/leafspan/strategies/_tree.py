@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans import without_repeats
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._query_vectors import query_vectors
@@ -107,6 +107,17 @@ class Tree(Strategy):
         """In a traversal, and where ``top_k`` or ``min_score`` limits the results."""
         return self.mode == "traversal" or self.top_k is not None or self.min_score is not None
 
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """What is chosen of each layer, and which layers there are."""
+        return {
+            "top_k": MOST_CANDIDATES,
+            "min_score": LOWEST_SCORE,
+            "start_layer": None,
+            "end_layer": 0,
+            "expand": MOST_CANDIDATES if self.expand else False,
+        }
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         vectors: Any = None
@@ -162,7 +173,7 @@ class Tree(Strategy):
             chosen = yield from self._choose(vectors, pools, rows)
             loaded: dict[str, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
             for row, picked in zip(rows, chosen, strict=True):
-                found = [scored(loaded[id_], score, "tree") for id_, score in picked]
+                found = [scored(loaded[id_], score, "tree", rank) for rank, (id_, score) in enumerate(picked, start=1)]
                 row.update((each.id, each) for each in found if _layer(each) >= self.end_layer)
             below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
         return [list(row.values()) for row in rows]

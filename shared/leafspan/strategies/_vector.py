@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leafspan.checks import check_flag, check_number, check_text, check_whole
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
@@ -64,6 +64,11 @@ class Vector(Strategy):
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
 
+    @property
+    def loosest(self) -> Mapping[str, object]:
+        """What limits its results."""
+        return {"k": MOST_CANDIDATES, "min_score": -1.0}
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""
         if self.summaries and context.words is not None:
@@ -74,7 +79,9 @@ class Vector(Strategy):
             hits, _ = yield from search(VectorSearch(vectors, count, context.where), None, summaries=True)
             rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
             loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for hit in row))
-            results = [[scored(loaded[hit.id], hit.score, "vector") for hit in row] for row in rows]
+            results = [
+                [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in rows
+            ]
         else:
             results = yield LoadedVectorSearch(vectors, count, context.where)
         if self.min_score is None:

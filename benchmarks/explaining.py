@@ -1,0 +1,116 @@
+"""What it costs to explain.
+
+    python benchmarks/explaining.py [--documents 1000] [--rounds 20] [--json FILE]
+
+Two figures for each strategy. First the time of ``explain`` without a document, which records every request of a retrieval
+with its time, over that of ``retrieve``: the two take turns, and the figure is the median over the questions of the ratios
+of their best times, which other work on the machine disturbs least.
+Then how many retrievals and milliseconds it takes to say what keeps the 20th passage, or any leaf of the index, out.
+
+Ends with 1 if the first one is above 1.05 for any strategy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from results import Figure, add_json_option, all_passed, write_results
+from shuffled import shuffled_questions, shuffled_texts
+
+from leafspan import BM25, AutoMerging, Document, Hybrid, Index, RelevantSegments, SentenceWindow, Strategy, Vector
+
+STRATEGIES: dict[str, Strategy] = {
+    "Vector": Vector(),
+    "BM25": BM25(),
+    "Hybrid": Hybrid(),
+    "SentenceWindow": SentenceWindow(),
+    "AutoMerging": AutoMerging(),
+    "RelevantSegments": RelevantSegments(),
+}
+QUESTIONS = 12
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """How long a call took."""
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def recorded(index: Index, strategy: Strategy, questions: list[str], rounds: int) -> float:
+    """The time of a recorded retrieval over that of one that is not: the best of each question, and of these the median."""
+    ratios = []
+    for question in questions:
+        plain, explained = [], []
+        for number in range(rounds):
+            calls = [
+                (plain, lambda: index.retrieve(question, strategy, k=8)),  # noqa: B023
+                (explained, lambda: index.explain(question, strategy, k=8)),  # noqa: B023
+            ]
+            for taken, run in calls if number % 2 else reversed(calls):
+                taken.append(seconds(run))
+        ratios.append(min(explained) / min(plain))
+    return statistics.median(ratios)
+
+
+def kept_out(index: Index, strategy: Strategy, questions: list[str], *, near: bool) -> tuple[float, float]:
+    """How many retrievals, and how many seconds, it takes to explain what is not returned: medians.
+
+    That is, the 20th passage, or else any leaf of the index.
+    """
+    generator = random.Random(7)
+    retrievals, taken = [], []
+    documents = index.documents()
+    for question in questions:
+        if near:
+            found = index.retrieve(question, strategy, k=20)[-1]
+            place = {"document_id": found.document_id, "start": found.start, "end": found.end}
+        else:
+            document = generator.choice(documents)
+            start = generator.randrange(document.characters)
+            place = {"document_id": document.id, "start": start, "end": start + 1}
+        began = time.perf_counter()
+        explained = index.explain(question, strategy, **place)
+        taken.append(time.perf_counter() - began)
+        retrievals.append(explained.retrievals)
+    return statistics.median(retrievals), statistics.median(taken)
+
+
+def main() -> int:
+    """Measure, and print two lines for each strategy."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, default=1000, help="documents of about 30 leaves; default: 1000")
+    parser.add_argument("--rounds", type=int, default=20, help="turns at each question; default: 20")
+    add_json_option(parser)
+    arguments = parser.parse_args()
+
+    generator = random.Random(11)
+    texts = shuffled_texts(arguments.documents, generator)
+    questions = shuffled_questions(QUESTIONS, generator)
+    figures = []
+    with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb", embedding_cache=False) as index:
+        index.add([Document(f"book-{n}", text) for n, text in enumerate(texts)], progress=False)
+        print(f"{arguments.documents:,} documents, {index.stats().leaves:,} leaves")
+        for name, strategy in STRATEGIES.items():
+            figure = Figure(
+                f"{name}: explain over retrieve", recorded(index, strategy, questions, arguments.rounds), "<=", 1.05
+            )
+            figures.append(figure)
+            verdict = "holds" if figure.passed else "FAILS"
+            print(f"  {verdict}  {figure.value:6.3f} <= {figure.bound:<5g} {name}: explain over retrieve", flush=True)
+            for what, near in (("the 20th passage", True), ("any leaf", False)):
+                retrievals, took = kept_out(index, strategy, questions, near=near)
+                print(f"         {retrievals:g} retrievals, {took * 1000:,.0f} ms to explain {what}", flush=True)
+    write_results("explaining", arguments, figures)
+    return 0 if all_passed(figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

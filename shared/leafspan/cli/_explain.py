@@ -1,0 +1,98 @@
+"""``leafspan explain``: why passages were returned, and why a piece of a document was not."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from leafspan.checks import shown
+from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
+from leafspan.cli._strategies import STRATEGIES, strategy_named
+from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
+from leafspan.config import config_name
+from leafspan.errors import InvalidArgument
+from leafspan.index import Index
+
+
+def explain(
+    question: Annotated[str, typer.Argument(help="The question. The strategy filter needs none.", show_default=False)] = "",
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    document: Annotated[
+        str | None, typer.Option(help="Id of a document: say why it, or a piece of it, is not returned.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(help="The piece of the document, as its words. White space does not matter.")
+    ] = None,
+    start: Annotated[int | None, typer.Option(help="The piece's first character in the document, from 0.")] = None,
+    end: Annotated[int | None, typer.Option(help="The character after its last one.")] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"One of {', '.join(STRATEGIES)}. By default that of the configuration, or relevant-segments.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    k: Annotated[int | None, typer.Option("-k", help="As for query.")] = None,
+    budget: Annotated[int | None, typer.Option(help="As for query.")] = None,
+    candidates: Annotated[int | None, typer.Option(help="As for query.")] = None,
+    where: Where = None,
+    min_score: Annotated[float | None, typer.Option(help="As for query.")] = None,
+    min_answer_probability: Annotated[float | None, typer.Option(help="As for query.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds. By default any number.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why `query` returns what it does, or with --document, what keeps a document or a piece of it out.
+
+    It retrieves again and again, each time without one of the obstacles, so what it says has been tried.
+    """
+    named = None if strategy is None else strategy_named(strategy)
+    condition = parse_filter(where)
+    with Index.open(kb, create=False, config=config) as opened:
+        chosen = opened.default_strategy if named is None else named
+        if min_answer_probability is not None:
+            chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
+        if text is not None:
+            if document is None or start is not None or end is not None:
+                raise InvalidArgument(f"text needs a document, and neither start nor end beside it, got {shown(text)}")
+            start, end = _place_of(text, opened.get(document).text, document)
+        explanation = opened.explain(
+            question,
+            chosen,
+            document_id=document,
+            start=start,
+            end=end,
+            k=k,
+            candidates=candidates,
+            budget=budget,
+            where=condition,
+            min_score=min_score,
+            timeout=timeout,
+        )
+    if as_json:
+        print_json(explanation.to_dict())
+        return
+    out = console()
+    for line in explanation.lines:
+        out.print(plain(line))
+    if explanation.holding and not any(is_worth_printing(each, min_score) for each in explanation.holding):
+        out.print(plain("`query` does not print it, since its score rounds to 0.000: --min-score 0 does", "yellow"))
+
+
+def _place_of(text: str, whole: str, document: str) -> tuple[int, int]:
+    """Where words are in a document, for the first time: the first character, and the one after the last.
+
+    Raises:
+        InvalidArgument: if they are not in it.
+    """
+    words = text.split()
+    found = re.search(r"\s+".join(map(re.escape, words)), whole) if words else None
+    if found is None:
+        raise InvalidArgument(f"text must be words of document {shown(document)}, got {shown(text)}")
+    return found.span()

@@ -1,0 +1,43 @@
+"""Hooks of mkdocs: the pages at the root join the site, links lead on, and nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+from tools.site.outside import loaded_from_outside
+from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_docstrings, with_links_of_the_site
+
+
+def on_config(config: Any) -> Any:
+    """Make the anchors of headings those of GitHub."""
+    config.mdx_configs.setdefault("toc", {})["slugify"] = slug
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages at the root."""
+    for path, name in AT_THE_ROOT.items():
+        files.append(File.generated(config, name, content=(ROOT / path).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Make the links of a page those of the site."""
+    return with_links_of_the_site(page.file.src_uri, markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Make links of the pages that docstrings name."""
+    made_of_docstrings = page.file.src_uri.startswith(("reference/", "strategies/"))
+    return with_links_of_docstrings(page.file.src_uri, html) if made_of_docstrings else html
+
+
+def on_post_build(config: Any) -> None:
+    """Fail if a page would load anything from elsewhere."""
+    for path in sorted(Path(config.site_dir).rglob("*.html")):
+        if found := loaded_from_outside(path.read_text()):
+            raise PluginError(f"{path.relative_to(config.site_dir)} loads from elsewhere: {', '.join(found)}")

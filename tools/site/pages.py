@@ -1,0 +1,111 @@
+"""Where the pages of the repository stand in the site, and what becomes of their links."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/leafspan/leafspan"
+AT_THE_ROOT = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
+"""Pages outside of docs/, by their names in the site."""
+
+_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_ATTRIBUTE = re.compile(r'\b(src|srcset|href)="([^"\s]+)"')
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link of a page to another file of the repository, or to a heading.
+
+    Attributes:
+        written: The link as it is written.
+        target: The file that it leads to, relative to the root.
+        anchor: The heading there, "" for none.
+    """
+
+    written: str
+    target: str
+    anchor: str
+
+
+def in_site(path: str) -> str | None:
+    """The place of a file of the repository in the site, None if it is not there."""
+    if path in AT_THE_ROOT:
+        return AT_THE_ROOT[path]
+    return path.removeprefix("docs/") if path.startswith("docs/") else None
+
+
+def of_repository(uri: str) -> str:
+    """The file of the repository that a page of the site was made of."""
+    return next((path for path, name in AT_THE_ROOT.items() if name == uri), f"docs/{uri}")
+
+
+def links_of(path: str, text: str) -> Iterator[Link]:
+    """The links of a page within the repository, but for those in code. Those of HTML in it count, too."""
+    prose = _CODE.sub("", text)
+    for written in [*_LINK.findall(prose), *(value for _, value in _ATTRIBUTE.findall(prose))]:
+        if not re.match(r"[a-z]+:", written):
+            name, _, anchor = written.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
+            yield Link(written, target, anchor)
+
+
+def anchors_of(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    without_code = re.sub(r"^(`{3,}).*?^\1[^\n]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)}
+
+
+def slug(heading: str, separator: str = "-") -> str:
+    """The anchor of a heading, which is GitHub's, so that a link leads to it there as well as in the site."""
+    text = unicodedata.normalize("NFC", re.sub(r"<[^>]*>", "", heading))
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
+
+
+def with_links_of_the_site(uri: str, text: str) -> str:
+    """A page's text, with links to pages of the site, and to the repository for all other files."""
+    path = of_repository(uri)
+    links = {link.written: link for link in links_of(path, text)}
+    # mkdocs knows its pages by their files, and a browser by their addresses: guide.md is at guide/.
+    address = posixpath.dirname(uri) if posixpath.basename(uri) == "index.md" else uri.removesuffix(".md")
+
+    def place(written: str, start: str) -> str:
+        link = links.get(written)
+        if link is None:
+            return written
+        page = in_site(link.target)
+        anchor = f"#{link.anchor}" if link.anchor else ""
+        if page is not None:
+            return posixpath.relpath(page, start or ".") + anchor
+        if (ROOT / link.target).exists():
+            kind = "tree" if (ROOT / link.target).is_dir() else "blob"
+            return f"{REPOSITORY}/{kind}/main/{link.target}{anchor}"
+        return written
+
+    def attribute(found: re.Match[str]) -> str:
+        return f'{found[1]}="{place(found[2], address)}"'
+
+    text = _LINK.sub(lambda found: f"]({place(found[1], posixpath.dirname(uri))})", text)
+    return _ATTRIBUTE.sub(attribute, text)
+
+
+def with_links_of_docstrings(uri: str, html: str) -> str:
+    """A page made of docstrings, in which the name of a page, such as docs/scores.md, leads to it."""
+    start = posixpath.relpath(".", uri.removesuffix(".md").removesuffix("/index") or ".")
+
+    def linked(found: re.Match[str]) -> str:
+        return f'<a href="{start}/{found[1]}/">{found[1]}</a>' if (ROOT / found[0]).exists() else found[0]
+
+    return re.sub(r"(?<![\w/])docs/([\w-]+)\.md(?:#[\w-]+)?", linked, html)
