@@ -47,6 +47,9 @@ def assert_harmless(page: Page, typed: str = "") -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_documents(hostile: Browser, text: str):
+    why = hostile.open("why", {"id": text, "q": f"honey {text}", "s": "hybrid", "k": "1"})
+    assert why.status == 200
+    assert_harmless(why)
     for fields in ({"id": text}, {"id": text, "q": "honey", "s": "hybrid"}):
         page = hostile.open("document", fields)
         assert page.status == 200

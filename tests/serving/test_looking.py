@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Config, Document, Hybrid, Index, Key, Rerank, SentenceWindow, Vault
+from leafspan import Config, Document, Hybrid, Index, Key, Rerank, SentenceWindow, Vault, Vector
 from leafspan.serving._documents_page import MOST_DOCUMENTS
 from leafspan.serving._parts import MOST_TEXT
 from tests.corpus import HARBOUR
@@ -54,6 +54,19 @@ def test_the_outline_leads_to_headings(browser: Browser):
     assert f'id="{target.partition("#")[2]}"' in browser.open(target).html
     assert "year" in page.text
     assert "1887" in page.text
+
+
+def test_what_keeps_a_document_out_is_said_for_each_strategy(browser: Browser, shared_index: Index):
+    asked = [("q", QUESTION), ("s", "hybrid"), ("s", "vector"), ("k", "1")]
+    document = browser.open("document", [("id", "tea"), *asked])
+    page = browser.open(document.links["why, and why not"])
+    assert page.alerts == []
+    for strategy in (Hybrid(), Vector()):
+        said = str(shared_index.explain(QUESTION, strategy, document_id="tea", k=1))
+        assert "is not returned" in said
+        assert said in page.text
+    assert browser.open(page.links["the document"]).html == document.html
+    assert "why, and why not" not in browser.open("document", {"id": "tea"}).links
 
 
 def test_a_long_document_comes_in_parts(tmp_path: Path):
@@ -124,6 +137,9 @@ def test_documents_are_listed_page_by_page(tmp_path: Path):
         ("documents?page=x", 400, "page must be a whole number >= 1, got 'x'"),
         ("trees?id=nowhere", 404, "there is no document 'nowhere'"),
         ("document?id=tea&q=x&s=hybird", 400, "hybird"),
+        ("why?id=tea", 400, "a question must be asked"),
+        ("why?id=nowhere&q=tea", 404, "there is no document 'nowhere'"),
+        ("why?id=tea&q=%20", 200, "must be a text that is not blank"),
         ("nowhere", 404, "there is no such page"),
         ("static/../../etc/passwd", 404, ""),
         ("..%2f..%2fetc%2fpasswd", 404, "there is no such page"),

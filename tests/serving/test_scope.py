@@ -50,6 +50,9 @@ def test_no_id_opens_others(scoped: Browser):
             page = scoped.open(address, {"id": id_})
             assert "honeycomb" not in page.text
             assert page.status == (200 if id_ == "mine" else 404)
+        why = scoped.open("why", {"id": id_, "q": "the vault code", "s": "hybrid"})
+        assert "honeycomb" not in why.text
+        assert why.status == (200 if id_ == "mine" else 404)
 
 
 def test_lists_trees_and_numbers_know_of_no_others(scoped: Browser):

@@ -26,7 +26,9 @@ from leafspan.serving._documents_page import documents_page
 from leafspan.serving._frame import STYLE, error_box, framed
 from leafspan.serving._guard import Guard, safe_headers
 from leafspan.serving._index_page import index_page
+from leafspan.serving._reasons import find_reasons
 from leafspan.serving._trees_page import trees_page
+from leafspan.serving._why_page import why_page
 from leafspan.view import View
 
 _logger = logging.getLogger(__name__)
@@ -55,6 +57,7 @@ def make_app(view: View, strategies: Mapping[str, Config], *, token: str, port: 
     pages = _Pages(view, strategies, timeout)
     routes = {
         "/": ("Ask", pages.ask),
+        "/why": ("Why", pages.why),
         "/documents": ("Documents", pages.documents),
         "/document": ("Document", pages.document),
         "/trees": ("Trees", pages.trees),
@@ -116,6 +119,15 @@ class _Pages:
         document = await self._in_time(self._view.aget(request.query_params.get("id", "")))
         answers = await self._answers(asked)
         return lambda: document_page(document, asked, answers, at)
+
+    async def why(self, request: Request, asked: Asked) -> Drawing:
+        """Why a document was found, or what kept it out."""
+        if asked.question is None:
+            raise InvalidArgument("a question must be asked before it can be said why a document was found, got none")
+        id_ = request.query_params.get("id", "")
+        asked.check(self._strategies)
+        reasons = await find_reasons(self._view, asked, self._strategies, id_, self._timeout)
+        return lambda: why_page(reasons, asked, id_)
 
     async def documents(self, request: Request, asked: Asked) -> Drawing:
         """The list of documents."""

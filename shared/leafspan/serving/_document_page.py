@@ -59,6 +59,7 @@ def document_page(document: Document, asked: Asked, answers: Sequence[Answer], a
             [
                 p(".serve-links")[
                     asked.question is not None and a(href=asked.link(""))["back to the question"],
+                    asked.question is not None and a(href=asked.link("why", id=document.id))["why, and why not"],
                     a(href=asked.link("trees", id=document.id))["its tree"],
                 ],
                 _found(answers, document.id),
