@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,13 @@ def enter_folder_with_notes(namespace: dict[str, Any]) -> None:
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
-    """After a page: its indexes are closed, and the folder goes."""
+    """After a page: its indexes are closed, the folder goes, and so does a tracer provider, which a process sets once."""
     for value in list(namespace.values()):
         if hasattr(value, "close") and type(value).__module__.startswith("leafspan"):
             value.close()
     namespace["_leaving"].close()
+    if (trace := sys.modules.get("opentelemetry.trace")) is not None:
+        vars(trace).update(_TRACER_PROVIDER=None, _TRACER_PROVIDER_SET_ONCE=type(trace._TRACER_PROVIDER_SET_ONCE)())
 
 
 def pages(patterns: list[str], setup: Any) -> Sybil:

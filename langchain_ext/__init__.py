@@ -31,6 +31,7 @@ from langchain_ext.tools import as_tool, as_tools
 from langchain_ext.transform import TransformRetriever
 from langchain_ext.tree import TreeRetriever
 from langchain_ext.vector import VectorRetriever
+from langchain_ext.vector_store import SpanVectorStore
 
 __all__ = [
     "SpanRetriever",
@@ -54,6 +55,7 @@ __all__ = [
     "LightRAGRetriever",
     "PropertyGraphRetriever",
     "PIIAwareRetriever",
+    "SpanVectorStore",
     "as_tools",
     "as_tool",
     "leaf_documents",

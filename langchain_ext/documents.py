@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langchain_core.documents import Document
 
+from leafspan import Document as StoredDocument
 from leafspan import Passage, View
 from leafspan.hosting import citation
 
@@ -25,6 +26,20 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
     if given is not None:
         return given.model_copy(update={"id": passage.id, "metadata": {**given.metadata, **ours}})
     return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **ours})
+
+
+def to_stored_document(found: Passage | StoredDocument) -> Document:
+    """What a vector store has, as a Document: a document with the id and the metadata that it was added with.
+
+    A passage that is not all of its document has the metadata of ``to_document`` but for the score.
+    """
+    if isinstance(found, StoredDocument) or found.whole:
+        id_ = found.id if isinstance(found, StoredDocument) else found.document_id
+        title = {"title": found.title} if found.title else {}
+        return Document(id=id_, page_content=found.text, metadata={**title, **found.metadata})
+    document = to_document(found)
+    del document.metadata["score"]
+    return document
 
 
 def leaf_documents(index: View) -> list[Document]:

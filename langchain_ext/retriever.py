@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict, model_validator
 
+from langchain_ext.child_runs import aall_ended, all_ended, with_run
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
 from leafspan import Budget, Passage, Strategy, View
@@ -77,7 +78,7 @@ class BaseSpanRetriever(BaseRetriever):
             and searches_the_same(self.index, thing.index)
             and is_plain(thing, BaseSpanRetriever, methods)
         ):
-            return as_base(thing._strategy(child), thing.where, thing.min_score)
+            return with_run(thing, as_base(thing._strategy(child), thing.where, thing.min_score), child)
         elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
         return as_strategy(thing, child, name=name, elsewhere=elsewhere)
 
@@ -173,15 +174,17 @@ class BaseSpanRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         asked = self._with(options)
-        strategy = asked._strategy(run_manager.get_child())
-        return asked._documents(search(self.index, query, strategy, asked._limits()))
+        child = run_manager.get_child()
+        with all_ended(child):
+            return asked._documents(search(self.index, query, asked._strategy(child), asked._limits()))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         asked = self._with(options)
-        strategy = asked._strategy(run_manager.get_child())
-        return asked._documents(await asearch(self.index, query, strategy, asked._limits()))
+        child = run_manager.get_child()
+        async with aall_ended(child):
+            return asked._documents(await asearch(self.index, query, asked._strategy(child), asked._limits()))
 
     def _with(self, options: Mapping[str, Any]) -> Self:
         """A retriever like this one, with the options of a call.

@@ -12,6 +12,7 @@ from llamaindex_ext.bm25 import BM25Retriever
 from llamaindex_ext.decay import DecayRetriever
 from llamaindex_ext.documents import NodeWithTrace, leaf_nodes
 from llamaindex_ext.ensemble import EnsembleRetriever
+from llamaindex_ext.events import RetrievalTraceEvent
 from llamaindex_ext.filter import FilterRetriever
 from llamaindex_ext.hybrid import HybridRetriever
 from llamaindex_ext.light_rag import LightRAGRetriever
@@ -58,6 +59,7 @@ __all__ = [
     "PIIAwareRetriever",
     "FilteredQueryBundle",
     "NodeWithTrace",
+    "RetrievalTraceEvent",
     "SpanNodeParser",
     "as_tools",
     "as_tool",

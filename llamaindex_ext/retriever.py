@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
-from llama_index.core import instrumentation
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
@@ -40,6 +37,8 @@ from leafspan.hosting import (
     write_retriever,
 )
 from llamaindex_ext.documents import to_scored_node
+from llamaindex_ext.engines import AnsweringRetriever
+from llamaindex_ext.events import DISPATCHER, say, say_traces
 from llamaindex_ext.host_retriever import as_strategy
 
 _NOT_WRITTEN = ("index", "callback_manager", "object_map", "objects", "verbose")
@@ -61,7 +60,7 @@ class FilteredQueryBundle(QueryBundle):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BaseSpanRetriever(BaseRetriever):
+class BaseSpanRetriever(AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
@@ -165,22 +164,24 @@ class BaseSpanRetriever(BaseRetriever):
         """A strategy in the place of a retriever."""
         return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
 
+    @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """What ``retrieve`` returns for each of several queries, searched in one call."""
         bundles, asked = self._many(queries)
-        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
         rows = [self._nodes(row) for row in search(self.index, *asked)]
         rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
-        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
+    @DISPATCHER.span
     async def aretrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Like ``retrieve_many``."""
         bundles, asked = self._many(queries)
-        _say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
+        say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
         found = [self._nodes(row) for row in await asearch(self.index, *asked)]
         rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
-        _say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
+        say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
     def _many(
@@ -243,6 +244,7 @@ class BaseSpanRetriever(BaseRetriever):
         return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
 
     def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
+        say_traces(passages)
         return [to_scored_node(passage, explain=self.explain) for passage in passages]
 
 
@@ -301,13 +303,6 @@ def _is_default(retriever: object, option: Field[Any]) -> bool:
         return value is default or (type(value) is type(default) and bool(value == default))
     except Exception:  # such as that of an array, which has no one truth value
         return False
-
-
-def _say(events: Iterable[BaseEvent]) -> None:
-    """Hand events to LlamaIndex's instrumentation."""
-    dispatcher = instrumentation.get_dispatcher(__name__)  # type: ignore[attr-defined]
-    for event in events:
-        dispatcher.event(event)
 
 
 def to_query(bundle: QueryBundle) -> str | Query:

@@ -466,6 +466,12 @@ class Passage:
         """The layer of a summary, >= 1. 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of its document."""
+        shape = self.outline
+        return shape is not None and self.summary is None and shape.runs == ((0, shape.leaves - 1),)
+
 
 _MOST_OF_ID = 80  # characters of an id in a ``repr``
 

@@ -36,6 +36,7 @@ from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
+from leafspan.telemetry import Recording, recorded
 from leafspan.tree import (
     Bisecting,
     BuildOptions,
@@ -428,8 +429,10 @@ class View:
             RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
         """
         check_timeout(timeout)
-        flow = self._retrieve(query, self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = run_within(flow, timeout)
+        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
+        passages: list[Passage] | list[list[Passage]]
+        with recorded(chosen, limits.given, private=self.is_private) as recording:
+            passages = run_within(self._retrieve(query, chosen, limits, recording), timeout)
         return passages
 
     @overload
@@ -474,8 +477,10 @@ class View:
     ) -> list[Passage] | list[list[Passage]]:
         """Like ``retrieve``."""
         check_timeout(timeout)
-        flow = self._retrieve(query, self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score))
-        passages: list[Passage] | list[list[Passage]] = await arun_within(flow, timeout)
+        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
+        passages: list[Passage] | list[list[Passage]]
+        with recorded(chosen, limits.given, private=self.is_private) as recording:
+            passages = await arun_within(self._retrieve(query, chosen, limits, recording), timeout)
         return passages
 
     def explain(
@@ -779,7 +784,10 @@ class View:
             flatten_metadata=flatten_metadata,
         )
 
-    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        return recording.of(self._passages(query, strategy, limits), query)
+
+    def _passages(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
         return retrieve(self._sources, query, strategy, limits, self._scope)
 
     def _explain(

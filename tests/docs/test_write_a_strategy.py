@@ -131,7 +131,7 @@ def test_its_weight_reaches_from_the_question_alone_to_the_date_alone(index: Ind
 def test_the_trace_says_what_it_did_after_what_the_base_did(index: Index, fresh_first):
     [passage] = index.retrieve(QUESTION, fresh_first(base=Vector(), today=TODAY), k=1)
     first, last = passage.trace.explain()
-    assert first.startswith("vector found leaf 0 (score ")
+    assert re.fullmatch(r"vector found leaf 0 \(rank \d, score 0\.\d{3}\)", first)
     assert re.fullmatch(r"FreshFirst: cosine 0\.\d\d and freshness 0\.76 gave 0\.\d\d", last)
 
 
@@ -374,7 +374,7 @@ def test_the_page_names_all_that_is_offered_to_authors():
         if inspect.isclass(kind := getattr(leafspan.strategies, name)) and issubclass(kind, Strategy)
     }
     types = {"Fusion", "Mode", "Request", "Retrieves", "StrategyResults"}  # in annotations only
-    not_for_authors = {"DEFAULT", "at_least", "filtered", "to_queries"}
+    not_for_authors = {"DEFAULT", "Watcher", "at_least", "filtered", "to_queries"}
     offered = set(leafspan.strategies.__all__) - strategies - types - not_for_authors
     assert {name for name in offered if not re.search(rf"\b{name}\b", PAGE)} == set()
 

@@ -351,6 +351,7 @@ class Listening(BaseCallbackHandler):
         self.started.append((run_id, parent_run_id))
         self.names[run_id] = name
         self.metadata = metadata
+        self.tags = kwargs["tags"]
 
     def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, name=None, **kwargs):
         self.started.append((run_id, parent_run_id))
@@ -379,11 +380,16 @@ async def test_callbacks_reach_the_base(shared_index: Index, asynchronous):
     assert (outer, inner) == ("AutoMergingRetriever", ["VectorStoreRetriever"])
 
 
-async def test_our_own_retriever_makes_no_run_of_its_own_as_a_base(shared_index: Index):
-    retriever = AutoMergingRetriever(index=shared_index, base=VectorRetriever(index=shared_index))
-    outer, inner, listening = await heard(retriever, asynchronous=True)
-    assert (outer, inner) == ("AutoMergingRetriever", [])
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_our_own_retriever_as_a_base_has_a_run_of_its_own(shared_index: Index, asynchronous):
+    base = VectorRetriever(index=shared_index, tags=["mine"], metadata={"team": "search"})
+    retriever = AutoMergingRetriever(index=shared_index, base=base)
+    outer, inner, listening = await heard(retriever, asynchronous=asynchronous)
+    assert (outer, inner) == ("AutoMergingRetriever", ["VectorRetriever"])
+    assert listening.metadata["ls_retriever_name"] == "vector"
     assert listening.metadata["ls_vector_store_provider"] == "Chroma"
+    assert listening.metadata["team"] == "search"
+    assert listening.tags == ["mine"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -406,7 +412,8 @@ async def test_callbacks_reach_the_model_of_our_own_retriever_as_a_base(shared_i
     model = FakeListChatModel(responses=[PHRASINGS])
     base = MultiQueryRetriever(index=shared_index, llm=model)
     retriever = SentenceWindowRetriever(index=shared_index, base=base)
-    assert await heard(retriever, asynchronous=True) == ("SentenceWindowRetriever", ["FakeListChatModel"], ANY)
+    inner = ["FakeListChatModel", "MultiQueryRetriever"]
+    assert await heard(retriever, asynchronous=True) == ("SentenceWindowRetriever", inner, ANY)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,14 @@ def test_the_same_deletion_finishes_what_it_had_begun(opened: Index, monkeypatch
     delete(view)
     assert opened.doctor(mend=False) == []
     assert [each.id for each in view.documents()] == ["new"]
-    left = opened.client.get_collection(opened._store._leaves.name if not opened._store.embedded else "kb.leaves")
-    assert not any("Old" in text for text in left.get()["documents"])
+    assert not any("Old" in text for text in stored_texts(opened))
+
+
+def stored_texts(opened: Index) -> list[str]:
+    """What Chroma has of leaves, whether documents show them or not."""
+    name = "kb.leaves" if opened._store.embedded else opened._store._leaves.name
+    texts: list[str] = opened.client.get_collection(name).get()["documents"]
+    return texts
 
 
 def fail() -> Any:
@@ -82,3 +88,25 @@ def test_a_document_that_is_being_written_for_the_first_time_is_not_taken_for_on
         index.add(OLD[0])
     assert index.get("old-0").text == "Old document 0."
     assert index.doctor(mend=False) == []
+
+
+@pytest.mark.parametrize("scoped", [False, True], ids=["whole index", "view"])
+def test_deleting_a_document_by_its_id_takes_what_a_failed_add_has_left_of_it(
+    opened: Index, monkeypatch, scoped: bool
+) -> None:
+    opened.add(OTHER)
+    view = opened.scoped(F("tenant") == "a") if scoped else opened
+    adding = Collection.add
+
+    def add_and_fail(self: Collection, ids: Any, **columns: Any) -> Any:
+        yield from adding(self, ids, **columns)
+        fail()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "add", add_and_fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            view.add(NEW)
+    assert "A new document." in stored_texts(opened)
+    assert view.delete(["new"]) == []  # it never was there, and nothing of it stays
+    assert stored_texts(opened) == ["Of somebody else."]
+    assert opened.doctor(mend=False) == []

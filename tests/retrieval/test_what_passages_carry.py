@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import leafspan
 from leafspan import (
     AutoMerging,
     Document,
@@ -76,6 +77,17 @@ def test_leaves_carry_their_title_headings_and_lines(guide: Index):
 def test_a_span_has_the_headings_that_all_of_it_stands_under(guide: Index, strategy: Strategy, headings, lines):
     (found,) = guide.retrieve("Which tea takes boiling water?", strategy, candidates=1)
     assert (found.title, found.headings, found.lines) == ("The guide", headings, lines)
+
+
+def test_a_passage_says_whether_it_is_all_of_its_document(guide: Index):
+    assert [leaf.whole for leaf in guide.leaves("guide.md")] == [False] * 4
+    assert [leaf.whole for leaf in guide.leaves("note")] == [True]
+    everything = ParentDocument(base=Vector(), level=None)
+    assert [each.whole for each in guide.retrieve("Which tea takes boiling water?", everything, k=1)] == [True]
+    assert guide.surroundings("guide.md#" + guide.leaves("guide.md")[0].id.rsplit("#", 2)[1] + "#0", after=3).whole
+    elsewhere = leafspan.retrieve("roasted coffee", guide.as_strategy(Vector()))
+    assert {each.id.partition("#")[0] for each in elsewhere} == {"guide.md", "note"}
+    assert not any(each.whole for each in elsewhere)  # of no document of an index that is asked here
 
 
 STRATEGIES = [

@@ -1,6 +1,6 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
-from leafspan.documents._accepting import check_document, content_hash, distinct, read_documents, to_document
+from leafspan.documents._accepting import check_document, content_hash, distinct, is_single, read_documents, to_document
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import made_id
@@ -28,6 +28,7 @@ __all__ = [
     "find_sections",
     "indexed_heads",
     "indexed_texts",
+    "is_single",
     "lines_of",
     "made_id",
     "make_leaves",

@@ -5,7 +5,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
-from leafspan.checks import check_choice, check_flag, shown
+from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
@@ -32,6 +32,7 @@ from leafspan.hosting._searched import (
     strategy_of,
 )
 from leafspan.hosting._split import split_into_leaves
+from leafspan.hosting._stored import adelete, awith_ids, delete, to_documents, with_ids
 from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
@@ -47,7 +48,7 @@ from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
-from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike
+from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 
 __all__ = [
     "CALL_OPTIONS",
@@ -77,22 +78,29 @@ __all__ = [
     "Shape",
     "StrategyLike",
     "Tables",
+    "Watched",
+    "Watcher",
+    "adelete",
     "agent_tool",
     "agent_tools",
     "apply_policy",
     "as_base",
     "asearch",
+    "awith_ids",
     "check_base_retriever",
     "check_choice",
     "check_choosing_prompt",
     "check_flag",
     "check_index",
+    "check_number",
     "check_option_names",
     "check_prompt",
     "check_template",
     "check_timeout",
+    "check_whole",
     "citation",
     "cuts_at",
+    "delete",
     "error_text",
     "from_langchain",
     "from_llamaindex",
@@ -111,9 +119,11 @@ __all__ = [
     "split_into_leaves",
     "strategy_of",
     "to_document",
+    "to_documents",
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "with_ids",
     "write_options",
     "write_retriever",
 ]

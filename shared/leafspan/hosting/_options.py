@@ -25,6 +25,8 @@ _SAME = (
     ("where", "filter", "filters"),
     ("llm", "generate", "agenerate"),
     ("retrieval_timeout", "timeout"),
+    ("path", "persist_directory", "persist_dir"),
+    ("name", "collection_name"),
     ("phrasings", "queries"),
     ("instance", "rag", "lightrag"),
     ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),

@@ -56,7 +56,7 @@ def delete_documents(
         # Behind a server a writer finishes what is half done of the documents it names; these might be somebody else's.
         places = [stored for id_ in wanted for stored in scope.stored_ids(id_)]
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
-        touched = [id_ for id_, row in rows.items() if scope.sees(row) or is_half_deleted(row, scope)]
+        touched = [id_ for id_, row in rows.items() if scope.sees(row) or _is_half_done(row, scope)]
     yield from forget(touched)
     writer = yield from store.start_writing(timeout, touched)
     try:
@@ -85,6 +85,11 @@ def is_half_deleted(row: Row, scope: Scope | None) -> bool:
     if row.version is not None or not (row.characters or not any(leaves for _, leaves in row.leftovers)):
         return False
     return scope is None or scope.where.matches(row.metadata, row.document_id)
+
+
+def _is_half_done(row: Row, scope: Scope) -> bool:
+    """Whether a document that the view does not show was half deleted through it, or half written for the first time."""
+    return is_half_deleted(row, scope) or (row.version is None and row.document_id.endswith(scope.suffixes))
 
 
 def delete_matching(

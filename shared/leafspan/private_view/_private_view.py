@@ -26,6 +26,7 @@ from leafspan.retrieval import Limits, Passages, Sources
 from leafspan.spans import Budget
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
+from leafspan.telemetry import Recording
 from leafspan.tree import Clusterer, TreesBuilt
 from leafspan.values import Document, Passage, run_of_id
 from leafspan.view import View
@@ -224,22 +225,26 @@ class PrivateView(View):
             problem = error
         raise hidden(problem, self._privacy.disguise)
 
-    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
-        return self._hiding(self._asked(query, strategy, limits))
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        return self._hiding(self._asked(query, strategy, limits, recording))
 
-    def _asked(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
+    def _asked(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         asking = Asking(self._privacy.disguise, self._masked_id)
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
-        retrieve = super()._retrieve
+        retrieve = super()._passages
 
         def attempt() -> Flow[tuple[Any, Showing]]:
+            recording.note(masked, None)
             found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
             several = not isinstance(found, Passages)
             given: list[Passages] = found if several else [found]
             rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
+            if recording.is_on:  # what leaves the process has pseudonyms only, also where this view reveals what they are
+                noted = yield Call(lambda: [[asking.masked(passage) for passage in row] for row in rows])
+                recording.note(masked, noted if several else noted[0])
             showing = self._showing()
             yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
             shown = yield Call(

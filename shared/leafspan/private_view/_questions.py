@@ -122,6 +122,10 @@ class Asking:
         id_, text = self.text(passage.id), self.text(passage.text)
         return replace(passage, id=id_, text=text, metadata=metadata, title=title, origin=None)
 
+    def masked(self, passage: Passage) -> Passage:
+        """A passage with nothing in the clear, also in its trace, which may quote phrasings of the question."""
+        return replace(self.outside(passage), trace=passage.trace.with_texts(self.text))
+
     def _value(self, value: object) -> object:
         masked, places = self._disguise.value(value)
         for each in places:

@@ -74,6 +74,12 @@ class Limits:
             check_number("min_score", min_score)
         return cls(k, candidates, budget, to_filter(where), min_score)
 
+    @property
+    def given(self) -> dict[str, object]:
+        """The options of the call by their names, None for those that were not given."""
+        names = ("k", "candidates", "budget", "where", "min_score")
+        return {name: getattr(self, name) for name in names}
+
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""
         returns_all = self.k is None and self.budget is None and strategy.returns_all

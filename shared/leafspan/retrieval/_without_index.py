@@ -12,6 +12,7 @@ from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget
 from leafspan.strategies import StrategyLike, to_strategy
+from leafspan.telemetry import recorded
 from leafspan.values import Passage, Query
 
 Numbers = Sequence[float]
@@ -96,7 +97,9 @@ def retrieve(
     check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
     chosen = to_strategy("strategy", strategy)
-    return run_within(retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits), timeout)
+    with recorded(chosen, limits.given) as recording:
+        flow = retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits)
+        return run_within(recording.of(flow, query), timeout)
 
 
 @overload
@@ -145,4 +148,6 @@ async def aretrieve(
     check_timeout(timeout)
     limits = Limits.of(k, candidates, budget, where, min_score)
     chosen = to_strategy("strategy", strategy)
-    return await arun_within(retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits), timeout)
+    with recorded(chosen, limits.given) as recording:
+        flow = retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits)
+        return await arun_within(recording.of(flow, query), timeout)

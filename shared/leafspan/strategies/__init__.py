@@ -60,6 +60,7 @@ from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._transform import Transform
 from leafspan.strategies._tree import Mode, Tree
 from leafspan.strategies._vector import Vector
+from leafspan.strategies._watched import Watched, Watcher
 from leafspan.trace import Contribution, Fused, Trace, TracedHit
 from leafspan.values import Ancestor, Candidate, Hit, Leaf, LeafId, Passage, Query, Span, outside_candidate, scored
 
@@ -86,6 +87,8 @@ __all__ = [
     "AtLeast",
     "HostRetriever",
     "OtherIndex",
+    "Watched",
+    "Watcher",
     "HostReranker",
     "Reranked",
     "DEFAULT",

@@ -17,6 +17,7 @@ from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._watched import Watched
 from leafspan.values import Candidate, Query
 
 
@@ -138,11 +139,16 @@ def _one_each(name: str, value: Any, retrievers: int) -> Any:
 
 def _readable_names(retrievers: Sequence[Strategy]) -> list[str]:
     """``sentence window``, ``BM25``, a host's retriever by its class; numbered where two are the same."""
-    bare = [each.base if isinstance(each, Filtered) else each for each in retrievers]
+    bare = [_bare(each) for each in retrievers]
     names = [each.name if isinstance(each, HostRetriever) else _readable(type(each).__name__) for each in bare]
     return [
         f"{name} {names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]
+
+
+def _bare(strategy: Strategy) -> Strategy:
+    """The strategy without what an adapter has put around it."""
+    return _bare(strategy.base) if isinstance(strategy, Filtered | Watched) else strategy
 
 
 def _readable(name: str) -> str:

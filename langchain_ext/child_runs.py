@@ -1,0 +1,99 @@
+"""Runs of the retrievers that a retriever searches through, below its own run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackManager, CallbackManager
+from langchain_core.retrievers import BaseRetriever
+
+from langchain_ext.documents import to_document
+from leafspan import LeafspanError, Passage, Strategy
+from leafspan.hosting import Watched, Watcher
+
+M = TypeVar("M", CallbackManager, AsyncCallbackManager)
+
+_open: WeakKeyDictionary[BaseCallbackManager, list[Any]] = WeakKeyDictionary()  # runs that have begun, by their callbacks
+
+
+def with_run(retriever: BaseRetriever, strategy: Strategy, child: BaseCallbackManager | None) -> Strategy:
+    """The strategy of a retriever of ours, whose searches are runs of it for the callbacks ``child``.
+
+    Where nobody listens, the strategy as it is.
+    """
+    if child is None or not child.handlers:
+        return strategy
+    runs = _open.setdefault(child, [])
+
+    def configured(kind: type[M]) -> M:
+        """The callbacks as ``invoke`` of that retriever would have them, with its own tags and metadata."""
+        named = retriever._get_ls_params()
+        return kind.configure(
+            child, local_tags=retriever.tags, inheritable_metadata={**named}, local_metadata=retriever.metadata
+        )
+
+    def begins(questions: list[str]) -> list[Any]:
+        manager = configured(CallbackManager)
+        begun = [manager.on_retriever_start(None, question, name=retriever.get_name()) for question in questions]
+        runs.extend(begun)
+        return begun
+
+    async def abegins(questions: list[str]) -> list[Any]:
+        manager = configured(AsyncCallbackManager)
+        begun = [await manager.on_retriever_start(None, question, name=retriever.get_name()) for question in questions]
+        runs.extend(begun)
+        return begun
+
+    def ends(begun: list[Any], rows: list[list[Passage]]) -> None:
+        for run, row in zip(begun, rows, strict=True):
+            if run in runs:  # what is late has been ended already
+                runs.remove(run)
+                run.on_retriever_end([to_document(passage) for passage in row])
+
+    async def aends(begun: list[Any], rows: list[list[Passage]]) -> None:
+        for run, row in zip(begun, rows, strict=True):
+            if run in runs:  # what is late has been ended already
+                runs.remove(run)
+                await run.on_retriever_end([to_document(passage) for passage in row])
+
+    return Watched(strategy, Watcher(begins, ends, abegins, aends))
+
+
+@contextmanager
+def all_ended(child: BaseCallbackManager) -> Iterator[None]:
+    """A context after which no run of these callbacks is open: one that is has the error that ended the retrieval."""
+    try:
+        yield
+    except Exception as error:
+        for run in _left(child):
+            run.on_retriever_error(error)
+        raise
+    for run in _left(child):
+        run.on_retriever_error(_not_done())
+
+
+@asynccontextmanager
+async def aall_ended(child: BaseCallbackManager) -> AsyncIterator[None]:
+    """Like ``all_ended``."""
+    try:
+        yield
+    except Exception as error:
+        for run in _left(child):
+            await run.on_retriever_error(error)
+        raise
+    for run in _left(child):
+        await run.on_retriever_error(_not_done())
+
+
+def _left(child: BaseCallbackManager) -> list[Any]:
+    runs = _open.pop(child, [])
+    left = list(runs)
+    runs.clear()
+    return left
+
+
+def _not_done() -> LeafspanError:
+    return LeafspanError("it failed or was late, and its results were left out; or documents were replaced meanwhile")

@@ -1,0 +1,452 @@
+"""An index as a LangChain vector store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
+from typing import Any, Self
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+
+from langchain_ext.auto_merging import AutoMergingRetriever
+from langchain_ext.bm25 import BM25Retriever
+from langchain_ext.documents import to_stored_document
+from langchain_ext.hybrid import HybridRetriever
+from langchain_ext.parent_document import ParentDocumentRetriever
+from langchain_ext.relevant_segments import RelevantSegmentsRetriever
+from langchain_ext.retriever import BaseSpanRetriever
+from langchain_ext.sentence_window import SentenceWindowRetriever
+from langchain_ext.tree import TreeRetriever
+from leafspan import Document as StoredDocument
+from leafspan import Index, InvalidArgument, Passage, Query, Rerank, Strategy, Vector, View
+from leafspan.hosting import (
+    adelete,
+    awith_ids,
+    check_choice,
+    check_flag,
+    check_index,
+    check_number,
+    check_option_names,
+    check_whole,
+    delete,
+    shown,
+    to_documents,
+    with_ids,
+)
+
+_HOSTS_OWN = tuple(VectorStoreRetriever.allowed_search_types)
+_MOST_DIVERSE = 1 - 1e-9
+_RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
+    "bm25": BM25Retriever,
+    "hybrid": HybridRetriever,
+    "parent-document": ParentDocumentRetriever,
+    "sentence-window": SentenceWindowRetriever,
+    "auto-merging": AutoMergingRetriever,
+    "relevant-segments": RelevantSegmentsRetriever,
+    "tree": TreeRetriever,
+}
+
+
+class SpanVectorStore(VectorStore):
+    """An index or a view of one, as a LangChain vector store.
+
+    What is added becomes documents of the index. A Document that is one leaf is found as it was added. Of a longer one the
+    leaves are found that are nearest to the question: each has an id of its own, and in its metadata ``doc_id``, ``start``
+    and ``end``. Through a view of one tenant's documents, nothing else is found, changed or deleted.
+
+    Args:
+        index: Index to search and to add to, or a view of one.
+        split: Whether the index cuts what is added into leaves. With False, each Document is one leaf, and so is found as
+            it was added: for chunks that a text splitter has made. Default: True.
+
+    Raises:
+        InvalidArgument: if an option is of a wrong type.
+    """
+
+    def __init__(self, index: View, *, split: bool = True) -> None:
+        if index is None:
+            raise InvalidArgument("index must be an Index or a view of one, got None")
+        check_index(index)
+        check_flag("split", split)
+        self.index = index
+        self._split = split
+        self._embeddings: Embeddings | None = None
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        split: bool = True,
+        **options: Any,
+    ) -> Self:
+        """A vector store over an index that is opened or made, to which the texts are added.
+
+        Args:
+            texts: The texts.
+            embedding: Embeddings of LangChain, or anything else that ``Index.open`` takes. Default: the bundled model.
+            metadatas: Metadata for each text. Default: none.
+            ids: An id for each text. Default: see ``add_documents``.
+            split: See the class.
+            options: Options of ``Index.open``: ``path``, or ``client``, and others.
+
+        Raises:
+            InvalidArgument: if an option is unknown or out of its range, or there is not one of ``metadatas`` and ``ids``
+                for each text.
+        """
+        cls._check_open_options(options)
+        documents = _documents(texts, metadatas)
+        opened = Index.open(embedder=embedding, **options)
+        try:
+            store = cls(opened, split=split)
+            store._embeddings = embedding
+            store.add_documents(documents, ids=ids)
+        except BaseException:
+            opened.close()
+            raise
+        return store
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        split: bool = True,
+        **options: Any,
+    ) -> Self:
+        """Like ``from_texts``."""
+        cls._check_open_options(options)
+        documents = _documents(texts, metadatas)
+        opened = await Index.aopen(embedder=embedding, **options)
+        try:
+            store = cls(opened, split=split)
+            store._embeddings = embedding
+            await store.aadd_documents(documents, ids=ids)
+        except BaseException:
+            await asyncio.to_thread(opened.close)
+            raise
+        return store
+
+    @classmethod
+    def _check_open_options(cls, options: Mapping[str, Any]) -> None:
+        known = [name for name in signature(Index.open).parameters if name != "embedder"]
+        check_option_names(f"{cls.__name__}.from_texts", options, known)
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The ``embedding`` of ``from_texts`` or ``from_documents``. None if the index was opened without them."""
+        return self._embeddings
+
+    def add_documents(self, documents: list[Document], **options: Any) -> list[str]:
+        """Add Documents, replace those whose ids are there already, and skip those that have not changed.
+
+        Args:
+            documents: The Documents. They are not changed.
+            options: ``ids``, an id for each Document, in place of its own. Default: its own id; or else one of its source
+                and a hash of its text and metadata, so that it can be added again without harm. ``flatten_metadata``,
+                whether nested metadata are flattened; default: False, they are an error. ``batch_size``, which LangChain's
+                ``index`` gives, does nothing: the index makes groups itself.
+
+        Returns:
+            The ids of the Documents, in their order.
+
+        Raises:
+            InvalidArgument: if an option is unknown, or there are more or fewer ids than Documents.
+            InvalidDocument: if one cannot be stored, or two different ones have the same id. Nothing is added then.
+        """
+        made = self._to_add(documents, **options)
+        self.index.add(made)
+        return [document.id for document in made]
+
+    async def aadd_documents(self, documents: list[Document], **options: Any) -> list[str]:
+        """Like ``add_documents``."""
+        made = await asyncio.to_thread(self._to_add, documents, **options)
+        await self.index.aadd(made)
+        return [document.id for document in made]
+
+    def _to_add(self, documents: Iterable[Document], **options: Any) -> list[StoredDocument]:
+        check_option_names(f"add_documents of {type(self).__name__}", options, ("ids", "flatten_metadata", "batch_size"))
+        flat = options.get("flatten_metadata", False)
+        return to_documents(documents, options.get("ids"), split=self._split, flatten_metadata=flat)
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> list[str]:
+        """Add texts: see ``add_documents``.
+
+        Args:
+            texts: The texts.
+            metadatas: Metadata for each text. Default: none.
+            ids: An id for each text. Default: one of its source and a hash of text and metadata.
+            options: The other options of ``add_documents``.
+
+        Raises:
+            InvalidArgument: if there is not one of ``metadatas`` and ``ids`` for each text.
+        """
+        return self.add_documents(_documents(texts, metadatas), ids=ids, **options)
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> list[str]:
+        """Like ``add_texts``."""
+        return await self.aadd_documents(_documents(texts, metadatas), ids=ids, **options)
+
+    def delete(self, ids: list[str] | None = None, **options: Any) -> bool:
+        """Delete documents. Ids that are not there are ignored.
+
+        Args:
+            ids: Ids of documents, as ``add_documents`` returns them. Give either this or ``where``.
+            options: ``where``, a filter on the documents' metadata.
+
+        Returns:
+            True.
+
+        Raises:
+            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given: nothing is deleted that was not named. Or
+                if one of the ids is that of a passage, and not of a document; then nothing is deleted either.
+        """
+        check_option_names(f"delete of {type(self).__name__}", options, ("where",))
+        delete(self.index, ids, options.get("where"))
+        return True
+
+    async def adelete(self, ids: list[str] | None = None, **options: Any) -> bool:
+        """Like ``delete``."""
+        check_option_names(f"adelete of {type(self).__name__}", options, ("where",))
+        await adelete(self.index, ids, options.get("where"))
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The Documents with these ids, those that there are, in the order of the ids: whole ones, and passages of them.
+
+        Raises:
+            InvalidArgument: if ``ids`` is no list of strings.
+        """
+        return [to_stored_document(found) for found in with_ids(self.index, ids)]
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Like ``get_by_ids``."""
+        return [to_stored_document(found) for found in await awith_ids(self.index, ids)]
+
+    def similarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
+        """The Documents and passages that are nearest to a question, best first.
+
+        Args:
+            query: The question.
+            k: Most results, >= 1. Default: 4.
+            filter: Filter on the documents' metadata, in any dialect. Default: all documents.
+            options: None; an error says what was meant.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or the question is blank.
+        """
+        return _without_scores(self.similarity_search_with_score(query, k, filter, **options))
+
+    async def asimilarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
+        """Like ``similarity_search``."""
+        return _without_scores(await self.asimilarity_search_with_score(query, k, filter, **options))
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, filter: object = None, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Like ``similarity_search``, each with its score: a cosine similarity in [-1, 1]. A higher one is better."""
+        self._check_search(options)
+        return _with_scores(self.index.retrieve(Query(query), Vector(), k=k, where=filter))
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, filter: object = None, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Like ``similarity_search_with_score``."""
+        self._check_search(options)
+        return _with_scores(await self.index.aretrieve(Query(query), Vector(), k=k, where=filter))
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return _relevance
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
+    ) -> list[Document]:
+        """Like ``similarity_search``, but for a vector, as long as those of the index."""
+        self._check_search(options)
+        return _documents_of(self.index.retrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
+
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
+    ) -> list[Document]:
+        """Like ``similarity_search_by_vector``."""
+        self._check_search(options)
+        return _documents_of(await self.index.aretrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: object = None,
+        **options: Any,
+    ) -> list[Document]:
+        """Like ``similarity_search``, but without results that are all alike: maximal marginal relevance.
+
+        Args:
+            query: The question.
+            k: Most results, >= 1. Default: 4.
+            fetch_k: Number of the nearest among which they are chosen, >= 1. Default: 20.
+            lambda_mult: Weight in [0, 1] of being near to the question, against that of being unlike the results before.
+                Default: 0.5.
+            filter: Filter on the documents' metadata, in any dialect. Default: all documents.
+            options: None; an error says what was meant.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or the question is blank.
+        """
+        self._check_search(options)
+        return _documents_of(self.index.retrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
+
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: object = None,
+        **options: Any,
+    ) -> list[Document]:
+        """Like ``max_marginal_relevance_search``."""
+        self._check_search(options)
+        return _documents_of(await self.index.aretrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: object = None,
+        **options: Any,
+    ) -> list[Document]:
+        """Like ``max_marginal_relevance_search``, but for a vector, as long as those of the index."""
+        self._check_search(options)
+        return _documents_of(
+            self.index.retrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
+        )
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: object = None,
+        **options: Any,
+    ) -> list[Document]:
+        """Like ``max_marginal_relevance_search_by_vector``."""
+        self._check_search(options)
+        return _documents_of(
+            await self.index.aretrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
+        )
+
+    def _check_search(self, options: Mapping[str, Any]) -> None:
+        check_option_names(f"a search of {type(self).__name__}", options, ("k", "filter"))
+
+    def search(self, query: str, search_type: str, **options: Any) -> list[Document]:
+        """What ``as_retriever`` with this ``search_type`` returns; the options are its ``search_kwargs``."""
+        if search_type in _HOSTS_OWN:
+            return super().search(query, search_type, **options)
+        return self.as_retriever(search_type=search_type, search_kwargs=options).invoke(query)
+
+    async def asearch(self, query: str, search_type: str, **options: Any) -> list[Document]:
+        """Like ``search``."""
+        if search_type in _HOSTS_OWN:
+            return await super().asearch(query, search_type, **options)
+        return await self.as_retriever(search_type=search_type, search_kwargs=options).ainvoke(query)
+
+    def as_retriever(self, **options: Any) -> BaseRetriever:  # type: ignore[override]  # there, one of the host's own
+        """A retriever that searches this store.
+
+        Args:
+            options: ``search_type``: ``"similarity"`` (the default), ``"mmr"`` or ``"similarity_score_threshold"``, for
+                LangChain's own ``VectorStoreRetriever``; or ``"hybrid"``, ``"bm25"``, ``"relevant-segments"``,
+                ``"auto-merging"``, ``"sentence-window"``, ``"parent-document"`` or ``"tree"``, for the retriever of this
+                package, such as ``HybridRetriever``. ``search_kwargs``: options of each search, such as ``k``, ``filter``,
+                ``fetch_k``, ``lambda_mult`` and ``score_threshold``; for a retriever of this package, its options. And
+                those of any retriever, such as ``tags``.
+
+        Raises:
+            InvalidArgument: if ``search_type`` is none of these, or a retriever of this package has no such option.
+        """
+        kind = options.get("search_type", _HOSTS_OWN[0])
+        check_choice("search_type", kind, (*_HOSTS_OWN, *_RETRIEVERS))
+        if kind in _HOSTS_OWN:
+            return super().as_retriever(**options)
+        given = {**options, **(options.get("search_kwargs") or {})}
+        if "filter" in given:
+            if "where" in given:
+                raise InvalidArgument("search_kwargs must have either filter or where, got both")
+            given["where"] = given.pop("filter")
+        own = {name: value for name, value in given.items() if name not in ("search_type", "search_kwargs")}
+        retriever = _RETRIEVERS[kind]
+        check_option_names(retriever.__name__, own, [name for name in retriever.model_fields if name != "index"])
+        return retriever(index=self.index, **{"tags": self._get_retriever_tags(), **own})
+
+
+def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:
+    if isinstance(texts, str):
+        raise InvalidArgument(f"texts must be a list of strings, got {shown(texts)}")
+    listed = list(texts)
+    if metadatas is not None and len(metadatas) != len(listed):
+        raise InvalidArgument(f"metadatas must have one for each of the {len(listed)} texts, got {len(metadatas)}")
+    given = metadatas or [{}] * len(listed)
+    return [Document(page_content=text, metadata=dict(own)) for text, own in zip(listed, given, strict=True)]
+
+
+def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[str, Any]:
+    """The strategy of maximal marginal relevance, and the options of its call."""
+    check_whole("k", k, 1)
+    check_whole("fetch_k", fetch_k, 1)
+    check_number("lambda_mult", lambda_mult, at_least=0, at_most=1)
+    base = Vector(k=fetch_k)
+    # With 0, too, the first result is the nearest one, and being near decides between those that are equally unlike.
+    strategy: Strategy = Rerank(base=base, diversity=min(1 - lambda_mult, _MOST_DIVERSE)) if lambda_mult < 1 else base
+    return {"strategy": strategy, "k": min(k, fetch_k), "where": where}
+
+
+def _vector(embedding: Sequence[float]) -> Any:
+    """A vector as the core takes one, which refuses what is none."""
+    return tuple(embedding) if isinstance(embedding, Sequence) and not isinstance(embedding, str) else embedding
+
+
+def _relevance(similarity: float) -> float:
+    """A cosine similarity as a relevance in [0, 1], as LangChain's other stores have it of a cosine distance."""
+    return min(1.0, max(0.0, similarity))
+
+
+def _documents_of(passages: Sequence[Passage]) -> list[Document]:
+    return [to_stored_document(passage) for passage in passages]
+
+
+def _with_scores(passages: Sequence[Passage]) -> list[tuple[Document, float]]:
+    return [(to_stored_document(passage), passage.score) for passage in passages]
+
+
+def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
+    return [document for document, _ in found]

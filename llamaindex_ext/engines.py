@@ -1,0 +1,113 @@
+"""Query engines and chat engines of LlamaIndex over a retriever."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields
+from inspect import signature
+from typing import Any, Self
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
+from llama_index.core.chat_engine.types import BaseChatEngine
+from llama_index.core.query_engine import RetrieverQueryEngine
+
+from leafspan import InvalidArgument
+from leafspan.hosting import check_choice, check_option_names, shown
+
+_THROUGH_QUERY_ENGINE = "condense_question"
+_CHAT_ENGINES: Mapping[str, Callable[..., BaseChatEngine]] = {
+    "condense_plus_context": CondensePlusContextChatEngine.from_defaults,
+    "best": CondensePlusContextChatEngine.from_defaults,  # as in LlamaIndex
+    "context": ContextChatEngine.from_defaults,
+    _THROUGH_QUERY_ENGINE: CondenseQuestionChatEngine.from_defaults,
+}
+
+
+class AnsweringRetriever(BaseRetriever):
+    """A retriever, a dataclass, over which LlamaIndex's engines can be made as over an index of LlamaIndex."""
+
+    @abstractmethod
+    def with_options(self, **options: Any) -> Self:
+        """A copy of this retriever with other options."""
+
+    def as_query_engine(self, llm: BaseLLM | None = None, **options: Any) -> RetrieverQueryEngine:
+        """A query engine of LlamaIndex, which answers questions from what this retriever finds.
+
+        Args:
+            llm: LlamaIndex LLM that writes the answers. Default: that of LlamaIndex's ``Settings``.
+            options: Those of ``RetrieverQueryEngine.from_args``, such as ``response_mode``, ``node_postprocessors`` and
+                ``streaming``; and those of this retriever, for a copy of it with others, such as ``similarity_top_k``.
+
+        Raises:
+            InvalidArgument: if an option is unknown, one of the retriever's is out of its range, or ``llm`` is no LLM of
+                LlamaIndex.
+        """
+        _check_llm(llm)
+        maker = RetrieverQueryEngine.from_args
+        own = self._other_options("as_query_engine", options, _options_of(maker))
+        manager = self.callback_manager
+        events = {"callback_manager": manager} if manager.handlers else {}
+        return maker(self._copy(own), llm=llm, **{**events, **_without(own, options)})  # type: ignore[arg-type]
+
+    def as_chat_engine(
+        self, chat_mode: str = "condense_plus_context", llm: BaseLLM | None = None, **options: Any
+    ) -> BaseChatEngine:
+        """A chat engine of LlamaIndex, which answers from what this retriever finds, and remembers what was said.
+
+        Args:
+            chat_mode: What is looked up: ``"condense_plus_context"`` (or ``"best"``) for a question that the language model
+                makes of the conversation, ``"context"`` for each message as it is, ``"condense_question"`` for such a
+                question through a query engine. Default: ``"condense_plus_context"``.
+            llm: LlamaIndex LLM that writes the answers. Default: that of LlamaIndex's ``Settings``.
+            options: Those of ``from_defaults`` of that chat engine, such as ``memory``, ``system_prompt`` and
+                ``node_postprocessors``; and those of this retriever, for a copy of it with others, such as
+                ``similarity_top_k``. With ``"condense_question"`` also those of ``as_query_engine``.
+
+        Raises:
+            InvalidArgument: if an option is unknown or out of its range, or ``llm`` is no LLM of LlamaIndex.
+        """
+        check_choice("chat_mode", chat_mode, _CHAT_ENGINES)
+        _check_llm(llm)
+        mode = str.__str__(chat_mode)  # which may be a ChatMode
+        maker = _CHAT_ENGINES[mode]
+        through = _options_of(RetrieverQueryEngine.from_args) if mode == _THROUGH_QUERY_ENGINE else []
+        others = self._other_options("as_chat_engine", options, _options_of(maker), also=through)
+        asked: dict[str, Any]
+        if mode == _THROUGH_QUERY_ENGINE:
+            asked = {"query_engine": self.as_query_engine(llm, **others)}
+        else:
+            asked = {"retriever": self._copy(others)}
+        return maker(**asked, llm=llm, **_without(others, options))
+
+    def _other_options(
+        self, owner: str, options: Mapping[str, Any], of_engine: Collection[str], *, also: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """The options that are not the engine's, and so this retriever's, or of what stands between.
+
+        Raises:
+            InvalidArgument: if one is unknown.
+        """
+        own = [each.name for each in fields(self)]  # type: ignore[arg-type]  # a subclass is a dataclass
+        check_option_names(f"{owner} of {type(self).__name__}", options, [*of_engine, *also, *own])
+        return {name: value for name, value in options.items() if name not in of_engine}
+
+    def _copy(self, options: Mapping[str, Any]) -> Self:
+        return self.with_options(**options) if options else self
+
+
+def _options_of(maker: Callable[..., object]) -> list[str]:
+    """The names of the options of an engine, beside what it asks and the language model."""
+    named = (each for each in signature(maker).parameters.values() if each.kind is not each.VAR_KEYWORD)
+    return [each.name for each in named if each.name not in ("retriever", "query_engine", "llm")]
+
+
+def _without(names: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}
+
+
+def _check_llm(llm: object) -> None:
+    if llm is not None and not isinstance(llm, BaseLLM):
+        raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {shown(llm)}")

@@ -1,0 +1,134 @@
+"""Documents of a host's vector store: each under an id, as it was added or as a passage of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from leafspan.checks import check_flag, shown
+from leafspan.documents import is_single, to_document
+from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.values import Chunk, Document, Passage, run_of_id
+from leafspan.view import View
+
+T = TypeVar("T")
+
+
+def to_documents(
+    given: Iterable[object], ids: Iterable[str | None] | None, *, split: bool, flatten_metadata: bool
+) -> list[Document]:
+    """What a host adds, as it will be stored.
+
+    Args:
+        given: Documents of the host, or a single one.
+        ids: An id for each, in place of its own, or None for its own. None for the own ones of all. One that has none gets
+            the same one whenever it is added: see ``View.add``.
+        split: Whether the index cuts them into leaves. If not, each is one leaf.
+        flatten_metadata: Whether nested metadata are flattened: see ``View.add``.
+
+    Raises:
+        InvalidArgument: if there are more or fewer ids than documents.
+        InvalidDocument: if one cannot be stored.
+    """
+    check_flag("flatten_metadata", flatten_metadata)
+    things = [given] if is_single(given) else list(given)
+    listed = [None] * len(things) if ids is None else _listed(ids)
+    if len(listed) != len(things):
+        raise InvalidArgument(f"ids must have one for each of the {len(things)} documents, got {len(listed)}")
+    documents = []
+    for thing, id_ in zip(things, listed, strict=True):
+        document = to_document(thing, flatten_metadata=flatten_metadata)
+        whole = (Chunk(len(document.text)),) if document.text and not split else document.chunks
+        documents.append(replace(document, id=document.id if id_ is None else id_, chunks=whole))
+    return documents
+
+
+def with_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
+    """The documents and passages with these ids, those that there are, in the order of the ids.
+
+    Raises:
+        InvalidArgument: if ``ids`` is no list of strings.
+    """
+    found = [_with_id(view, id_) for id_ in _distinct(ids)]
+    return [each for each in found if each is not None]
+
+
+async def awith_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
+    """Like ``with_ids``."""
+    found = await asyncio.gather(*(_awith_id(view, id_) for id_ in _distinct(ids)))
+    return [each for each in found if each is not None]
+
+
+def _with_id(view: View, id_: str) -> Document | Passage | None:
+    try:
+        return view.get(id_)
+    except DocumentNotFound:
+        if not _is_of_leaves(id_):
+            return None
+    try:
+        return replace(view.surroundings(id_, before=0, after=0), outline=None)  # it has the id that was asked for
+    except (DocumentNotFound, InvalidArgument):  # replaced since, or never there
+        return None
+
+
+async def _awith_id(view: View, id_: str) -> Document | Passage | None:
+    try:
+        return await view.aget(id_)
+    except DocumentNotFound:
+        if not _is_of_leaves(id_):
+            return None
+    try:
+        return replace(await view.asurroundings(id_, before=0, after=0), outline=None)
+    except (DocumentNotFound, InvalidArgument):
+        return None
+
+
+def delete(view: View, ids: Iterable[str] | None, where: object) -> None:
+    """Delete documents by their ids or by a filter. Ids that are not there are ignored.
+
+    Raises:
+        InvalidArgument: if not exactly one of the two is given, ``ids`` is no list of strings, or one of them is the id of
+            a passage: then nothing is deleted.
+    """
+    listed = None if ids is None else _distinct(ids)
+    if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
+        _check_are_documents(passages, view.delete(passages, dry_run=True))
+    view.delete(listed, where=where)
+
+
+async def adelete(view: View, ids: Iterable[str] | None, where: object) -> None:
+    """Like ``delete``."""
+    listed = None if ids is None else _distinct(ids)
+    if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
+        _check_are_documents(passages, await view.adelete(passages, dry_run=True))
+    await view.adelete(listed, where=where)
+
+
+def _check_are_documents(ids: Sequence[str], there: Sequence[str]) -> None:
+    """Check that what looks like the id of a passage is that of a document."""
+    wrong = next((id_ for id_ in ids if id_ not in there), None)
+    if wrong is not None:
+        of = wrong.rsplit("#", 2)[0]
+        raise InvalidArgument(
+            f"ids must be those of documents, got that of a passage, {shown(wrong)}: delete its document {shown(of)}"
+        )
+
+
+def _is_of_leaves(id_: str) -> bool:
+    run = run_of_id(id_)
+    return run is not None and not run[0].is_summary
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    listed = _listed(ids)
+    if not all(isinstance(id_, str) for id_ in listed):
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(listed)}")
+    return list(dict.fromkeys(listed))
+
+
+def _listed(ids: Iterable[T]) -> list[T]:
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}")
+    return list(ids)

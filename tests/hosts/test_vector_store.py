@@ -1,0 +1,345 @@
+"""An index as a LangChain vector store: LangChain's own tests of vector stores, and what is special to this one."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
+from langchain_core.runnables import RunnableLambda
+from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
+from langchain_tests.integration_tests import VectorStoreIntegrationTests
+
+import leafspan
+from langchain_ext import AutoMergingRetriever, HybridRetriever, SpanVectorStore
+from leafspan import F, Index, InvalidArgument, InvalidDocument, Vault
+from tests.corpus import BEES, QUESTIONS, SPLITTER, TEA
+from tests.private_view.people import KEY
+
+FOX = Document(id="fox", page_content="The fox sleeps at noon.", metadata={"tenant": "a"})
+OWL = Document(id="owl", page_content="The owl sleeps by day.", metadata={"tenant": "b"})
+LONG = Document(id="bees", page_content=BEES, metadata={"topic": "animals"})
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[Index]:
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(kb: Index) -> SpanVectorStore:
+    return SpanVectorStore(kb)
+
+
+class _StandardTests(VectorStoreIntegrationTests):
+    """LangChain's own tests."""
+
+    @pytest.fixture
+    def opened(self, tmp_path: Path) -> Iterator[Index]:
+        with Index.open(tmp_path / "standard", embedder=self.get_embeddings()) as opened:
+            yield opened
+
+
+class TestOverAnIndex(_StandardTests):
+    @pytest.fixture
+    def vectorstore(self, opened: Index) -> VectorStore:
+        return SpanVectorStore(opened)
+
+
+class TestWithoutSplitting(_StandardTests):
+    @pytest.fixture
+    def vectorstore(self, opened: Index) -> VectorStore:
+        return SpanVectorStore(opened, split=False)
+
+
+class TestOverAPrivateView(_StandardTests):
+    @pytest.fixture
+    def vectorstore(self, opened: Index, tmp_path: Path) -> VectorStore:
+        return SpanVectorStore(opened.private(Vault.open(tmp_path / "vault", KEY), reveal=True))
+
+
+def test_a_long_document_is_found_by_its_passages_and_got_whole(store: SpanVectorStore):
+    assert store.add_documents([LONG]) == ["bees"]
+    passage = store.similarity_search(QUESTIONS[0], k=1)[0]
+    assert passage.metadata["topic"] == "animals"
+    assert BEES[passage.metadata["start"] : passage.metadata["end"]] == passage.page_content
+    assert "score" not in passage.metadata
+    whole, part = store.get_by_ids(["bees", passage.id])
+    assert whole == LONG
+    assert part == passage
+
+
+def test_a_document_that_is_not_split_is_found_as_it_was_added(kb: Index):
+    store = SpanVectorStore(kb, split=False)
+    store.add_documents([LONG, Document(id="empty", page_content="")])
+    assert store.similarity_search(QUESTIONS[0], k=5) == [LONG]
+    assert store.get_by_ids(["empty"]) == [Document(id="empty", page_content="")]
+
+
+def test_a_title_in_the_metadata_comes_back(store: SpanVectorStore):
+    titled = Document(id="t", page_content="The fox sleeps.", metadata={"title": "Foxes"})
+    store.add_documents([titled])
+    assert store.similarity_search("foxes") == store.get_by_ids(["t"]) == [titled]
+
+
+def test_documents_without_ids_can_be_added_again(store: SpanVectorStore, kb: Index):
+    documents = [Document(page_content="one", metadata={"source": "a.txt"}), Document(page_content="two")]
+    first = store.add_documents(documents)
+    assert store.add_documents(documents) == first == [document.id for document in store.get_by_ids(first)]
+    assert first[0].startswith("a.txt:")
+    assert kb.count() == 2
+
+
+def test_given_ids_take_the_place_of_own_ones(store: SpanVectorStore):
+    assert store.add_documents([FOX, OWL], ids=["1", None]) == ["1", "owl"]
+    assert store.add_texts(["one", "two"], ids=["x", "y"]) == ["x", "y"]
+    assert store.get_by_ids(["y", "x", "x", "gone", "gone#90795de0#0"]) == [
+        Document(id="y", page_content="two"),
+        Document(id="x", page_content="one"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"ids": ["a"]}, r"ids must have one for each of the 2 documents, got 1"),
+        ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'"),
+        ({"metadatas": [{}]}, r"metadatas must have one for each of the 2 texts, got 1"),
+        ({"idz": ["a", "b"]}, r"no option 'idz'; did you mean 'ids'\?"),
+    ],
+)
+def test_what_does_not_fit_to_the_texts_is_an_error(store: SpanVectorStore, kb: Index, arguments, rule):
+    with pytest.raises(InvalidArgument, match=rule):
+        store.add_texts(["one", "two"], **arguments)
+    assert kb.count() == 0
+
+
+def test_what_cannot_be_stored_is_an_error_of_the_core(store: SpanVectorStore):
+    with pytest.raises(InvalidDocument, match="non-empty string"):
+        store.add_texts(["one"], ids=[""])
+    with pytest.raises(InvalidDocument, match="non-empty string, got 7"):
+        store.add_texts(["one"], ids=[7])
+    with pytest.raises(InvalidDocument, match="flatten_metadata=True"):
+        store.add_texts(["one"], [{"a": {"b": 1}}])
+    assert store.add_texts(["one"], [{"a": {"b": 1}}], ids=["x"], flatten_metadata=True) == ["x"]
+    with pytest.raises(InvalidDocument, match="have the id 'x'"):
+        store.add_texts(["one", "two"], ids=["x", "x"])
+
+
+def test_only_documents_are_deleted_and_only_those_that_were_named(store: SpanVectorStore, kb: Index):
+    store.add_documents([LONG, FOX, OWL])
+    passage = store.similarity_search(QUESTIONS[0], k=1)[0]
+    with pytest.raises(InvalidArgument, match=r"that of a passage, 'bees#.*: delete its document 'bees'"):
+        store.delete(["fox", passage.id])
+    with pytest.raises(InvalidArgument, match="give either ids or where"):
+        store.delete()
+    assert kb.count() == 3
+    assert store.delete(["fox", "gone"]) is store.delete(where={"tenant": "b"}) is True
+    assert [info.id for info in kb.documents()] == ["bees"]
+
+
+def test_a_document_may_be_called_like_a_passage(store: SpanVectorStore):
+    store.add_documents([Document(id="bees#90795de0#1", page_content="one")])
+    assert store.get_by_ids(["bees#90795de0#1"])[0].page_content == "one"
+    assert store.delete(["bees#90795de0#1"])
+    assert store.get_by_ids(["bees#90795de0#1"]) == []
+
+
+def test_scores_are_cosines_and_relevances_are_between_0_and_1(tmp_path: Path):
+    vectors = {"east": [1.0, 0.0], "north": [0.0, 1.0], "west": [-1.0, 0.0]}
+    with Index.open(tmp_path / "kb", embedder=lambda texts: [vectors.get(text, [0.6, 0.8]) for text in texts]) as opened:
+        store = SpanVectorStore(opened)
+        store.add_texts(list(vectors), ids=list(vectors))
+        found = store.similarity_search_with_score("east", k=3)
+        assert [(document.id, score) for document, score in found] == [
+            ("east", pytest.approx(1)),
+            ("north", pytest.approx(0)),
+            ("west", pytest.approx(-1)),
+        ]
+        relevances = store.similarity_search_with_relevance_scores("east", k=3, score_threshold=0.0)
+        assert [score for _, score in relevances] == [pytest.approx(1), pytest.approx(0), 0.0]
+        by_vector = store.similarity_search_by_vector(np.array([0.0, 2.0]), k=1)
+        assert [document.id for document in by_vector] == ["north"]
+        with pytest.raises(InvalidArgument, match="2 dimensions, got 3"):
+            store.similarity_search_by_vector([1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("lambda_mult", [0.0, 0.3, 0.5, 0.9, 1.0])
+def test_maximal_marginal_relevance_is_that_of_langchain(tmp_path: Path, lambda_mult: float):
+    embedding = DeterministicFakeEmbedding(size=5)
+    texts = [f"text {number}" for number in range(30)]
+    theirs = InMemoryVectorStore.from_texts(texts, embedding, ids=texts)
+    ours = SpanVectorStore.from_texts(texts, embedding, ids=texts, path=tmp_path / "kb")
+    with ours.index:
+        assert ours.embeddings is embedding
+        for question in ("one", "two", "three"):
+            options = {"k": 6, "fetch_k": 12, "lambda_mult": lambda_mult}
+            expected = [each.id for each in theirs.max_marginal_relevance_search(question, **options)]
+            assert [each.id for each in ours.max_marginal_relevance_search(question, **options)] == expected
+            vector = embedding.embed_query(question)
+            assert [each.id for each in ours.max_marginal_relevance_search_by_vector(vector, **options)] == expected
+        assert len(ours.max_marginal_relevance_search("one", k=9, fetch_k=3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"fetch_k": 0}, "fetch_k must be a whole number >= 1"),
+        ({"k": True}, "k must be a whole number"),
+        ({"lambda_mult": 1.5}, r"lambda_mult must be a number in \[0, 1\]"),
+        ({"where": {"a": 1}}, "no option 'where'; here it is 'filter'"),
+    ],
+)
+def test_bad_options_of_a_search_are_named(store: SpanVectorStore, options, rule):
+    with pytest.raises(InvalidArgument, match=rule):
+        store.max_marginal_relevance_search("fox", **options)
+
+
+def test_a_store_over_a_scoped_view_keeps_to_it(kb: Index):
+    a, b = (SpanVectorStore(kb.scoped(F("tenant") == tenant)) for tenant in "ab")
+    assert a.add_texts(["The fox sleeps."], ids=["same"]) == b.add_texts(["The owl sleeps."], ids=["same"]) == ["same"]
+    assert [document.page_content for document in a.similarity_search("Who sleeps?")] == ["The fox sleeps."]
+    assert a.similarity_search("Who sleeps?", filter={"tenant": "b"}) == []
+    assert a.get_by_ids(["same"])[0].metadata == {"tenant": "a"}
+    a.delete(["same"])
+    assert a.get_by_ids(["same"]) == []
+    assert len(b.get_by_ids(["same"])) == 1
+
+
+def test_a_store_over_a_private_view_finds_pseudonyms_by_names(kb: Index, tmp_path: Path):
+    store = SpanVectorStore(kb.private(Vault.open(tmp_path / "vault", KEY), known={"PERSON": ["Karl von Frisch"]}))
+    store.add_texts(["Karl von Frisch decoded the dance."], ids=["frisch"])
+    found = store.similarity_search("What did Karl von Frisch decode?")[0]
+    assert "Frisch" not in str(found)
+    assert "decoded the dance" in found.page_content
+    assert "Frisch" not in str(store.get_by_ids([found.id]))
+    store.delete([found.id])
+    assert kb.count() == 0
+
+
+def test_langchains_index_adds_changes_and_deletes(store: SpanVectorStore, kb: Index):
+    records = InMemoryRecordManager("kb")
+    records.create_schema()
+    documents = [Document(page_content=text, metadata={"source": f"{text}.txt"}) for text in ("one", "two")]
+    options = {"cleanup": "full", "source_id_key": "source", "key_encoder": "sha256"}
+    assert index(documents, records, store, **options)["num_added"] == 2
+    assert index(documents, records, store, **options)["num_skipped"] == 2
+    changed = index([Document(page_content="three", metadata={"source": "one.txt"})], records, store, **options)
+    assert (changed["num_added"], changed["num_deleted"]) == (1, 2)
+    assert [info.metadata for info in kb.documents()] == [{"source": "one.txt"}]
+    assert asyncio.run(aindex([], records, store, **options))["num_deleted"] == 1
+    assert kb.count() == 0
+
+
+@pytest.mark.parametrize("search_type", ["similarity", "mmr", "hybrid"])
+def test_a_self_query_retriever_asks_with_a_filter(store: SpanVectorStore, search_type: str):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of langchain-community as a whole
+        from langchain_community.query_constructors.chroma import ChromaTranslator
+    store.add_documents([FOX, OWL])
+    asked = StructuredQuery(
+        query="Who sleeps?", filter=Comparison(comparator=Comparator.EQ, attribute="tenant", value="b"), limit=None
+    )
+    retriever = SelfQueryRetriever(
+        query_constructor=RunnableLambda(lambda _: asked),
+        vectorstore=store,
+        search_type=search_type,
+        structured_query_translator=ChromaTranslator(),
+    )
+    assert [document.id.partition("#")[0] for document in retriever.invoke("Who of b sleeps?")] == ["owl"]
+
+
+def test_a_retriever_of_langchain_searches_the_store(store: SpanVectorStore):
+    store.add_documents([FOX, OWL])
+    retriever = store.as_retriever(search_kwargs={"k": 1, "filter": {"tenant": "b"}})
+    assert isinstance(retriever, VectorStoreRetriever)
+    assert retriever.tags == ["SpanVectorStore"]
+    assert retriever.invoke("Who sleeps?") == [OWL]
+    threshold = {"score_threshold": 0.99, "k": 2}
+    with_threshold = store.as_retriever(search_type="similarity_score_threshold", search_kwargs=threshold)
+    assert with_threshold.invoke(FOX.page_content) == [FOX]
+    assert store.as_retriever(search_type="mmr").invoke("Who sleeps?") == store.search("Who sleeps?", "mmr")
+
+
+async def test_a_retriever_of_ours_searches_the_index(store: SpanVectorStore):
+    store.add_documents([LONG])
+    options = {"k": 2, "filter": {"topic": "animals"}}
+    retriever = store.as_retriever(search_type="hybrid", search_kwargs=options, tags=["mine"])
+    assert isinstance(retriever, HybridRetriever)
+    expected = HybridRetriever(index=store.index, k=2, where={"topic": "animals"}).invoke(QUESTIONS[0])
+    assert (retriever.invoke(QUESTIONS[0]), retriever.tags) == (expected, ["mine"])
+    assert store.search(QUESTIONS[0], "hybrid", **options) == expected
+    assert await store.asearch(QUESTIONS[0], "hybrid", **options) == expected
+    assert options == {"k": 2, "filter": {"topic": "animals"}}
+    merging = store.as_retriever(search_type="auto-merging", search_kwargs={"threshold": 0.4})
+    assert isinstance(merging, AutoMergingRetriever)
+    assert merging.threshold == 0.4
+
+
+def test_an_unknown_kind_of_search_is_named(store: SpanVectorStore):
+    with pytest.raises(InvalidArgument, match="did you mean 'hybrid'"):
+        store.as_retriever(search_type="hybird")
+    with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'fetch_k'"):
+        store.as_retriever(search_type="hybrid", search_kwargs={"fetch_k": 9})
+    with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'index'"):
+        store.as_retriever(search_type="hybrid", index=store.index)
+    with pytest.raises(InvalidArgument, match="either filter or where"):
+        store.as_retriever(search_type="hybrid", search_kwargs={"filter": {"a": 1}, "where": {"a": 1}})
+
+
+@pytest.mark.parametrize("vector", ["hello", ["hello"], [], None, [float("nan")]])
+def test_what_is_no_vector_is_refused(store: SpanVectorStore, vector):
+    store.add_documents(FOX)  # a single one
+    with pytest.raises(InvalidArgument):
+        store.similarity_search_by_vector(vector)
+    with pytest.raises(InvalidArgument):
+        store.similarity_search(["Who sleeps?"])
+
+
+@pytest.mark.parametrize("index", [None, "kb", leafspan.Vector()])
+def test_a_store_needs_an_index(index):
+    with pytest.raises(InvalidArgument, match="index must be an Index or a view of one"):
+        SpanVectorStore(index)
+
+
+def test_a_store_of_texts_opens_an_index(tmp_path: Path):
+    store = SpanVectorStore.from_documents([FOX, OWL], None, path=tmp_path / "kb", name="animals")
+    with store.index:
+        assert store.get_by_ids(["owl", "fox"]) == [OWL, FOX]
+        assert store.embeddings is None
+    with pytest.raises(InvalidDocument, match="reserved"):
+        SpanVectorStore.from_texts(["one"], None, [{"doc_id": 1}], path=tmp_path / "other")
+    with pytest.raises(InvalidArgument, match="path"):
+        SpanVectorStore.from_texts(["one"], None)
+    with pytest.raises(InvalidArgument, match="no option 'persist_directory'; here it is 'path'"):
+        SpanVectorStore.from_texts(["one"], None, persist_directory="kb")
+
+
+async def test_the_asynchronous_twins_find_and_do_the_same(tmp_path: Path):
+    store = await SpanVectorStore.afrom_texts(
+        [BEES, TEA], None, [{"n": 1}, {"n": 2}], ids=["bees", "tea"], path=tmp_path / "kb", splitter=SPLITTER
+    )
+    with store.index:
+        question, vector = QUESTIONS[2], [1.0] * 256
+        assert await store.aadd_texts(["The fox sleeps."], ids=["fox"]) == ["fox"]
+        assert await store.asimilarity_search(question) == store.similarity_search(question)
+        assert await store.asimilarity_search_with_score(question) == store.similarity_search_with_score(question)
+        assert await store.asimilarity_search_by_vector(vector) == store.similarity_search_by_vector(vector)
+        assert await store.amax_marginal_relevance_search(question) == store.max_marginal_relevance_search(question)
+        diverse = store.max_marginal_relevance_search_by_vector(vector)
+        assert await store.amax_marginal_relevance_search_by_vector(vector) == diverse
+        ids = ["fox", diverse[0].id, "gone"]
+        assert await store.aget_by_ids(ids) == store.get_by_ids(ids)
+        with pytest.raises(InvalidArgument, match="that of a passage"):
+            await store.adelete([store.similarity_search(question, k=1)[0].id])
+        assert await store.adelete(["bees", "tea"])
+        assert [document.id for document in await store.asimilarity_search(question)] == ["fox"]
