@@ -107,6 +107,15 @@ def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):
         graded.plot()
 
 
+def test_a_notebook_draws_a_table_and_a_plot_the_same_each_time(index):
+    result = evaluate(index, QUESTIONS, [Vector(), Hybrid()], budgets=[10, 50])
+    assert result._repr_markdown_() == str(result)
+    drawn = result.plot()._repr_svg_()
+    assert drawn.startswith("<svg")
+    assert "<dc:date>" not in drawn
+    assert result.plot()._repr_svg_() == drawn
+
+
 def test_words_are_read_until_the_budget_is_used_up():
     places = [Answer("bees", 0, 11), Answer("wasps", 0, 27)]
     assert first_words(places, TEXTS, 2) == [Answer("bees", 0, 11)]

@@ -28,7 +28,7 @@ def questions(
 ) -> None:
     """Make questions for `leafspan eval`: a few telling words of leaves that are drawn at random, which are the answers.
 
-    They compare settings of a strategy well, and favour words over meaning. Add questions of your own to the file.
+    They favour words over meaning, so add questions of your own to the file.
     """
     with Index.open(kb, create=False) as opened:
         made = make_questions(opened, count, words=words, where=parse_filter(where), seed=seed)

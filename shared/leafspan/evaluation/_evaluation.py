@@ -16,7 +16,7 @@ from leafspan.evaluation._comparison import Comparison, compare
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How well strategies answer questions. ``print`` shows it as a table.
+    """How well strategies answer questions. ``print`` shows it as a table, and so does a notebook.
 
     Attributes:
         questions: Text of each question, by its id.
@@ -122,8 +122,11 @@ class Evaluation:
     def __str__(self) -> str:
         return f"{len(self.questions)} questions\n\n{self.table()}"
 
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
     def plot(self, measure: str = "recall") -> Any:
-        """A figure of matplotlib: a measure against the budget in words, with a line for each strategy.
+        """A figure of matplotlib: a measure against the budget in words, with a line for each strategy. Notebooks draw it.
 
         Args:
             measure: ``"recall"``, ``"precision"`` or ``"iou"``. Default: ``"recall"``.

@@ -13,6 +13,7 @@ from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._questions import Answer, Question
 from leafspan.language_model import check_template, find_language_model
+from leafspan.retrieval import Passages
 from leafspan.strategies import Filter
 from leafspan.values import Passage
 from leafspan.view import View
@@ -26,6 +27,7 @@ Passage:
 """
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_STOP_WORD = 1_000_000  # times as often as in all leaves
 _FEWEST_WORDS = 8
 """Words of a leaf that is worth asking for. Shorter ones are mostly headings."""
 
@@ -45,8 +47,8 @@ def make_questions(
 
     Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the more
     often it is in the leaf, and the fewer leaves have it. This is how somebody asks who remembers a few words of what they
-    look for. Such questions compare settings of one strategy well; they favour words over meaning, so a comparison of BM25
-    with vectors needs questions that people have asked, or a language model.
+    look for. Such questions favour words over meaning: they show whether a setting of the splitter or of the analyzer loses
+    anything, but weights of BM25 and vectors need questions that people have asked, or a language model.
 
     Args:
         index: The index or view.
@@ -68,13 +70,18 @@ def make_questions(
     check_whole("words", words, 1)
     check_template(prompt, {"passage": "a text"})
     generate = _to_generate(llm)
-    leaves = index.leaves() if where is None else index.retrieve(None, Filter(), where=where)
+    leaves = index.retrieve(None, Filter(), where=where)
     long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
     if not long_enough:
         raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, and there are none")
     drawing = random.Random(seed)
     drawn = drawing.sample(long_enough, min(count, len(long_enough)))
     spread = Counter(word for each in leaves for word in set(_words(each.text)))
+    if isinstance(leaves, Passages) and leaves.analyzer is not None:  # no stop words, unless a leaf has nothing else
+        words_alone = list(spread)
+        for word, terms in zip(words_alone, leaves.analyzer(words_alone), strict=True):
+            if not terms:
+                spread[word] = len(leaves) * _STOP_WORD
     made: dict[str, Question] = {}
     bar = Progress(len(drawn), show=progress and generate is not None, what="making", unit=" questions")
     try:

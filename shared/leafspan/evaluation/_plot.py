@@ -12,7 +12,7 @@ _MARKS = "osD^vPX"
 
 
 def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
-    """A figure of matplotlib with a line for each strategy.
+    """A figure of matplotlib with a line for each strategy, which notebooks draw.
 
     Args:
         measure: Name of the measure.
@@ -23,10 +23,10 @@ def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str
         MissingExtra: if matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from leafspan.evaluation._drawn_figure import DrawnFigure
     except ImportError as error:
         raise MissingExtra('a plot needs matplotlib: pip install "leafspan[eval]"') from error
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = DrawnFigure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for number, (name, values) in enumerate(lines.items()):
         colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
