@@ -34,9 +34,21 @@ def program() -> str:
 
 
 def _run(page: str, *options: str, scheme: str) -> str:
-    with tempfile.TemporaryDirectory(prefix="leafspan-chromium-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="leafspan-page-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
+        return opened(file.as_uri(), *options, scheme=scheme)
+
+
+def opened(address: str, *options: str, scheme: str = "light") -> str:
+    """What Chromium prints when it opens an address.
+
+    Args:
+        address: The address.
+        options: Options of its command line.
+        scheme: What the system prefers, ``"light"`` or ``"dark"``.
+    """
+    with tempfile.TemporaryDirectory(prefix="leafspan-chromium-", ignore_cleanup_errors=True) as folder:
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [
             program(),
@@ -50,7 +62,7 @@ def _run(page: str, *options: str, scheme: str) -> str:
             f"--blink-settings=preferredColorScheme={_SCHEMES[scheme]}",
             *sandbox,
             *options,
-            file.as_uri(),
+            address,
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)
     return done.stdout

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from htpy import Node
 from PIL import Image
 
 from leafspan import AutoMerging, Document, Hybrid, Index, SentenceWindow
@@ -15,18 +14,25 @@ from leafspan.examples import example_documents
 from leafspan.pictures import comparison_picture, document_picture, page, results_picture, tree_picture
 from tests.chromium import screenshot
 from tests.corpus import HARBOUR, SPLITTER
+from tests.serving.browsing import Browser
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 QUESTION = "How did the plague spread across Europe?"
 MOST_BYTES = 150_000
 COLOURS = 128
-SIZES = {"result": (900, 760), "strategies": (1100, 640), "tree": (900, 560), "document": (900, 560)}
+SIZES = {
+    "result": (900, 760),
+    "strategies": (1100, 640),
+    "tree": (900, 560),
+    "document": (900, 560),
+    "serve": (1100, 700),
+}
 """Width and height of each picture, in pixels."""
 
 
 @contextmanager
-def drawn() -> Iterator[dict[str, Node]]:
-    """The pictures by name."""
+def drawn() -> Iterator[dict[str, str]]:
+    """The pages with pictures by name."""
     with tempfile.TemporaryDirectory() as folder, Index.open(f"{folder}/kb") as index:
         index.add(example_documents(), progress=False)
         index.build_tree(progress=False)
@@ -36,21 +42,25 @@ def drawn() -> Iterator[dict[str, Node]]:
         with Index.open(f"{folder}/harbour", splitter=SPLITTER) as small:
             small.add(Document("harbour.md", HARBOUR, "The harbour of Skarvik", {"topic": "places", "year": 1887}))
             document = small.get("harbour.md")
-        yield {
+        pictures = {
             "result": results_picture(found, QUESTION, found.words),
             "strategies": comparison_picture(QUESTION, results, found.words),
             "tree": tree_picture(index.summaries("Steam_engine", leaves=True)),
             "document": document_picture(document),
         }
+        with Browser(index) as browser:
+            served = browser.ask(QUESTION, "hybrid", "auto-merging", "vector", k="3").html.replace(f"{folder}/", "")
+        pages = {name: page(name, [picture]) for name, picture in pictures.items()}
+        yield {**pages, "serve": served}
 
 
 def main() -> None:
     """Write each picture in light and in dark."""
     FOLDER.mkdir(exist_ok=True)
-    with drawn() as pictures:
-        for name, picture in pictures.items():
+    with drawn() as pages:
+        for name, written in pages.items():
             width, height = SIZES[name]
-            html = page(name, [picture]).replace("<details>", "<details open>", 1 if name == "tree" else 0)
+            html = written.replace("<details>", "<details open>", 1 if name == "tree" else 0)
             for scheme in ("light", "dark"):
                 target = FOLDER / f"{name}-{scheme}.png"
                 screenshot(html, target, scheme=scheme, width=width, height=height)

@@ -20,6 +20,7 @@ from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
 from leafspan.cli._questions import questions
 from leafspan.cli._report import report
+from leafspan.cli._serve import serve
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
 from leafspan.cli._sync import sync
@@ -51,7 +52,23 @@ def _main(
     pass
 
 
-for _command in (index, sync, adopt, query, explain, report, questions, evaluate, config, show, delete, doctor, mcp, demo):
+for _command in (
+    index,
+    sync,
+    adopt,
+    query,
+    explain,
+    report,
+    serve,
+    questions,
+    evaluate,
+    config,
+    show,
+    delete,
+    doctor,
+    mcp,
+    demo,
+):
     app.command(name="eval" if _command is evaluate else None)(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -7,17 +7,20 @@ from leafspan.pictures._page import STYLESHEET, embedded, page
 from leafspan.pictures._passage import passage_picture
 from leafspan.pictures._report import Answered, report
 from leafspan.pictures._results import results_picture
-from leafspan.pictures._shown import Places
+from leafspan.pictures._shown import Places, ShownPassage
+from leafspan.pictures._text import name
 from leafspan.pictures._tree import tree_picture
 
 __all__ = [
     "STYLESHEET",
     "Answered",
     "Places",
+    "ShownPassage",
     "comparison_picture",
     "document_picture",
     "embedded",
     "index_picture",
+    "name",
     "page",
     "passage_picture",
     "report",

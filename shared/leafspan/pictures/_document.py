@@ -19,11 +19,12 @@ _MOST_KEYS = 20
 _MOST_VALUE = 120
 
 
-def document_picture(document: ShownDocument) -> Element:
+def document_picture(document: ShownDocument, body: Node = None) -> Element:
     """A document. Its leaves and headings are drawn if it comes from an index.
 
     Args:
         document: The document.
+        body: What stands in place of its text, such as a part of it. Default: None, its text.
     """
     outline = document.outline
     known = outline if outline is not None and fits(outline, document.text) else None
@@ -35,7 +36,9 @@ def document_picture(document: ShownDocument) -> Element:
             known is not None and strip(known, []),
         ],
         _metadata(document.metadata),
-        bool(document.text)
+        body,
+        body is None
+        and bool(document.text)
         and details(".ls-whole", open=len(document.text) <= _OPEN)[
             summary["text", bool(ends) and f", in {len(ends)} {'leaves' if known is not None else 'chunks'}"],
             div(".ls-text", dir="auto")[_pieces(document.text, ends)],

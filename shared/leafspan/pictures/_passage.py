@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from htpy import Element, Node, article, div, footer, header, p, span
 
@@ -30,7 +31,11 @@ def passage_picture(passage: ShownPassage) -> Element:
 
 
 def card(
-    passage: ShownPassage, number: int | None = None, best: float | None = None, words: Places | None = None
+    passage: ShownPassage,
+    number: int | None = None,
+    best: float | None = None,
+    words: Places | None = None,
+    below: Callable[[ShownPassage], Node] | None = None,
 ) -> Element:
     """A passage among others.
 
@@ -39,6 +44,7 @@ def card(
         number: Its number, from 1. Default: None, it has none.
         best: The best score among them, for the length of the bar. Default: None, no bar.
         words: What finds the places of the question's words in a text. Default: None, no word stands out.
+        below: What stands below the text of a passage, such as links. Default: None, nothing.
     """
     return article(".ls-card")[
         header(".ls-head")[
@@ -47,6 +53,7 @@ def card(
             span(".ls-score", title="score")[_bar(passage.score, best), f"{passage.score:.3f}"],
         ],
         div(".ls-text", dir="auto")[text_of(passage, words)],
+        below is not None and below(passage),
         why(passage.trace),
         footer(".ls-foot")[name(passage.id)],
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from htpy import Element, Node, details, div, h3, header, p, section, span, summary
@@ -21,7 +21,11 @@ _MOST_CARDS = 50
 
 
 def results_picture(
-    passages: Sequence[ShownPassage], question: str | None = None, words: Places | None = None, heading: str = ""
+    passages: Sequence[ShownPassage],
+    question: str | None = None,
+    words: Places | None = None,
+    heading: str = "",
+    below: Callable[[ShownPassage], Node] | None = None,
 ) -> Element:
     """What was found for a question.
 
@@ -30,6 +34,7 @@ def results_picture(
         question: The question. Default: None, there is none, or it is a vector.
         words: What finds the places of the question's words in a text. Default: None, no word stands out.
         heading: What stands in place of the question. Default: the question.
+        below: What stands below the text of a passage, such as links. Default: None, nothing.
     """
     documents = drawn_documents(passages)
     return section(".ls-result")[
@@ -41,7 +46,7 @@ def results_picture(
         _strips(documents),
         _key(documents),
         len(passages) > 1 and _lists(passages, folded=bool(heading)),
-        cards(passages, words),
+        cards(passages, words, below),
     ]
 
 
@@ -53,17 +58,22 @@ def _lists(passages: Sequence[ShownPassage], *, folded: bool) -> Node:
     return details(".ls-folded")[summary["the lists that it was fused from"], lists]
 
 
-def cards(passages: Sequence[ShownPassage], words: Places | None = None) -> Node:
+def cards(
+    passages: Sequence[ShownPassage],
+    words: Places | None = None,
+    below: Callable[[ShownPassage], Node] | None = None,
+) -> Node:
     """The passages one below the other.
 
     Args:
         passages: The passages.
         words: What finds the places of the question's words in a text. Default: None.
+        below: What stands below the text of a passage. Default: None, nothing.
     """
     best = max((each.score for each in passages if math.isfinite(each.score)), default=None)
     more = len(passages) - _MOST_CARDS
     return [
-        [card(each, number, best, words) for number, each in enumerate(passages[:_MOST_CARDS], start=1)],
+        [card(each, number, best, words, below) for number, each in enumerate(passages[:_MOST_CARDS], start=1)],
         more > 0 and p(".ls-more")[f"and {more:,} more passages"],
     ]
 

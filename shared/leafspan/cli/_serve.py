@@ -1,0 +1,80 @@
+"""``leafspan serve``: look at an index in a browser."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.checks import check_number
+from leafspan.cli._console import console, plain
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._strategies import STRATEGIES
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.index import Index
+
+_FIRST = "relevant-segments"
+
+
+def serve(
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--config",
+            help="A configuration whose strategy can be chosen, any number of times. The first one is chosen at first.",
+            parser=named_path,
+            metavar="FILE",
+        ),
+    ] = None,
+    where: Where = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1, 0 for any free one.")] = 0,
+    open_: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Open the browser. By default only from a terminal.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Most seconds for what a page shows.")] = 30.0,
+) -> None:
+    """Serve pages to ask an index, compare strategies, and look into documents and trees. Nothing is changed.
+
+    Only this machine can reach them, and only who has the address, which is printed. With --where, only documents that
+    match can be seen. Ctrl-C ends it.
+    """
+    from leafspan.serving import serve as serve_view
+
+    check_number("timeout", timeout, above=0)
+    scope = parse_filter(where)
+    chosen = _strategies(config or [])
+    opening = sys.stdout.isatty() if open_ is None else open_
+
+    def started(address: str) -> None:
+        out = console()
+        out.print(plain(f"serving {kb}, to this machine only; Ctrl-C ends it"))
+        out.print(plain(address), soft_wrap=True)  # in one piece
+        out.file.flush()
+        if opening:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    with Index.open(kb, create=False) as opened:
+        view = opened if scope is None else opened.scoped(scope)
+        view.warm()
+        serve_view(view, chosen, port=port, timeout=timeout, started=started)
+
+
+def _strategies(files: list[Path]) -> dict[str, Config]:
+    """What can be chosen, by name: first those of files, then those that all commands know.
+
+    Raises:
+        InvalidArgument: if two have the same name.
+    """
+    named = {name: Config(strategy=STRATEGIES[name].strategy) for name in (_FIRST, *STRATEGIES)}
+    chosen: dict[str, Config] = {}
+    for file in files:
+        if file.stem in {*chosen, *named}:
+            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
+        chosen[file.stem] = Config.load(file)
+    return {**chosen, **named}

@@ -1,0 +1,130 @@
+"""What was typed into the form, as the address of a page has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from leafspan.checks import check_choice, shown
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.filters import filter_from_option
+
+MOST_STRATEGIES = 3
+"""Strategies that are compared: more do not fit beside each other."""
+
+MOST_CHARACTERS = 2_000
+"""Of a question, and of a filter."""
+
+MOST_PASSAGES = 50
+"""That can be asked for of each strategy."""
+
+MOST_WORDS = 10_000
+"""That can be asked for of each strategy."""
+
+USUAL_PASSAGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and how it is asked, as it was typed. Nothing is checked yet.
+
+    Attributes:
+        question: The question. None if none was asked yet.
+        strategies: Names of strategies, each once.
+        k: Most passages.
+        budget: Most words.
+        where: Filter.
+    """
+
+    question: str | None
+    strategies: tuple[str, ...]
+    k: str = ""
+    budget: str = ""
+    where: str = ""
+
+    @classmethod
+    def of(cls, fields: Iterable[tuple[str, str]], default: str) -> Self:
+        """What the fields of an address say.
+
+        Args:
+            fields: Names and values.
+            default: The strategy if there is none among them.
+        """
+        given = [(key, value.strip()) for key, value in fields]
+        last = dict(given)
+        names = tuple(dict.fromkeys(value for key, value in given if key == "s" and value))
+        typed = {key: last.get(key, "") for key in ("k", "budget", "where")}
+        return cls(last.get("q"), names or (default,), **typed)
+
+    def link(self, page: str, /, **others: str | int) -> str:
+        """The address of a page, from any other one, that is given the same question.
+
+        Args:
+            page: Name of the page, "" for that which asks.
+            others: Further fields.
+        """
+        fields: list[tuple[str, str | int]] = [*others.items()]
+        if self.question is not None:
+            fields += [("q", self.question), *(("s", name) for name in self.strategies)]
+            fields += [(key, value) for key in ("k", "budget", "where") if (value := getattr(self, key))]
+        return f"./{page}?{urlencode(fields, errors='replace')}"
+
+    def check(self, known: Mapping[str, Config]) -> None:
+        """Check what does not depend on the index.
+
+        Args:
+            known: The strategies by name.
+
+        Raises:
+            InvalidArgument: if anything breaks its rule.
+        """
+        self.filter()
+        self._number("k", self.k, MOST_PASSAGES)
+        self._number("budget", self.budget, MOST_WORDS)
+        if self.question is not None and len(self.question) > MOST_CHARACTERS:
+            raise InvalidArgument(
+                f"a question must have at most {MOST_CHARACTERS:,} characters, got {len(self.question):,}"
+            )
+        if len(self.strategies) > MOST_STRATEGIES:
+            raise InvalidArgument(f"there must be at most {MOST_STRATEGIES} strategies, got {len(self.strategies)}")
+        for name in self.strategies:
+            check_choice("strategy", name, known)
+
+    def filter(self) -> Any:
+        """The filter. None if there is none.
+
+        Raises:
+            InvalidArgument: if it is too long, or none.
+        """
+        if len(self.where) > MOST_CHARACTERS:
+            raise InvalidArgument(f"a filter must have at most {MOST_CHARACTERS:,} characters, got {len(self.where):,}")
+        return filter_from_option(self.where) if self.where else None
+
+    def limits(self, config: Config) -> dict[str, Any]:
+        """Options of ``retrieve`` for one strategy. The form's limits come first, then those of its configuration.
+
+        Args:
+            config: The configuration.
+
+        Raises:
+            InvalidArgument: if one of the form's is out of its range.
+        """
+        limits = config.defaults()
+        k = self._number("k", self.k, MOST_PASSAGES)
+        budget: Any = self._number("budget", self.budget, MOST_WORDS)
+        if k is None and budget is None:
+            k, budget = limits.k, limits.budget
+        if k is None and budget is None:
+            k = USUAL_PASSAGES  # also for strategies that would return any number
+        return {"k": k, "budget": budget, "candidates": limits.candidates, "min_score": limits.min_score}
+
+    @staticmethod
+    def _number(name: str, typed: str, most: int) -> int | None:
+        if not typed:
+            return None
+        if not (typed.isascii() and typed.isdecimal() and len(typed) < 10 and 1 <= int(typed) <= most):
+            raise InvalidArgument(f"{name} must be a whole number in [1, {most:,}], got {shown(typed)}")
+        return int(typed)

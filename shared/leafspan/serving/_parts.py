@@ -1,0 +1,32 @@
+"""Long texts in parts, each of which is a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_TEXT = 20_000
+"""Characters of a document that are shown at once."""
+
+
+def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tuple[int, int]]:
+    """The parts of a text, as (start, end). They end where leaves end; only a leaf that is longer than a part is cut.
+
+    Args:
+        length: Length of the text in characters.
+        ends: The ends of its leaves. Empty if they are not known.
+        most: Most characters of a part, >= 1.
+    """
+    parts = []
+    start = 0
+    last = 0  # the end of the last leaf that fits into the part
+    for end in [*ends, length]:
+        if end > length:
+            continue
+        if end - start > most and last > start:
+            parts.append((start, last))
+            start = last
+        while end - start > most:
+            parts.append((start, start + most))
+            start += most
+        last = end
+    return [*parts, (start, length)] if start < length or not parts else parts
