@@ -41,7 +41,9 @@ async def test_an_ensemble_needs_no_index_for_retrievers_of_other_stores(host: H
     found = await host.both(ensemble, QUESTIONS[0])
     assert [(result.id, result.text) for result in found] == [("1", TEXTS[0]), ("3", TEXTS[2]), ("2", TEXTS[1])]
     assert found[0].score == pytest.approx((1 / 61 + 1 / 62) / 2)
-    assert found[0].trace[-1] == "the document: rrf gave 0.016 = 0.008 from First (rank 1) + 0.008 from Second (rank 2)"
+    assert found[0].trace[-1] == (
+        "the document: rrf gave 0.016 = 0.008 from First (rank 1, weight 0.50) + 0.008 from Second (rank 2, weight 0.50)"
+    )
 
 
 async def test_an_ensemble_fuses_an_index_and_another_store(host: Host, shared_index: Index):
@@ -167,7 +169,7 @@ def test_a_store_and_an_index_are_refused_with_what_makes_a_retriever_of_them(ho
     stores = {"LangChain": InMemoryVectorStore(DeterministicFakeEmbedding(size=4)), "LlamaIndex": vector_index()}
     for thing, method in ((stores[repr(host)], "as_retriever"), (shared_index, "as_strategy")):
         error = host.refusal(lambda thing=thing: host.package.TransformRetriever(base=thing, how=str.upper))
-        assert str(error).startswith(f"base must be a strategy or a {host!r} retriever, got <")
+        assert str(error).startswith(f"base must be a strategy or a {host!r} retriever, got ")
         assert str(error).endswith(f"; its {method}() makes one")
 
 

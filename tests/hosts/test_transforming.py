@@ -28,7 +28,7 @@ BAD_OPTIONS = [
     ),
     ("TransformRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
     ("TransformRetriever", {"generate": len}, "TransformRetriever has no option 'generate'; here it is 'llm'"),
-    ("TransformRetriever", {"base": "vector"}, "base must be a strategy or a HOST retriever, got 'vector'"),
+    ("TransformRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     ("TransformRetriever", {"keep_question": "yes"}, "keep_question must be True or False, got 'yes'"),
     ("RerankRetriever", {"rerank": None}, "Rerank must have a function rerank, or a diversity > 0, got neither"),
     ("RerankRetriever", {"diversity": 1}, "diversity must be a number in [0, 1), got 1"),

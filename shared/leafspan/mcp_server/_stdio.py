@@ -22,7 +22,6 @@ def serve_stdio(server: Server[Any]) -> NoReturn:
     (SIGINT, SIGTERM).
     """
     asyncio.run(_serve(server))
-    raise AssertionError("the process has ended")
 
 
 async def _serve(server: Server[Any]) -> NoReturn:
