@@ -64,12 +64,13 @@ class DocumentTrees:
                 (self.report.unchanged if self._is_built(shown) else outdated).append(shown)
         return outdated
 
-    def build(self, ids: Sequence[str], bar: Progress) -> Flow[None]:
+    def build(self, ids: Sequence[str], bar: Progress, *, are_lost: bool = False) -> Flow[None]:
         """Build the trees of these documents, and write them in groups.
 
         Args:
             ids: Shown ids of the documents.
             bar: Progress bar, which counts leaves.
+            are_lost: Whether they are written again though their rows are as they should be. Default: False.
         """
         for rows in grouped([self.documents.rows[shown] for shown in ids], _GROUP):
             group = [row.document_id for row in rows]
@@ -85,7 +86,7 @@ class DocumentTrees:
                 if self.plan.has_upper_layers:
                     self.roots[draft.name] = [draft.nodes[place] for place in draft.roots]
                 to_write.append(document_tree(row, draft, self.plan.summarizer.identity))
-            yield from self.trees.write(to_write)
+            yield from self.trees.write(to_write, are_lost=are_lost)
 
     def load_roots(self, bar: Progress) -> Flow[None]:
         """Load the tops of the unchanged trees. A tree that is no longer whole is built again.
@@ -103,7 +104,7 @@ class DocumentTrees:
         self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)
         lost = [shown for shown in unchanged if shown not in self.roots]
         self.report.unchanged = whole
-        yield from self.build(lost, bar)
+        yield from self.build(lost, bar, are_lost=True)
 
     def _drafts(self, reader: Reader, group: Sequence[str]) -> Flow[list[tuple[Row, TreeDraft]]]:
         """A draft for each document of the group as it is now, with the row that its tree will have."""

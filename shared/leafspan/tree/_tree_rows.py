@@ -30,24 +30,33 @@ class TreeRows:
         row = self.rows.get(id_)
         return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
 
-    def write(self, trees: Sequence[DocumentToWrite]) -> Flow[None]:
-        """Write trees, in place of their former versions."""
+    def write(self, trees: Sequence[DocumentToWrite], *, are_lost: bool = False) -> Flow[None]:
+        """Write trees, in place of their former versions.
+
+        Args:
+            trees: The trees.
+            are_lost: Whether trees that are there by their rows are written again, but for those that another build has
+                written since this one began. If not, they are left as they are: a document may have changed and changed
+                back while its tree was built. Default: False.
+        """
         if self.store is None or self.read_only or not trees:
             return
         writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
         try:
             yield from writer.recover()
             # The same tree has the same ids, so to write it again would take it away for a moment.
-            new = [each for each in trees if not self._is_overtaken(each.row, writer.rows.get(each.row.document_id))]
+            new = [each for each in trees if not self._is_there(each.row, writer.rows.get(each.row.document_id), are_lost)]
             if new:
                 yield from writer.replace(new)
         finally:
             writer.stop()
         self.rows.update((each.row.document_id, each.row) for each in trees)
 
-    def _is_overtaken(self, new: Row, now: Row | None) -> bool:
-        """Whether another build has written the same tree since this one began."""
-        return now is not None and now != self.rows.get(new.document_id) and replace(now, checksums="") == new
+    def _is_there(self, new: Row, now: Row | None, is_lost: bool) -> bool:
+        """Whether the same tree has been written already; of one that was lost, since this build began."""
+        if now is None or (is_lost and now == self.rows.get(new.document_id)):
+            return False
+        return replace(now, checksums="") == new
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete the trees of these rows, unless another build has replaced them meanwhile."""
