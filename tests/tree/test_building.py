@@ -22,6 +22,7 @@ from leafspan.store._collection import Collection
 from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.tree import Abstractive, Bisecting, Extractive
+from leafspan.tree._document_trees import DocumentTrees
 from tests.profiles import examples
 from tests.tree.building import (
     EMBEDDER,
@@ -714,6 +715,27 @@ def test_a_tree_that_another_build_has_written_meanwhile_is_not_taken_away_to_be
     index.build_tree(summarizer=Meanwhile(happen).summarizer(), clusterer=fours, across_documents=across)
     assert [id_ for id_ in deleted if "#" in id_] == []
     assert check_laws(index) == 1
+    assert index.doctor() == []
+
+
+def test_a_tree_stays_if_its_document_changes_back_while_it_is_built(index, monkeypatch):
+    index.add(document("a", 16))
+    building(index, Asked())
+    index.add(document("a", 17))
+    deleted = []
+    to_build, delete = DocumentTrees.to_build, Collection.delete
+
+    def and_change_back(self):
+        outdated = to_build(self)
+        assert outdated == ["a"]
+        index.add(document("a", 16))
+        monkeypatch.setattr(Collection, "delete", lambda self, ids: deleted.extend(ids) or delete(self, ids))
+        return outdated
+
+    monkeypatch.setattr(DocumentTrees, "to_build", and_change_back)
+    building(index, Asked())
+    assert [id_ for id_ in deleted if "#t" in id_] == []
+    assert check_laws(index)
     assert index.doctor() == []
 
 
