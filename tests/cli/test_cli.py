@@ -436,18 +436,19 @@ def test_json_holds_what_the_index_returns(kb, strategy):
 @pytest.mark.parametrize(
     ("strategy", "reasons"),
     [
-        ("vector", [r"vector found leaf 0 \(score 0\.\d+\)"]),
+        ("vector", [r"vector found leaf 0 \(rank 1, score 0\.\d+\)"]),
         ("bm25", [r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)"]),
         (
             "hybrid",
             [
                 r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)",
                 r"vector found leaf 0 \(rank 1, score 0\.\d+\)",
-                r"leaf 0: relative_score gave 1\.000 = 0\.700 from bm25 \(rank 1\) \+ 0\.300 from vector \(rank 1\)",
+                r"leaf 0: relative_score gave 1\.000 = 0\.700 from bm25 \(rank 1, weight 0\.70\) "
+                r"\+ 0\.300 from vector \(rank 1, weight 0\.30\)",
                 r"the score of leaf 0 stands for a probability of 0\.\d+",
             ],
         ),
-        ("filter", [r"filter found leaf 0 \(score 1\.000\)"]),
+        ("filter", [r"filter found leaf 0 \(rank 1, score 1\.000\)"]),
     ],
 )
 def test_explain_says_why(kb, strategy, reasons):

@@ -270,3 +270,15 @@ def test_nobody_takes_a_name_away_from_a_strategy_of_leafspan():
     assert type(Strategy.from_config("bm25")).__module__.startswith("leafspan.")
     with pytest.raises(InvalidArgument, match="it must be plain values to be written, got "):
         BM25().to_config()
+
+
+def test_a_type_hint_that_cannot_be_resolved_does_no_harm():
+    @dataclass(frozen=True)
+    class OddlyTyped(Vector):
+        """A strategy of the user's own."""
+
+        size: NoSuchType = 3  # type: ignore[name-defined]  # noqa: F821
+
+    assert Strategy.from_config({"type": "oddly-typed", "size": 5}) == OddlyTyped(size=5)
+    assert OddlyTyped(size=5).to_config() == {"type": "oddly-typed", "size": 5}
+    assert schema_of(Strategy)

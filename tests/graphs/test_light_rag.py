@@ -64,7 +64,7 @@ def test_the_score_is_one_over_the_rank_within_a_kind_and_kinds_take_turns(sente
         scores = [each.score for each in found if each.kind == kind]
         assert scores == [1 / rank for rank in range(1, len(scores) + 1)]
     assert [each.kind for each in found[:4]] == ["relation", "text", "relation", "text"]
-    assert found[0].trace.explain() == ["LightRAG found the relation (score 1.000)"]
+    assert found[0].trace.explain() == ["LightRAG found the relation (rank 1, score 1.000)"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 
 import chromadb
@@ -185,7 +186,14 @@ def test_a_view_finds_its_own_documents_alone_and_all_of_them(filled, where):
     own = F("number") < 5
     expected = filled.retrieve("budget", Vector(), k=1000, where=own)
     assert expected
-    assert filled.scoped(own).retrieve("budget", Vector(), k=1000, where=where) == expected
+    assert without_filters(filled.scoped(own).retrieve("budget", Vector(), k=1000, where=where)) == without_filters(
+        expected
+    )
+
+
+def without_filters(passages):
+    """Passages whose traces do not say which filter they have matched: a view has its own beside it."""
+    return [replace(each, trace=replace(each.trace, filters=())) for each in passages]
 
 
 @pytest.mark.parametrize("strategy", [Vector(), BM25()], ids=["vector", "bm25"])

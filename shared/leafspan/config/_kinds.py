@@ -64,8 +64,11 @@ def is_registered(kind: object) -> bool:
 
 @cache
 def hints_of(kind: type) -> Mapping[str, Any]:
-    """The type hints of a class's options."""
-    return typing.get_type_hints(kind)
+    """The type hints of a class's options. A hint of a user's class that cannot be resolved allows anything."""
+    try:
+        return typing.get_type_hints(kind)
+    except (NameError, TypeError):
+        return {each.name: each.type if not isinstance(each.type, str) else Any for each in options_of(kind)}
 
 
 def options_of(kind: type) -> list[Field[Any]]:
