@@ -88,6 +88,8 @@ def read_option(value: object, hint: Any, given: Mapping[str, object] | None, pl
     Raises:
         InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
     """
+    if not isinstance(value, str | Mapping | Sequence):
+        return value
     if given is not None and is_given(value):
         return _Reading(given).value(value, hint, place)
     reading = _Reading(given or {})
