@@ -9,9 +9,8 @@ import typer
 
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, load_configs, named_path, parse_filter
 from leafspan.cli._strategies import STRATEGIES
-from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, Evaluation
 from leafspan.evaluation import evaluate as evaluate_strategies
@@ -84,14 +83,9 @@ def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | str
     Raises:
         InvalidArgument: if two have the same name.
     """
-    chosen: dict[str, Strategy | str] = {}
-    for name in names or (() if files else _COMPARED):
-        chosen[name] = name
-    for file in files:
-        if file.stem in chosen:
-            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
-        chosen[file.stem] = Config.load(file).strategy or DEFAULT
-    return chosen
+    named = names or (() if files else _COMPARED)
+    configs = load_configs(files, named)
+    return {**{name: name for name in named}, **{name: each.strategy or DEFAULT for name, each in configs.items()}}
 
 
 def _draw(found: Evaluation, path: Path) -> None:

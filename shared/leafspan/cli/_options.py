@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
 
@@ -57,6 +60,24 @@ ConfigFile = Annotated[
     ),
 ]
 """The type of the option ``--config``."""
+
+
+def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Config]:
+    """Configurations by the names of their files, without endings.
+
+    Args:
+        files: The files.
+        taken: Names that other strategies have.
+
+    Raises:
+        InvalidArgument: if two have the same name, or a file is no configuration.
+    """
+    loaded: dict[str, Config] = {}
+    for file in files:
+        if file.stem in {*loaded, *taken}:
+            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
+        loaded[file.stem] = Config.load(file)
+    return loaded
 
 
 def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:

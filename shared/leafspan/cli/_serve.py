@@ -12,10 +12,9 @@ import typer
 
 from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, load_configs, named_path, parse_filter
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
-from leafspan.errors import InvalidArgument
 from leafspan.index import Index
 
 _FIRST = "relevant-segments"
@@ -72,9 +71,4 @@ def _strategies(files: list[Path]) -> dict[str, Config]:
         InvalidArgument: if two have the same name.
     """
     named = {name: Config(strategy=STRATEGIES[name].strategy) for name in (_FIRST, *STRATEGIES)}
-    chosen: dict[str, Config] = {}
-    for file in files:
-        if file.stem in {*chosen, *named}:
-            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
-        chosen[file.stem] = Config.load(file)
-    return {**chosen, **named}
+    return {**load_configs(files, named), **named}
