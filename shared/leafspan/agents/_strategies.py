@@ -5,31 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from leafspan.strategies import (
-    BM25,
-    AutoMerging,
-    Hybrid,
-    ParentDocument,
-    RelevantSegments,
-    SentenceWindow,
-    Strategy,
-    Tree,
-    Vector,
-)
-
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {
-        "relevant-segments": RelevantSegments(),
-        "auto-merging": AutoMerging(),
-        "sentence-window": SentenceWindow(),
-        "parent-document": ParentDocument(),
-        "hybrid": Hybrid(),
-        "vector": Vector(),
-        "bm25": BM25(),
-        "tree": Tree(),
-    }
-)
-"""The strategies by their names; the first is the default."""
+from leafspan.strategies import Strategy, to_strategy
 
 OWN = "default"
 """The name of the strategy of an index that was opened with a configuration."""
@@ -46,3 +22,6 @@ WHEN = {
     "tree": "also summaries, for broad questions",
 }
 """When to use each of them, in a few words."""
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({name: to_strategy("strategy", name) for name in WHEN if name != OWN})
+"""The strategies by their names; the first is the default."""

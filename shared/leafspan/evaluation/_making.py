@@ -77,11 +77,8 @@ def make_questions(
     drawing = random.Random(seed)
     drawn = drawing.sample(long_enough, min(count, len(long_enough)))
     spread = Counter(word for each in leaves for word in set(_words(each.text)))
-    if isinstance(leaves, Passages) and leaves.analyzer is not None:  # no stop words, unless a leaf has nothing else
-        words_alone = list(spread)
-        for word, terms in zip(words_alone, leaves.analyzer(words_alone), strict=True):
-            if not terms:
-                spread[word] = len(leaves) * _STOP_WORD
+    for word in _stop_words(leaves, list(spread)):  # drawn where a leaf has nothing else
+        spread[word] = len(leaves) * _STOP_WORD
     made: dict[str, Question] = {}
     bar = Progress(len(drawn), show=progress and generate is not None, what="making", unit=" questions")
     try:
@@ -126,6 +123,12 @@ def _place(leaf: Passage) -> Answer:
     text = leaf.text
     start = leaf.start + len(text) - len(text.lstrip())
     return Answer(leaf.document_id, start, start + len(text.strip()))
+
+
+def _stop_words(leaves: Sequence[Passage], words: list[str]) -> list[str]:
+    """The words of which the index's analyzer makes no terms. None if it is a function of the user's own."""
+    analyzer = leaves.analyzer if isinstance(leaves, Passages) else None
+    return [] if analyzer is None else [word for word, terms in zip(words, analyzer(words), strict=True) if not terms]
 
 
 def _words(text: str) -> list[str]:
