@@ -14,6 +14,7 @@ from leafspan.errors import InvalidArgument
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
+_bases: set[type] = set()  # the registered classes and what they inherit from
 _settings: dict[str, tuple[type, Mapping[str, Any]]] = {}
 
 
@@ -31,6 +32,7 @@ def register(kind: type) -> None:
     known = _kinds.setdefault(config_name(kind), [])
     known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
     known.append(kind)
+    _bases.update(kind.__mro__[:-1])  # but for object
 
 
 def register_setting(name: str, kind: type, **options: Any) -> None:
@@ -91,12 +93,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def classes_in(hint: Any) -> list[type]:
     """The classes that a value with this hint can be of, which are registered, or of which registered ones are made."""
-    return [each for each in alternatives(hint) if isinstance(each, type) and _is_base(each)]
-
-
-def _is_base(kind: type) -> bool:
-    registered = (each for kinds in _kinds.values() for each in kinds)
-    return kind is not object and any(kind in each.__mro__ for each in registered)
+    return [each for each in alternatives(hint) if isinstance(each, type) and each in _bases]
 
 
 def item_hint(hint: Any) -> Any:
