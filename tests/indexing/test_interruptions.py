@@ -126,6 +126,48 @@ def test_an_interruption_during_any_write_leaves_each_document_whole(index: Inde
     assert index.count() == 3
 
 
+TEAM = {"team": "a"}
+BEFORE = [Document(each.id, each.text, metadata=TEAM) for each in DOCUMENTS]
+MEANWHILE = [Document(each.id, each.text, metadata=TEAM) for each in CHANGED]
+IDS = [each.id for each in DOCUMENTS]
+BACK = {
+    "add": lambda index: index.add(BEFORE),
+    "sync": lambda index: index.sync(BEFORE, within=TEAM),
+    "scoped add": lambda index: index.scoped(TEAM).add(BEFORE),
+}
+AWAY = {
+    "sync with nothing": lambda index: index.sync([], within=TEAM, allow_empty=True),
+    "delete": lambda index: index.delete(IDS),
+    "delete where": lambda index: index.delete(where=TEAM),
+    "scoped delete": lambda index: index.scoped(TEAM).delete(IDS),
+}
+
+
+@pytest.mark.parametrize("write", range(1, WRITES + 1))
+@pytest.mark.parametrize("operation", [*BACK, *AWAY])
+def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_path: Path, monkeypatch, operation, write):
+    with Index.open(tmp_path) as index:
+        index.add(BEFORE)
+        original = Collection._write
+        writes = 0
+
+        def interrupted(self, *arguments):
+            nonlocal writes
+            writes += 1
+            yield from original(self, *arguments)
+            if writes == write:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Collection, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.add(MEANWHILE)
+        monkeypatch.setattr(Collection, "_write", original)
+        {**BACK, **AWAY}[operation](index)
+        expected = {} if operation in AWAY else {each.id: each.text for each in BEFORE}
+        assert {each.id: index.get(each.id).text for each in index.documents()} == expected
+        assert index.doctor() == []
+
+
 def test_what_is_added_again_after_an_interruption_is_what_a_fresh_index_has(tmp_path: Path, monkeypatch):
     with Index.open(tmp_path / "a", splitter=SPLITTER, embedder=failing_after(1, KeyboardInterrupt())) as index:
         monkeypatch.setattr(index._store, "batch", 20)

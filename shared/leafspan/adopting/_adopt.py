@@ -13,7 +13,7 @@ from leafspan.adopting._report import Adopted
 from leafspan.adopting._source import Source
 from leafspan.documents import IndexSettings, content_hash
 from leafspan.engine import Call, Flow, Progress
-from leafspan.indexing import check_splitter, finish, split_document, write_group
+from leafspan.indexing import check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.store import Reader, Row, Store, read_consistently
 
 _GROUP = 2_000  # records that are in memory at a time, but for a document that has more
@@ -75,15 +75,15 @@ class _Adoption:
         wholes = {each.id for each in self.plan.documents if each.members[0].start is not None}
         maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped), wholes)
         if self.store is not None:
+            if not self.dry_run:
+                yield from finish_interrupted(self.store)
             self.earlier = yield from read_earlier(self.store, self.source.collection.id)
         for group in self.plan.groups(_GROUP if self.store is None else min(_GROUP, self.store.batch)):
             documents = yield from self._read(group, maker)
             yield from self._write(documents, maker)
             self.progress.advance(sum(len(planned.members) for planned in group))
-        if self.store is not None and not self.dry_run:
-            written = self.added or self.replaced
-            if self.unfinished or (self.store.interrupted and not written):
-                yield from finish(self.store, self.unfinished)
+        if self.store is not None and self.unfinished and not self.dry_run:
+            yield from finish(self.store, self.unfinished)
         return Adopted(
             self.plan.records,
             tuple(self.added),

@@ -12,7 +12,7 @@ from leafspan.indexing._sync import Synced, SyncOptions, sync
 from leafspan.indexing._vector_examination import examine_database, examine_vectors
 from leafspan.indexing._vectors_anew import make_vectors_anew
 from leafspan.indexing._view_picture import facts_of, view_picture
-from leafspan.indexing._write_group import finish, write_group
+from leafspan.indexing._write_group import finish, finish_interrupted, write_group
 
 __all__ = [
     "FILE_KEY",
@@ -34,6 +34,7 @@ __all__ = [
     "examine_vectors",
     "facts_of",
     "finish",
+    "finish_interrupted",
     "get_document",
     "index_stats",
     "ingest",

@@ -9,7 +9,7 @@ from leafspan.checks import is_unicode, shown
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import constant, to_filter
-from leafspan.indexing._write_group import finish
+from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
 Forget = Callable[[Sequence[str]], Flow[None]]
@@ -53,6 +53,7 @@ def delete_documents(
         return [id_ for id_ in dict.fromkeys(wanted) if id_ in there and there[id_].version is not None]
     touched = wanted
     if scope:
+        yield from finish_interrupted(store)
         # Behind a server a writer finishes what is half done of the documents it names; these might be somebody else's.
         places = [stored for id_ in wanted for stored in scope.stored_ids(id_)]
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
@@ -124,6 +125,8 @@ def delete_matching(
         ]
         return {id_: catalogue.rows[id_] for id_ in ids}, half_deleted
 
+    if not dry_run:
+        yield from finish_interrupted(store)
     rows, half_deleted = yield from read_consistently(store, matching, scope)
     if half_deleted and not dry_run:
         yield from finish(store, half_deleted)

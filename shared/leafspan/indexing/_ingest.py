@@ -18,7 +18,7 @@ from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, other_than_the_file
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
-from leafspan.indexing._write_group import finish, write_group
+from leafspan.indexing._write_group import finish, finish_interrupted, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -143,6 +143,8 @@ def take_in(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     check_splitter(store, settings)
+    if not dry_run:
+        yield from finish_interrupted(store)
     progress = AddProgress(show)
     try:
         checked: Iterable[Document] = distinct(documents)
@@ -212,7 +214,7 @@ class _Ingestion:
                 if (split := (yield from self._split_if_changed(document, rows))) is not None:
                     yield from self._collect(split)
         yield from self._write_group()
-        if not self.dry_run and (self.unfinished or (self.store.interrupted and not self.were_there)):
+        if self.unfinished and not self.dry_run:
             yield from finish(self.store, self.unfinished)
         return TakenIn(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),

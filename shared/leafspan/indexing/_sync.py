@@ -17,7 +17,7 @@ from leafspan.indexing._deleting import Forget, delete_documents, is_half_delete
 from leafspan.indexing._ingest import take_in
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
-from leafspan.indexing._write_group import finish
+from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
 
@@ -113,6 +113,8 @@ def sync(
         allow_empty=options.allow_empty,
         flatten_metadata=options.flatten_metadata,
     )
+    if not options.dry_run:
+        yield from finish_interrupted(store)
     # Read first: what others add meanwhile is not to be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     taken = yield from take_in(

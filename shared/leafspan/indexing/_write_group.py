@@ -81,3 +81,16 @@ def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
         yield from writer.recover()
     finally:
         writer.stop()
+
+
+def finish_interrupted(store: Store) -> Flow[None]:
+    """Finish what a killed, failed or interrupted writer left of a folder, before deciding by rows what there is to write.
+
+    Without it what is decided by the rows that are known here, such as that a document is unchanged, would be overtaken by
+    the next writer, which finishes the interrupted one's work: a version that was written, but not announced to readers.
+
+    Args:
+        store: Where it may be. Behind a server nothing is done: the rows are read again there until a writer has finished.
+    """
+    if store.interrupted:
+        yield from finish(store, ())
