@@ -28,6 +28,7 @@ from leafspan import (
     Vector,
     chunks_of,
 )
+from leafspan.documents._pieces import metadata_key
 from tests.profiles import examples
 
 TEXT = "\n\n".join(
@@ -190,6 +191,11 @@ def test_chunks_without_places_and_without_a_source_need_an_id():
     with pytest.raises(InvalidDocument, match=r"must say of which text it is, by a source in its metadata, or chunks_of"):
         chunks_of(sections)
     assert [document.text for document in chunks_of(sections, id="both")] == ["Tea is hot.\nBees dance."]
+
+
+def test_chunks_of_the_same_values_under_other_keys_are_of_two_texts():
+    assert metadata_key({"author": "Ada"}) != metadata_key({"editor": "Ada"})
+    assert metadata_key({"author": "Ada", "start_index": 0}) == metadata_key({"author": "Ada", "start_index": 40})
 
 
 def test_chunks_without_places_are_parted_by_chunks_of_another_text_between_them():

@@ -25,7 +25,7 @@ from llama_index.core.schema import ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidDocument
 from leafspan.documents import to_document
-from leafspan.documents._identity import described
+from leafspan.documents._identity import described, made_id
 from tests.pdf import pdf
 from tests.profiles import examples
 
@@ -160,6 +160,7 @@ def test_a_made_id_says_the_source_and_the_place_there(tmp_path: Path):
     assert [id_.rpartition(":")[0] for id_ in ids] == [f"{tmp_path / 'tea.csv'}"[-64:] + f":row={row}" for row in range(3)]
     page = to_document(LangChainDocument(page_content="x", metadata={"source": "a.pdf", "page": 2, "start_index": 40}))
     assert page.id.startswith("a.pdf:page=2:start_index=40:")
+    assert made_id("x", {"source": "a.pdf"}, position={"page": 2}).startswith("a.pdf:page=2:")
 
 
 def test_what_says_no_source_and_no_place_is_not_described():

@@ -39,6 +39,24 @@ def test_a_place_in_another_format_is_refused(format_):
 
 
 @pytest.mark.parametrize(
+    ("packed", "message"),
+    [
+        ("1|4,40,57,4", "its place is that of leaf 4"),
+        ("1|3,57,40,4", "its place ends before it starts, at 57 and 40"),
+        ("1|3,40,57", "its place must be 4 whole numbers, got '3,40,57'"),
+        (
+            "1|3,40,57,4|2,5,4,30,80,12|1,9,2,0,120,20",
+            "its last ancestor does not begin where the document does: '2,5.*20'",
+        ),
+        ("1|3,40,57,4|2,5,4,30,80,12|3,9,2,0,120,20", "its ancestors are not within each other: '2,5.*20'"),
+    ],
+)
+def test_an_impossible_place_is_refused(packed, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        unpack_place(ID, packed)
+
+
+@pytest.mark.parametrize(
     "parent",
     [
         "2,5,5,30,80,12",  # 5 children of 4 leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Analyzer, BM25Settings, HierarchicalSplitter, IndexMismatch, InvalidArgument
+from leafspan import Analyzer, BM25Settings, DamagedIndex, HierarchicalSplitter, IndexMismatch, InvalidArgument
 from leafspan.documents import IndexSettings, OpenOptions
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(24, 80), unit="characters")
@@ -82,6 +82,14 @@ def test_an_option_that_differs_is_refused_by_name(name, value):
 def test_the_trees_of_an_index_are_not_opened_as_one():
     with pytest.raises(IndexMismatch, match="these are the trees of another index; open that one"):
         IndexSettings.recorded({"format": "1", "kind": "tree"}, OpenOptions())
+
+
+def test_settings_that_are_damaged_are_all_named():
+    record = {**IndexSettings.made(OpenOptions()).record(), "title_weight": "much", "context_sentences": None}
+    with pytest.raises(
+        DamagedIndex, match=r"^the settings of the index are damaged \(context_sentences, title_weight\), got "
+    ):
+        IndexSettings.recorded(record, OpenOptions())
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def test_doc_id_is_the_documents_id():
     assert found(F("doc_id").in_(["emma", "blank"])) == ["emma", "blank"]
     assert found(F("doc_id").text_match("a")) == ["emma", "faust", "blank"]
     assert (F("doc_id") == "a").matches({"doc_id": "a"}, "b") is False
+    either = (F("doc_id") == "a") | (F("year") == 1)
+    assert [either.matches({"year": year}, id_) for year, id_ in [(0, "a"), (1, "b"), (0, "b")]] == [True, True, False]
     assert F("doc_id").exists().matches({})
 
 

@@ -76,6 +76,7 @@ def test_words_of_other_languages_are_folded_and_stemmed():
         "ısparta",
         "ısparta",
     ]
+    assert terms("ISLIK", language="turkish", stem=False) == ["ıslık"]
     assert terms("हिन्दी", language="hindi", stem=False) == ["हिन्दी"]
     assert terms("ΟΔΟΣ οδός", language="greek")[0] == terms("οδός", language="greek")[0]
 

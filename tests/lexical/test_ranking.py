@@ -71,6 +71,12 @@ def test_postings_of_a_small_corpus_have_these_arrays():
     }
 
 
+def test_terms_are_counted_by_leaves_and_only_by_those_of_a_mask():
+    postings = Postings(build_postings(LEAVES))
+    assert postings.frequencies().tolist() == [1, 2, 2, 1]  # a, b, c and d
+    assert postings.frequencies(np.array([True, True, False, False, True])).tolist() == [1, 2, 1, 0]
+
+
 def test_counts_and_lengths_take_as_much_room_as_they_need():
     arrays = build_postings([["a"] * 256, ["b"] * 70_000])
     assert (arrays["counts"].dtype, arrays["lengths"].dtype) == (np.uint32, np.uint32)

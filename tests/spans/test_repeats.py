@@ -150,6 +150,12 @@ def test_the_input_is_not_changed():
             {"words": 12},
             ["0", "1", "2", "S1", "3", "4"],
         ),
+        # S0 frees 2 of 6 words, of which leaf 2 takes 1 and S1 the other: 2 + 2 + 1 + 1 = 6
+        (
+            [summary(0, (0, 1), words=2), leaf(0, 2), leaf(1, 2), leaf(2), summary(1, (3, 3)), leaf(3)],
+            {"words": 6},
+            ["0", "1", "2", "S1", "3"],
+        ),
         # The first stays even where it alone is over; what comes then does not fit.
         ([summary(0, (0, 0), words=9), leaf(0, 3)], {"words": 5}, ["S0", "0"]),
     ],

@@ -327,6 +327,12 @@ def test_the_description_of_a_splitter_of_ours_has_its_options(unit, name):
     assert splitter.describe() == describe_splitter(splitter) == described
 
 
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_the_options_of_a_splitter_make_an_equal_one(unit):
+    splitter = HierarchicalSplitter(leaf_words=40, parent_words=(150, 600), unit=unit)
+    assert HierarchicalSplitter(**splitter.options()) == splitter
+
+
 def test_nodes_of_several_levels_become_cuts_with_levels():
     assert cuts_at([[0, 2, 4, 6], [0, 4]], "abcdefgh") == [Cut(2, 0), Cut(4, 1), Cut(6, 0), Cut(8, 1)]
 

@@ -72,6 +72,16 @@ def filled(leaves: dict[str, int], **options) -> Disk:
     return disk
 
 
+def test_each_record_is_written_once_however_many_calls_it_takes():
+    disk = filled({})
+    replaced(disk, {"a": 4, "b": 1, "c": 0, "d": 0, "e": 0})  # three records at once
+    assert [ids for name, method, ids in disk.events if (name, method) == ("leaves", "add")] == [
+        [f"a#{NEW}#0", f"a#{NEW}#1", f"a#{NEW}#2"],
+        [f"a#{NEW}#3", f"b#{NEW}#0"],
+    ]
+    assert [ids for name, _, ids in disk.events if name == "manifest"] == [["a", "b", "c"], ["d", "e"]] * 2
+
+
 def check_whole(disk: Disk) -> dict[str, str]:
     """Every document has all leaves of its current version, and every other leaf is noted. Returns the versions."""
     rows = disk.rows

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import BM25, Decay, F, Index, InvalidArgument, SentenceWindow, Strategy, retrieve
+from leafspan import BM25, Decay, F, Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, retrieve
 from leafspan.strategies import Filtered, HostResult, HostRetriever, RetrievalContext
 from leafspan.strategies._dates import to_microseconds
 from leafspan.values import Query
@@ -154,6 +154,10 @@ def test_ages_count_from_now_unless_said_otherwise():
 def test_now_may_be_of_any_type_for_dates(now):
     [found] = decayed(["2026-04-21"], now=now)
     assert found.score == pytest.approx(0.5)
+
+
+def test_the_base_is_hybrid_unless_another_one_is_given():
+    assert Decay().base == Hybrid()
 
 
 def test_all_results_of_the_base_are_looked_at_whatever_k_is():

@@ -192,6 +192,26 @@ def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
             assert any(p.layer for p in both)
 
 
+def test_every_leaf_below_one_of_the_best_summaries_gets_its_bonus(tmp_path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree()
+        hybrid = replace(PLAIN, summaries=True, depth=200)
+        every = index.retrieve(QUESTIONS[0], hybrid, k=200, candidates=200)
+        leaves = {p.id: p for p in index.retrieve(QUESTIONS[0], replace(PLAIN, summary_bonus=1.0, depth=200), k=200)}
+        best = next(p for p in every if p.layer == 1)
+        below = {str(id_) for run in best.summary.covers for id_ in run.leaf_ids}
+        assert below <= leaves.keys()
+        assert min(leaves[id_].trace.fused[0].summary_bonus for id_ in below) > 0
+
+
+def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):
+    """With ``min_answer_probability``, a question of the documents is answered, and one of words that they lack is not."""
+    strict = Hybrid(min_answer_probability=0.5)
+    assert index.retrieve("Who decoded the dance of the bees?", strict)
+    assert not index.retrieve("quarterly dividend of the copper mine in Peru", strict)
+
+
 def test_a_share_of_the_score_of_the_best_summary_above_a_leaf_is_added(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)

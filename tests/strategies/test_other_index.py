@@ -98,6 +98,11 @@ def test_its_own_options_hold_for_what_is_found_there(here: Index, shared_index:
     assert sum(len(each.text.split()) for each in short) <= 30
 
 
+def test_as_many_candidates_are_looked_at_there_as_the_call_names(here: Index, shared_index: Index):
+    few = here.retrieve(QUESTIONS[0], shared_index.as_strategy(Vector()), k=9, candidates=4)
+    assert plain(few) == plain(shared_index.retrieve(QUESTIONS[0], Vector(), k=4))
+
+
 def test_a_budget_is_filled_from_there(here: Index, shared_index: Index):
     found = here.retrieve(QUESTIONS[0], shared_index.as_strategy(Vector()), budget=100)
     assert 85 < sum(len(each.text.split()) for each in found) <= 100

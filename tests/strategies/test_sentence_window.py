@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Index, SentenceWindow, Strategy, Vector
+from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, Vector
 from tests.corpus import QUESTIONS
 
 WIDE = SentenceWindow(base=Vector(), before=3, after=3)
@@ -12,6 +12,17 @@ WIDE = SentenceWindow(base=Vector(), before=3, after=3)
 
 def lengths(passages) -> list[int]:
     return [len(passage.text.split()) for passage in passages]
+
+
+def test_a_window_goes_on_to_the_leaf_behind_the_hit_unless_told_otherwise():
+    assert SentenceWindow() == SentenceWindow(base=Hybrid(), before=0, after=1, max_words=300)
+
+
+@pytest.mark.parametrize("wrong", [{"max_words": 0}, {"before": -1}, {"after": "2"}])
+def test_a_wrong_option_is_named(wrong: dict):
+    [(name, value)] = wrong.items()
+    with pytest.raises(InvalidArgument, match=f"^{name} must be .*, got {value!r}"):
+        SentenceWindow(**wrong)
 
 
 @pytest.mark.parametrize("limit", [20, 40, 80])
