@@ -157,10 +157,11 @@ MUTANTS = (
     ),
     # Reading: store/_reader.py, store/_consistent_reading.py
     Mutant(
-        "missing texts are not noticed",
+        "a version that has become current after a query counts though it was found in part",
         "store._reader",
-        "        if len(texts) < len(set(ids)):\n            raise StaleRead\n",
-        "",
+        "                if new := current - self._met.current:\n",
+        "                if new := set():\n",
+        "server",
     ),
     Mutant(
         "missing vectors are not noticed",
@@ -171,8 +172,8 @@ MUTANTS = (
     Mutant(
         "a doubtful leaf does not let reading start again",
         "store._reader",
-        "            self._stale |= sorted_out.doubtful\n            raise StaleRead\n",
-        "            self._stale |= sorted_out.doubtful\n",
+        "            self._met |= sorted_out.doubtful\n            raise StaleRead\n",
+        "            self._met |= sorted_out.doubtful\n",
     ),
     Mutant(
         "the scope is not applied to ids",
@@ -196,23 +197,24 @@ MUTANTS = (
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
-        "                count = folder.changes.count\n"
-        "                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))\n",
+        "            folder.catalogues[self._manifest_name] = known = (count, (yield from self._read_catalogue(folder)))\n",
+        "            catalogue = yield from self._read_catalogue(folder)\n"
+        "            count = folder.changes.count\n"
+        "            folder.catalogues[self._manifest_name] = known = (count, catalogue)\n",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "            if known is None or known[0] != count:\n",
-        "            if known is None:\n",
+        "        if known is None or known[0] != count:\n",
+        "        if known is None:\n",
         "folder",
     ),
     Mutant(
         "Chroma is not opened again",
         "store._folder",
-        "            if self._synced != self.changes.count or self._opened.failed:\n                return None\n",
-        "            if self._opened.failed:\n                return None\n",
+        "            if self._opened.failed or (up_to_date and self._synced != self.changes.count):\n",
+        "            if self._opened.failed:\n",
         "folder",
     ),
     Mutant(

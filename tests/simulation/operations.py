@@ -195,7 +195,7 @@ class Actor:
                 world.counts["operations that failed"] += 1
                 return
             chain = chain.__cause__ or chain.__context__
-        at_work = [each for each in world.tasks if each.process.alive and not each.ended]
+        at_work = [each for each in world.tasks if each.process.alive and (each.ended is None or each.ended > start)]
         if (
             isinstance(error, WriterBusy) and self._opens_once
         ):  # behind a server, only threads of a process wait for each other

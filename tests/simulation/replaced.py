@@ -24,6 +24,7 @@ import leafspan.store
 import leafspan.view
 from leafspan.engine import Call, _concurrent
 from leafspan.mirror import _segment
+from leafspan.search import _vectors
 from leafspan.store import _caller, _files, _folder, _folder_store, _foreign, _read_only_files, _vector_files
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors
@@ -153,6 +154,7 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                 elif value is FileLock:
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
+    put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     copy = _vector_files._copy
 
     def copy_at_a_point(source: Path, target: Path) -> Any:

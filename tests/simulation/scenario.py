@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import cycle
 
 from tests.simulation.choices import Point
 from tests.simulation.documents import GROUPS, IDS, VERSIONS, VIEWS, WHOLE
@@ -105,6 +106,8 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
     chance = random.Random(seed)
     store = store or chance.choice(STORES)
     chance = random.Random(f"{seed} {store}")
+    if seed % 8 == 5:
+        return _read_beside_a_writer(seed, store, chance)
     maker = _Maker(chance, store)
     first = maker.first()
     processes = tuple(maker.plan(number) for number in range(maker.count))
@@ -126,6 +129,40 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
         threshold=chance.choice((4, 8, 20, 1_000)),
         recovery=chance.choice(("doctor", "same", "other")),
         loses=chance.random() < 0.2,
+    )
+
+
+def _read_beside_a_writer(seed: int, store: str, chance: random.Random) -> Scenario:
+    """Nothing fails, but documents come and go while another process reads: few other scenarios get so close."""
+    numbers = iter(range(1, 1_000))
+    ids = IDS[WHOLE][:2]  # of one group, which has one writer
+    # A version that comes and goes between all attempts of a reading looks as if it were damaged.
+    versions = cycle(chance.sample(VERSIONS, len(VERSIONS)))
+
+    def writing() -> Operation:
+        if chance.random() < 0.15:
+            return Operation(next(numbers), "delete", ids=ids)
+        version = next(versions)
+        return Operation(next(numbers), "add", documents=tuple((id_, version) for id_ in ids))
+
+    def reading() -> Operation:
+        kind = chance.choice((*["vector"] * 5, "words", "hybrid", "merging", "filtered", "filtered"))
+        return Operation(next(numbers), kind, group=chance.choice((0, 1)) if kind == "filtered" else 0)
+
+    return Scenario(
+        seed,
+        store,
+        (Operation(-1, "add", documents=tuple((id_, chance.choice(VERSIONS)) for id_ in IDS[WHOLE])),),
+        (
+            ProcessPlan("P", chance.random() < 0.3, (tuple(writing() for _ in range(8)),)),
+            ProcessPlan("Q", chance.random() < 0.3, (tuple(reading() for _ in range(8)),)),
+        ),
+        rate=chance.choice((0.15, 0.25, 0.35)),
+        actions=("switch",),
+        batch=2,  # most documents are written by several calls
+        threshold=1_000,
+        recovery="same",
+        loses=False,
     )
 
 

@@ -91,7 +91,7 @@ class Task:
         points: Number of points that the operation has passed.
         wake: Time at which it goes on. None if it is ready.
         condition: What it waits for, besides the time. None for nothing.
-        ended: Whether it has nothing left to do.
+        ended: Step after which it had nothing left to do. None: it goes on.
         mutexes: Locks within the process that it waits for.
     """
 
@@ -102,7 +102,7 @@ class Task:
     points: int = 0
     wake: float | None = None
     condition: Callable[[], bool] | None = None
-    ended: bool = False
+    ended: int | None = None
     greenlet: greenlet = field(init=False)
 
 
@@ -292,7 +292,7 @@ class World:
         """End the world: let go of what killed processes have left where they stood."""
         self.over = True
         for task in self.tasks:
-            if not task.ended and task.greenlet:
+            if task.ended is None and task.greenlet:
                 with suppress(BaseException):
                     task.greenlet.throw(GreenletExit)
 
@@ -306,7 +306,7 @@ class World:
         try:
             task.body()
         finally:
-            task.ended = True
+            task.ended = self.step
 
     def _resume(self, task: Task) -> None:
         task.wake = task.condition = None
@@ -332,7 +332,7 @@ class World:
         return [
             each
             for each in self.tasks
-            if not each.ended
+            if each.ended is None
             and each.process.alive
             and each.process.stalled <= self.now
             and (
@@ -351,10 +351,10 @@ class World:
             waiting = [
                 t.process.stalled if t.process.stalled > self.now else t.wake
                 for t in self.tasks
-                if not t.ended and t.process.alive and (t.wake is not None or t.process.stalled > self.now)
+                if t.ended is None and t.process.alive and (t.wake is not None or t.process.stalled > self.now)
             ]
             if not waiting:
-                stuck = [t for t in self.tasks if not t.ended and t.process.alive]
+                stuck = [t for t in self.tasks if t.ended is None and t.process.alive]
                 if stuck:
                     names = ", ".join(f"{t.process.name} ({t.label})" for t in stuck)
                     self.problems.append(f"step {self.step}: waits for ever: {names}")

@@ -12,7 +12,7 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vault, Vector
-from leafspan.store import Row
+from leafspan.store import Met, Row
 from leafspan.store._manifest import CHANGES_ID, token_columns
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
 from tests.private_view.people import KEY
@@ -117,6 +117,15 @@ def test_writing_goes_on_beside_damaged_documents(index: Index, place: dict[str,
     assert index.build_tree().built
     assert index.get("new") == document("new", 1)
     assert [each.document_id for each in index.doctor()] == ["second"]
+
+
+def test_an_error_about_several_damaged_documents_names_one_and_counts_the_others(
+    index: Index, place: dict[str, Any]
+) -> None:
+    for name in NAMES:
+        break_row(index, place, name)
+    with pytest.raises(DamagedIndex, match=r"^document 'first' is damaged \(and 2 more\): "):
+        index.retrieve("sentence", BM25())
 
 
 @pytest.mark.parametrize("version", [1, 2], ids=["the same", "another"])
@@ -239,3 +248,12 @@ def test_a_private_view_quotes_nothing_and_its_vault_forgets_nothing_of_a_damage
         assert raised.value.document_id == "a"
         assert private.add([Document("a", "Alice Smith called.")]).replaced == ("a",)
         assert private.get("a").text == "Alice Smith called."
+
+
+def test_doubts_of_a_version_are_forgotten_when_another_version_of_the_document_is_doubted() -> None:
+    met = Met()
+    for version, doubts in (("1", 1), ("1", 2), ("2", 1), ("1", 1), ("1", 2)):
+        met.doubt({("a", version)})
+        assert met.doubts["a", version] == doubts
+    met.doubt({("b", "1")})
+    assert met.doubts == {("a", "1"): 2, ("b", "1"): 1}

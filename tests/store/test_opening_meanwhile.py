@@ -1,13 +1,15 @@
-"""An index can be opened in one thread while another one lets Chroma be opened again."""
+"""An index can be opened, and written, in one thread while another one lets Chroma be opened again."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from leafspan import Document, Index
 from leafspan.engine import run
 from leafspan.store import _connecting, open_store
 from leafspan.store._change_file import ChangeFile
+from leafspan.store._reader import Reader
 
 
 def test_whatever_is_opened_again_between_two_calls_an_index_opens(tmp_path: Path, monkeypatch) -> None:
@@ -28,3 +30,21 @@ def test_whatever_is_opened_again_between_two_calls_an_index_opens(tmp_path: Pat
         monkeypatch.setattr(_connecting, "Call", call_after_a_change)
         store = run(open_store(tmp_path, None, "kb", settings={}, create=False, timeout=1))
         assert store.id == index._store.id
+
+
+def test_a_writer_begins_though_chroma_is_opened_again_meanwhile(tmp_path: Path, monkeypatch) -> None:
+    with Index.open(tmp_path) as index:
+        index.add([Document("a", "One."), Document("b", "Two.")])
+        rows = Reader.rows
+
+        def rows_while_another_thread_fails(reader, *arguments):
+            monkeypatch.setattr(Reader, "rows", rows)
+            found = yield from rows(reader, *arguments)
+            folder = index._store._folder
+            folder.opened()._state.failed = True  # as after a full disk
+            folder.reopened_reader(time.monotonic() + 60).leave()
+            return found
+
+        monkeypatch.setattr(Reader, "rows", rows_while_another_thread_fails)
+        index.delete(["a"])
+        assert [each.id for each in index.documents()] == ["b"]

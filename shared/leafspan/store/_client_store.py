@@ -17,6 +17,7 @@ from leafspan.store._collection import Collection
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._failures import CollectionGone
 from leafspan.store._forks import check_process
+from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import Reader
@@ -62,6 +63,7 @@ class ClientStore:
         self._texts_name = texts_name(name)
         self._texts: Collection | None = None
         self._mutex = threading.Lock()
+        self._last = LastChange()
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
     embedded = False
@@ -88,6 +90,7 @@ class ClientStore:
             met=met,
             scope=scope,
             rule=self.damage,
+            last=self._last,
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,11 +79,21 @@ class Met(set[tuple[str, str]]):
     """What the attempts of one reading have met: stored (document, version) pairs that were not current.
 
     Attributes:
-        doubts: How many attempts have found a leaf of a (document, version) pair missing, or not as it was written.
+        doubts: How many attempts have found a leaf of a (document, version) pair missing, or not as it was written, since
+            one has found so of another version of the document.
         damaged: What is wrong with the (document, version) pairs that reading goes on without.
+        current: The (document, version) pairs that were current, where the manifest is asked for each document.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.doubts: Counter[tuple[str, str]] = Counter()
         self.damaged: dict[tuple[str, str], Damage] = {}
+        self.current: set[tuple[str, str | None]] = set()
+
+    def doubt(self, pairs: AbstractSet[tuple[str, str]]) -> None:
+        """Count one more attempt that has found leaves of these (document, version) pairs so."""
+        documents = {document_id for document_id, _ in pairs}
+        for pair in [each for each in self.doubts if each[0] in documents and each not in pairs]:
+            del self.doubts[pair]  # it was replaced meanwhile: if it is current again, it was written anew
+        self.doubts.update(pairs)

@@ -98,10 +98,17 @@ class Folder:
 
     def reader(self) -> Opened | None:
         """The open client, entered by one more reader; None if it is out of date or is being reopened."""
+        return self._entered(up_to_date=True)
+
+    def manifest_reader(self) -> Opened | None:
+        """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now. A copy is not."""
+        return self._entered(up_to_date=self.read_only)
+
+    def _entered(self, *, up_to_date: bool) -> Opened | None:
         if not self._mutex.acquire(blocking=False):
             return None
         try:
-            if self._synced != self.changes.count or self._opened.failed:
+            if self._opened.failed or (up_to_date and self._synced != self.changes.count):
                 return None
             self._opened.enter()
             return self._opened

@@ -68,23 +68,21 @@ class FolderStore:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
-        count = folder.changes.count  # first, so that what is opened and read below can only be newer
-        opened = folder.reader()
-        if opened is None:
-            opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
+        count = folder.changes.count  # first, so that what is read below can only be newer
+        known = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
+        if known is None or known[0] != count:
+            # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was
+            # opened, so it may lack leaves of a version that has become current since.
+            folder.catalogues[self._manifest_name] = known = (count, (yield from self._read_catalogue(folder)))
+        opened = yield from self._opened_reader()
         try:
             for name in (self._leaves_name, self._manifest_name):
                 if name not in opened.collections:
                     yield Call(opened.collection, (name, deadline_after(self._timeout)))
-            manifest = opened.collections[self._manifest_name]
-            known = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
-            if known is None or known[0] != count:
-                records = yield from manifest.scan(["metadatas"])
-                folder.catalogues[self._manifest_name] = known = (count, Catalogue(unpack_rows(records)))
             leaves = opened.collections[self._leaves_name]
             return Reader(
                 leaves.lacking(self._what_lost) if self._leaves_name in opened.lost else leaves,
-                manifest,
+                opened.collections[self._manifest_name],
                 known=known[1],
                 load=_never_called,
                 has_changed=lambda: folder.changes.count != count,
@@ -98,6 +96,17 @@ class FolderStore:
         except BaseException:
             opened.leave()
             raise
+
+    def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
+        """The catalogue as it is now."""
+        opened = folder.manifest_reader()
+        if opened is None:
+            opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
+        try:
+            manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
+            return Catalogue(unpack_rows((yield from manifest.scan(["metadatas"]))))
+        finally:
+            opened.leave()
 
     def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
         """Whether a writer of this process has replaced or deleted a document since a catalogue was made.
@@ -119,9 +128,11 @@ class FolderStore:
             reader = yield from self.reader(Met())
             reader.leave()
             rows = dict((yield from reader.rows()))
-            use = folder.opened().use(self._timeout)
-            leaves = folder.opened().collections[self._leaves_name].written_by(use)
-            manifest = folder.opened().collections[self._manifest_name].written_by(use)
+            opened = (
+                folder.opened()
+            )  # not always the reader's: another thread opens Chroma anew if a call of its has failed
+            leaves = yield self._to_write(opened, self._leaves_name)
+            manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             folder.stop_writing(lock, whole=False)
             raise
@@ -151,9 +162,8 @@ class FolderStore:
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
-        opened = self._open_folder().opened()
-        manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
-        yield from manifest.written_by(opened.use(self._timeout)).modify(settings_with(self.settings, identity))
+        manifest = yield self._to_write(self._open_folder().opened(), self._manifest_name)
+        yield from manifest.modify(settings_with(self.settings, identity))
 
     @property
     def has_lost(self) -> bool:
@@ -227,6 +237,10 @@ class FolderStore:
             lock.release()
             raise
         return CollectionLease(collection.written_by(use), lock.release)
+
+    def _to_write(self, opened: Opened, name: str) -> Call:
+        """A call for a collection that can be written."""
+        return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
     def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
         """Wait for the writer's lock."""

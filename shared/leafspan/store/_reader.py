@@ -17,7 +17,8 @@ from leafspan.store._collection import MOST_RESULTS, Collection
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
-from leafspan.store._manifest import Damage, Row, unpack_rows
+from leafspan.store._last_change import LastChange
+from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
 from leafspan.store._stale_read import StaleRead
 from leafspan.values import Hit, LeafId
 
@@ -49,6 +50,7 @@ class Reader:
         met: Stored (document, version) pairs that were not current when met before, and what else was met.
         scope: What is visible. Default: the whole index.
         rule: What to do about damaged documents. Default: they are errors.
+        last: The last change that was seen, where the manifest is asked for each document. Default: none.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Reader:
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
         has_lost: Callable[[], bool] = lambda: False,
+        last: LastChange | None = None,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
@@ -75,6 +78,8 @@ class Reader:
         self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
+        self._last = last or LastChange()
+        self._before = self._last.token
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -183,8 +188,7 @@ class Reader:
         """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
-            rows = yield from self.rows(missing)
-            self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
+            self._read_rows((yield from self.rows(missing)))
         return self._read
 
     def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
@@ -389,8 +393,8 @@ class Reader:
     def _check(self, problems: Mapping[str, str]) -> None:
         """Say what is wrong with leaves of current versions, by their stored ids.
 
-        A leaf is deleted only after the index has counted a change. So it is damaged if there was none, or if others have
-        replaced it again and again, and always by the same version.
+        A leaf is deleted only after the index has counted a change. So it is damaged if there was none, or if it is found
+        so again and again, and always of the same version.
 
         Raises:
             DamagedIndex: if there are any, unless reading goes on without their documents.
@@ -403,7 +407,7 @@ class Reader:
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
         if self._has_changed():
-            self._met.doubts.update(damaged.keys() - self._doubted)
+            self._met.doubt(damaged.keys() - self._doubted)
             self._doubted |= damaged.keys()
             if any(self._met.doubts[pair] < _DOUBTS for pair in damaged):
                 raise StaleRead
@@ -475,6 +479,33 @@ class Reader:
                 found[str(leaf._replace(document_id=stored))] = id_
         return found
 
+    def _rows_after_query(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
+        """Like ``rows_met``, for documents of which a query has found leaves.
+
+        A version may have become current after the query, which then has found some of its leaves at most: the others
+        were not there yet. So if the index has changed since the reader was made, a version counts only if it is found
+        current twice, with a query between.
+
+        Raises:
+            StaleRead: if a version is found current for the first time.
+        """
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
+        if missing:
+            records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadatas"])
+            self._last.token = unpack_token(records)
+            rows = self._read_rows(unpack_rows(records))
+            if self._last.token != self._before:
+                current = {(id_, rows[id_].version) for id_ in missing if id_ in rows}
+                if new := current - self._met.current:
+                    self._met.current |= new
+                    raise StaleRead
+        return self._read
+
+    def _read_rows(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
+        """Keep these rows, damaged ones as such; all that are kept."""
+        self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
+        return self._read
+
     def _current(self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None) -> Flow[Current]:
         """The leaves that are current, visible and in the selection.
 
@@ -492,7 +523,7 @@ class Reader:
         if from_catalogue:
             rows = (yield from self.everything()).rows
         else:
-            rows = yield from self.rows_met(leaf.document_id for leaf in leaves)
+            rows = yield from self._rows_after_query(leaf.document_id for leaf in leaves)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
         sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._met)
         self._refuse({id_: damage for id_ in sorted_out.damaged if (damage := rows[id_].damage)})
