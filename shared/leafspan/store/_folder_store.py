@@ -128,9 +128,8 @@ class FolderStore:
             reader = yield from self.reader(Met())
             reader.leave()
             rows = dict((yield from reader.rows()))
-            opened = (
-                folder.opened()
-            )  # not always the reader's: another thread opens Chroma anew if a call of its has failed
+            # Not always the reader's: another thread opens Chroma anew if a call of its has failed.
+            opened = folder.opened()
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
