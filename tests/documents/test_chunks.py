@@ -28,7 +28,7 @@ from leafspan import (
     Vector,
     chunks_of,
 )
-from leafspan.documents._pieces import metadata_key
+from leafspan.documents._pieces import Piece, metadata_key, put_together
 from tests.profiles import examples
 
 TEXT = "\n\n".join(
@@ -295,3 +295,14 @@ def test_chunks_with_places_make_the_text_that_they_were_cut_from(text: str, pla
     assert all(document.text[place] == text[place] for place in held)
     assert all(document.text[place].isspace() for place in set(range(max(held))) - held)
     assert document.chunks[-1].end == len(document.text)
+
+
+def test_pieces_of_a_known_text_are_slices_of_it():
+    def put(*pieces):
+        return put_together("tea", [Piece(text, start, {}) for text, start in pieces], text="Tea is hot. It is green.")
+
+    document = put(("Tea is hot.", 0), ("hot. It is", 7))
+    assert (document.text, [chunk.end for chunk in document.chunks]) == ("Tea is hot. It is green.", [7, 24])
+    for wrong in (("Tea is cold.", 0), ("green. Or black.", 18)):
+        with pytest.raises(InvalidDocument, match="chunks of one text must be the same where they overlap"):
+            put(wrong)

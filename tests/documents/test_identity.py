@@ -24,7 +24,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidDocument
-from leafspan.documents import to_document
+from leafspan.documents import content_hash, to_document
 from leafspan.documents._identity import described, made_id
 from tests.pdf import pdf
 from tests.profiles import examples
@@ -161,6 +161,13 @@ def test_a_made_id_says_the_source_and_the_place_there(tmp_path: Path):
     page = to_document(LangChainDocument(page_content="x", metadata={"source": "a.pdf", "page": 2, "start_index": 40}))
     assert page.id.startswith("a.pdf:page=2:start_index=40:")
     assert made_id("x", {"source": "a.pdf"}, position={"page": 2}).startswith("a.pdf:page=2:")
+
+
+def test_hashes_and_made_ids_stay_those_that_are_stored():
+    """They are of JSON in ASCII. Where they change, whatever was added before is added again."""
+    document = Document("d", "Grüner Tee", "Getränke", {"k": "ü"})
+    assert content_hash(document) == "b0e904faec6a3cb9906df9f5c7607967b17d54021ed1f5b4d3bb4fc0d10d7d33"
+    assert made_id("Grüner Tee", {"source": "ü.txt"}) == "ü.txt:4415b05df7868ebc"
 
 
 def test_what_says_no_source_and_no_place_is_not_described():

@@ -9,9 +9,9 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from leafspan import InvalidArgument, InvalidDocument, chunks_of
-from leafspan.documents import clean_metadata, read_documents
-from leafspan.documents._metadata import flatten
+from leafspan import Document, InvalidArgument, InvalidDocument, chunks_of
+from leafspan.documents import clean_metadata, read_documents, to_document
+from leafspan.documents._metadata import flatten, title_in
 
 
 class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another type)
@@ -84,3 +84,31 @@ def test_nested_metadata_are_flattened_only_when_asked():
 def test_what_chunks_share_is_a_whole_number(wrong):
     with pytest.raises(InvalidArgument, match=f"^overlap must be a whole number >= 0, got {wrong!r}$"):
         chunks_of(["one"], id="d", overlap=wrong)
+
+
+def test_a_title_in_metadata_is_a_text_that_is_not_empty():
+    assert [title_in({"title": each}) for each in ("Tea", "", 5, None)] == ["Tea", None, None, None]
+    assert title_in({}) is None
+
+
+def test_one_thing_is_read_as_it_is_stored_and_nested_metadata_are_no_value():
+    assert to_document({"id": "d", "text": "Tea.", "title": "Drinks"}) == Document("d", "Tea.", "Drinks")
+    with pytest.raises(InvalidDocument, match="metadata 'a' of document 'd' must be"):
+        to_document({"id": "d", "text": "Tea.", "metadata": {"a": {"b": 1}}})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"id": "d", "text": 5}, "the text of document 'd' must be a string, got int"),
+        ({"id": "d\ud800", "text": "Tea."}, r"the id of document 'd\\ud800' must be valid Unicode"),
+        (
+            {"id": "d", "text": "Tea.", "body": "Tea."},
+            r"a mapping must have id and text, .* got keys \['body', 'id', 'text'\]",
+        ),
+        ({"text": "Tea.", "body": "Tea."}, r"a mapping must have id and text, .* got keys \['body', 'text'\]"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_named(wrong, message):
+    with pytest.raises(InvalidDocument, match=f"^{message}"):
+        to_document(wrong)

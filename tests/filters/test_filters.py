@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from leafspan import InvalidArgument
 from leafspan.filters import Columns, F, Where, apply_policy, constant, implied, to_filter
 from leafspan.filters._instants import instant
+from leafspan.filters._values import kind
 from tests.profiles import examples
 
 BOOKS = [
@@ -581,3 +582,8 @@ def test_dates_as_values_are_the_iso_texts_that_metadata_have():
         where.matches(stored) for where in (F("day") == day, F("at") == noon, F("day").in_([day]), F("all").contains(day))
     )
     assert not (F("day") == noon).matches(stored)
+
+
+def test_values_are_of_five_kinds():
+    values = ("a", 1, 1.5, True, [1], (1,), None, {"a": 1})
+    assert [kind(each) for each in values] == ["text", "number", "number", "bool", "list", "list", "other", "other"]

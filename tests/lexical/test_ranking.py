@@ -305,6 +305,15 @@ def test_rank_bm25_is_for_okapi_only():
         RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=0, variant="okapi"))
 
 
+def test_rank_bm25_keeps_its_index_for_the_next_query_with_the_same_settings():
+    engine, okapi = RankBM25([(build_postings(LEAVES), None)]), BM25Settings(k1=1.5, variant="okapi")
+    first = engine.score(["a", "d"], settings=okapi).scores.tolist()
+    other = engine.score(["a", "d"], settings=BM25Settings(k1=2, variant="okapi")).scores.tolist()
+    assert first != other
+    for _ in range(2):
+        assert engine.score(["a", "d"], settings=okapi).scores.tolist() == first
+
+
 def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "rank_bm25", None)
     with pytest.raises(MissingExtra, match=r'pip install "leafspan\[rank-bm25\]"'):

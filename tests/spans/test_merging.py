@@ -35,6 +35,11 @@ def test_merging_goes_on_level_by_level_and_averages_averages():
     assert spans(merged) == [(0, 3, pytest.approx(((0.8 + 0.6) / 2 + (0.4 + 0.2) / 2) / 2)), (7, 7, 0.1)]
 
 
+def test_gaps_are_filled_with_leaves_and_not_with_whole_parents():
+    found = hits(tree(2, 2, 2, grandparents=(3,)), {0: 0.9, 1: 0.9, 4: 0.5, 5: 0.5})
+    assert spans(merge(found, threshold=0.7, fill_gaps=2)) == [(0, 1, 0.9), (4, 5, 0.5)]
+
+
 def test_the_whole_document_is_the_last_parent():
     leaves = tree(2, 2)
     assert spans(merge(hits(leaves, {0: 0.4, 1: 0.4, 2: 0.2, 3: 0.2}))) == [(0, 3, pytest.approx(0.3))]

@@ -42,6 +42,12 @@ def test_the_first_passage_that_does_not_fit_ends_the_list():
     assert within_budget(leaves, Budget(6), texts) == (leaves, True)  # there is no room left
 
 
+def test_what_fits_exactly_is_on_the_shortlist():
+    leaves, _ = several("one two", "three four five", "six")
+    assert shortlist(leaves, None, Budget(5)) == (leaves[:2], True)
+    assert shortlist(leaves, None, Budget(6)) == (leaves, False)
+
+
 def test_a_single_leaf_is_returned_first_even_if_it_is_over_the_budget():
     leaves, texts = several("one two three", "four")
     assert within_budget(leaves, Budget(1), texts) == (leaves[:1], True)

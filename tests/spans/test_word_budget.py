@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,12 @@ def test_runs_that_touch_stay_apart_where_they_would_be_too_long_together():
     for max_words, expected in ((2, [(0, 1, 0.9), (2, 3, 0.7)]), (3, [(0, 2, 0.9), (3, 3, 0.6)]), (4, [(0, 3, 0.9)])):
         runs, others = runs_within_budget(found, 10, max_words=max_words, run_cost=0)
         assert (spans(runs), others) == (expected, [])
+
+
+def test_a_leaf_without_words_takes_no_room():
+    first, blank, last = hits(tree(3), {0: 0.9, 1: 0.0, 2: 0.8})
+    found = [first, replace(blank, words=0), last]
+    assert spans(runs_within_budget(found, 2, max_words=2, run_cost=1)[0]) == [(0, 2, 0.9)]
 
 
 def test_a_hit_that_fills_the_budget_joins_the_run_that_it_touches_unless_that_would_be_too_long():

@@ -411,3 +411,8 @@ def test_a_unit_may_give_a_number_of_numpys():
     text = "A short text. And another one."
     cuts = HierarchicalSplitter(leaf_words=4, parent_words=(), unit=lambda text: np.int64(len(text) // 4))(text)
     assert cuts == HierarchicalSplitter(leaf_words=4, parent_words=(), unit=lambda text: len(text) // 4)(text)
+
+
+def test_the_end_of_the_text_ends_all_levels_though_a_chunk_starts_there():
+    assert cuts_at([[0, 4, 8], [0]], "Tea. Hot") == [Cut(4, 0), Cut(8, 1)]
+    assert cuts_at([[0, 3, 6], [0, 6]], "abcdefgh") == [Cut(3, 0), Cut(6, 1), Cut(8, 1)]

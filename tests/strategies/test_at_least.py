@@ -29,3 +29,8 @@ def test_without_a_score_the_strategy_stays_as_it_is():
 def test_a_score_is_a_number(wrong):
     with pytest.raises(InvalidArgument, match=f"^min_score must be a number, got {wrong!r}$"):
         AtLeast(BM25(), wrong)
+
+
+def test_its_base_is_a_strategy():
+    with pytest.raises(InvalidArgument, match=r"^base must be a strategy"):
+        AtLeast("words", 0.5)  # type: ignore[arg-type]

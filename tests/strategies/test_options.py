@@ -5,12 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
 
-from leafspan import BM25, Filter, Hybrid, InvalidArgument, Query, strategies
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Filter,
+    Hybrid,
+    InvalidArgument,
+    ParentDocument,
+    Query,
+    SentenceWindow,
+    Tree,
+    Vector,
+    strategies,
+)
 from leafspan.strategies import RetrievalContext, Strategy, to_queries
 
 STRATEGIES = [kind for name in strategies.__all__ if isinstance(kind := getattr(strategies, name), type)]
@@ -44,6 +56,10 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
         (lambda: BM25(engine="rank_bm25"), "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'"),
         (lambda: Filter(offset=-1), "offset must be a whole number >= 0, got -1"),
         (lambda: Hybrid(calibrate=1), "calibrate must be True or False, got 1"),
+        (
+            lambda: Hybrid(min_answer_probability=2),
+            "min_answer_probability must be a number in [0, 1], got 2",
+        ),
         (lambda: RetrievalContext(10, k=0), "k must be a whole number >= 1, got 0"),
         (lambda: RetrievalContext(0), "candidates must be a whole number >= 1, got 0"),
         (
@@ -55,3 +71,12 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
 def test_a_wrong_option_is_named_with_the_rule_and_what_it_was(make: Callable[[], object], message: str):
     with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}"):
         make()
+
+
+@pytest.mark.parametrize(
+    "strategy", [BM25(), Vector(), Filter(), AutoMerging(), SentenceWindow(), ParentDocument(), Tree()]
+)
+def test_what_can_keep_a_leaf_out_is_an_option_that_may_have_its_loosest_value(strategy: Strategy):
+    loose = replace(strategy, **strategy.loosest)
+    assert loose.loosest == strategy.loosest
+    assert {name: getattr(loose, name) for name in strategy.loosest} == strategy.loosest
