@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
+from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
 from leafspan.scoring import neighbour_bonuses
 from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
 from leafspan.strategies._hybrid_pool import Pool
@@ -200,9 +200,18 @@ def test_every_leaf_below_one_of_the_best_summaries_gets_its_bonus(tmp_path):
         every = index.retrieve(QUESTIONS[0], hybrid, k=200, candidates=200)
         leaves = {p.id: p for p in index.retrieve(QUESTIONS[0], replace(PLAIN, summary_bonus=1.0, depth=200), k=200)}
         best = next(p for p in every if p.layer == 1)
-        below = {str(id_) for run in best.summary.covers for id_ in run.leaf_ids}
+        below = covered(best)
         assert below <= leaves.keys()
         assert min(leaves[id_].trace.fused[0].summary_bonus for id_ in below) > 0
+        # A leaf has summaries of several layers above it, of which the best counts.
+        above = {id_: [p.score for p in every if p.layer and id_ in covered(p)] for id_ in leaves}
+        assert max(map(len, above.values())) > 1
+        for id_, scores in above.items():
+            assert leaves[id_].trace.fused[0].summary_bonus == pytest.approx(max(scores, default=0))
+
+
+def covered(summary: Passage) -> set[str]:
+    return {str(id_) for run in summary.summary.covers for id_ in run.leaf_ids}
 
 
 def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):

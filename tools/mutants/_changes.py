@@ -89,7 +89,7 @@ class Module:
         return len(self._mutations)
 
     def change(self, number: int) -> Change | None:
-        """The change with this number, None if the result is no Python."""
+        """The change with this number, None if the result is no Python, or cannot be put into effect."""
         mutation: Mutation = self._mutations[number]
         # Only the function or class is written anew, which is much faster than the whole module.
         statement = self._statement_of[id(mutation.original_node)]
@@ -101,7 +101,9 @@ class Module:
             compile(code, self.path, "exec")
         except SyntaxError:
             return None
-        return _change(self.path, self.code, code)
+        change = _change(self.path, self.code, code)
+        # Of these a class makes its methods, once.
+        return None if change is not None and "field(default_factory=" in change.before else change
 
     def changes(self) -> Iterator[Change]:
         """All changes."""

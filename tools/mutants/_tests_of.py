@@ -30,7 +30,7 @@ _WIDER = {
     "filters": ("tests/store", "tests/peers", "tests/hosts/test_contract.py", _HOSTS),
     "splitting": ("tests/documents", "tests/indexing", "tests/test_index.py", "tests/peers", "tests/files"),
     "documents": ("tests/store", "tests/indexing", "tests/adopting", "tests/test_index.py", "tests/hosts/test_contract.py"),
-    "strategies": ("tests/retrieval", "tests/tree", "tests/peers", "tests/hosts"),
+    "strategies": ("tests/retrieval", "tests/tree", "tests/config", "tests/peers", "tests/hosts"),
     "search": ("tests/store", "tests/mirror", "tests/strategies", "tests/retrieval"),
     "store": ("tests/mirror", "tests/indexing", "tests/search", "tests/tree", "tests/test_index.py", "tests/durability"),
     "tree": ("tests/strategies", "tests/durability/test_trees.py"),
