@@ -261,7 +261,7 @@ def test_what_chroma_cannot_read_is_one_line(kb):
     database.close()
     for command in (("query", "honey"), ("sync", "docs"), ("show",)):
         told = fails(leafspan(*command))
-        assert told.startswith("could not open 'kb.leaves' in ")
+        assert told.startswith("could not open 'kb.manifest' in ")
         assert "no such table: embeddings; " in told
 
 

@@ -40,12 +40,20 @@ class ClientStore:
         name: Name of the index.
         settings: What the index was made with.
         connection: The two collections of the index.
+        token: The last change of it.
         id_: Id of the collection of the leaves.
         cache: Folder for what is derived from all indexes of the client. None to keep that in memory.
     """
 
     def __init__(
-        self, client: Any, name: str, settings: Mapping[str, Any], connection: Connection, id_: str, cache: Path | None
+        self,
+        client: Any,
+        name: str,
+        settings: Mapping[str, Any],
+        connection: Connection,
+        token: str | None,
+        id_: str,
+        cache: Path | None,
     ) -> None:
         self.client = client
         self._process = os.getpid()
@@ -63,7 +71,7 @@ class ClientStore:
         self._texts_name = texts_name(name)
         self._texts: Collection | None = None
         self._mutex = threading.Lock()
-        self._last = LastChange()
+        self._last = LastChange(token)
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
     embedded = False
@@ -167,7 +175,7 @@ class ClientStore:
 
     def _load(self) -> Flow[Catalogue]:
         """The catalogue. It is read again if the token has changed, or says that a writer is at work or was killed."""
-        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        self._last.token = token = yield from last_token(self._manifest)
         known = self._catalogue
         if token is None or token.startswith(_WRITING) or known[0] != token:
             known = (token, Catalogue(unpack_rows((yield from self._manifest.scan(["metadatas"])))))
@@ -178,6 +186,12 @@ class ClientStore:
         """Give the manifest a new token, which no writer has used before."""
         token = ("" if settled else _WRITING) + uuid.uuid4().hex
         yield from self._manifest.upsert([CHANGES_ID], **token_columns(token))
+        self._last.token = token
+
+
+def last_token(manifest: Collection) -> Flow[str | None]:
+    """The token of the last change, as the manifest has it."""
+    return unpack_token((yield from manifest.get([CHANGES_ID], ["metadatas"])))
 
 
 class Connection:

@@ -17,7 +17,7 @@ from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument, StorageFailed
 from leafspan.store._chroma import Chroma
-from leafspan.store._client_store import ClientStore, Connection
+from leafspan.store._client_store import ClientStore, Connection, last_token
 from leafspan.store._database_file import check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._folder import Folder, folder_at
@@ -234,8 +234,9 @@ def _behind_client(
     connection = Connection(chroma, batch=int(batch), leaves=leaves, manifest=manifest)
     stored_settings = read_settings(manifest.metadata)
     _check_format(stored_settings)
+    token = yield from last_token(connection.manifest)
     cache_path = _cache_path(client, cache, native=native)
-    return ClientStore(client, name, stored_settings, connection, str(leaves.id), cache_path)
+    return ClientStore(client, name, stored_settings, connection, token, str(leaves.id), cache_path)
 
 
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:
