@@ -11,6 +11,9 @@ RESERVED_KEYS = frozenset({"doc_id", "start", "end", "layer", "covers", "score",
 RESERVED_ID_PREFIX = "leafspan:"
 """The first characters of the ids of leafspan's own records."""
 
+GENERATOR = "leafspan"
+"""What a page of HTML that leafspan has written names as its generator, by which it is told from a user's document."""
+
 
 def is_reserved(key: str) -> bool:
     """Whether a metadata key is reserved by leafspan or Chroma, so that a document cannot have it."""

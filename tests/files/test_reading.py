@@ -15,6 +15,7 @@ import pytest
 from leafspan import Files, Index, InvalidDocument, Skipped
 from leafspan.documents import check_document
 from leafspan.files import FileReading, _opening
+from leafspan.pictures import page
 from tests.files.test_kinds import read
 from tests.pdf import pdf
 
@@ -282,3 +283,58 @@ def test_ids_of_a_files_own_stay_as_they_are_when_a_record_comes_to_it(tmp_path:
         (tmp_path / "d.jsonl").write_text('{"text": "One.", "id": 1}\n{"text": "Two.", "id": 2}')
         assert index.sync(files).added == ("2",)
         assert index.get("2").metadata == {"source": "d.jsonl"}
+
+
+QUESTION = '{"text": "Who dances?", "answers": [{"doc_id": "bees.md", "start": 0, "end": 5}]}\n'
+REPORT = page("Who dances?", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("report.html", REPORT, "it is a report that leafspan has written; name the file itself to read it"),
+        ("saved.htm", REPORT.replace("<html", "\n<!-- saved by a browser --><html", 1), "it is a report that leafspan has"),
+        ("questions.jsonl", "\n" + QUESTION, "it has questions for `leafspan eval`; name the file itself to read it"),
+        ("mine.jsonl", '{"text": "Who else?", "answers": ["wasps"]}\n' + QUESTION, "it has questions for `leafspan eval`"),
+    ],
+)
+def test_what_leafspan_has_written_is_no_document(tmp_path: Path, name: str, content: str, reason: str):
+    (tmp_path / name).write_text(content)
+    (tmp_path / "bees.md").write_text("Bees dance.")
+    documents, [each] = read(tmp_path, strict=True)  # it can be read, so it is no error
+    assert [document.id for document in documents] == ["bees.md"]
+    assert each.path == name
+    assert each.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("faq.jsonl", '{"text": "Who dances?", "answers": ["Bees."]}\n'),
+        ("tagged.jsonl", '{"text": "One.", "author": "Ann"}\n' + QUESTION),
+        ("about.html", f"<!doctype html><html><head></head><body><pre>{REPORT}</pre></body></html>"),
+    ],
+)
+def test_what_only_looks_like_it_is_read(tmp_path: Path, name: str, content: str):
+    (tmp_path / name).write_text(content)
+    documents, skipped = read(tmp_path)
+    assert documents[0].metadata["source"] == name
+    assert not any("leafspan" in each.reason for each in skipped)
+
+
+def test_a_report_that_is_named_is_read_also_beside_its_folder(tmp_path: Path):
+    (tmp_path / "report.html").write_text(REPORT)
+    for sources in ([tmp_path, tmp_path / "report.html"], [tmp_path / "report.html", tmp_path]):
+        reading = FileReading(check_document, tmp_path)
+        assert [each.id for source in sources for each in reading.read(Files(source))] == ["report.html"]
+        assert reading.skipped == ()
+
+
+def test_a_sync_deletes_what_was_indexed_of_a_report(tmp_path: Path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "report.html").write_text(REPORT)
+    with Index.open(tmp_path / "kb") as index:
+        index.add(tmp_path / "notes" / "report.html")
+        synced = index.sync(tmp_path / "notes")
+    assert synced.deleted == ("notes/report.html",)
+    assert [each.path for each in synced.skipped] == ["notes/report.html"]

@@ -182,7 +182,9 @@ def test_a_passage_of_another_source_says_what_it_is():
 
 def test_a_page_needs_nothing_from_elsewhere():
     html = page("A title", [passage_picture(passage())])
-    assert html.startswith("<!doctype html>")
+    assert html.startswith(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="leafspan">'
+    )
     assert "default-src &#39;none&#39;" in html
     assert "http" not in html.replace("http-equiv", "")
     assert type(html) is str

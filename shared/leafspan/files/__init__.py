@@ -1,6 +1,7 @@
 """Reading files: which are read, what each is called in an index, and what could not be read, and why."""
 
 from leafspan.files._formats import SUFFIXES
+from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, real_path
 from leafspan.files._source import Files
@@ -15,5 +16,6 @@ __all__ = [
     "below_folder",
     "check_paths",
     "files_at",
+    "is_report",
     "real_path",
 ]

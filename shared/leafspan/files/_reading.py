@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from leafspan.errors import InvalidDocument, MissingExtra
 from leafspan.files._formats import READERS, SUFFIXES
+from leafspan.files._generated import what_leafspan_wrote
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
 from leafspan.files._record import BadRecord, Record
@@ -19,7 +20,7 @@ from leafspan.values import Document
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not read, or not all of it.
+    """A file that was not read, or not all of it: it cannot be read, or leafspan has written it itself.
 
     Attributes:
         path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form.
@@ -48,15 +49,17 @@ class FileReading:
         self._stored_name = stored_name
         self._read: set[Path] = set()
         self._unread: set[Path] = set()
+        self._left_out: dict[Path, Skipped] = {}  # files that leafspan has written itself
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What was not read so far."""
-        return tuple(
+        unread = [
             Skipped(name, first + (f" (and {len(others)} more)" if others else ""))
             for name, (first, *others) in self._reasons.items()
-        )
+        ]
+        return (*unread, *self._left_out.values())
 
     def names(self, files: Files) -> FileNames:
         """What files of a source are called."""
@@ -69,10 +72,12 @@ class FileReading:
 
     def found_below(self, path: Path) -> bool:
         """Whether a file was found at this path or below it, read or not."""
-        return any(each.is_relative_to(path) for each in (*self._read, *self._unread))
+        return any(each.is_relative_to(path) for each in (*self._read, *self._unread, *self._left_out))
 
     def read(self, files: Files) -> Iterator[FileDocument]:
         """The documents of a source, in the order of their paths.
+
+        Files in a folder that leafspan has written itself are no documents. One that the user names is read.
 
         Raises:
             InvalidDocument: if a path that the user named is not there or of no known kind; if ``files.strict``, also if a
@@ -80,10 +85,15 @@ class FileReading:
         """
         check_paths(files.named)
         names = self.names(files)
+        named = frozenset(map(real_path, files.named))
         for found in wanted_files(files):
             if isinstance(found, NotRead):
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
             elif found not in self._read:
+                if found not in named and (what := what_leafspan_wrote(found)) is not None:
+                    self._left_out[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
+                    continue
+                self._left_out.pop(found, None)
                 self._read.add(found)
                 yield from self._documents(found, names.name(found), files)
 

@@ -33,7 +33,8 @@ class Added:
         added: Ids of the documents that are new.
         replaced: Ids of the documents that were there, and have changed.
         unchanged: Number of documents that were there as they are.
-        skipped: Files that could not be read, or not all of them, and why.
+        skipped: Files that could not be read, or not all of them, and why. Also files that leafspan has written itself,
+            such as reports.
     """
 
     added: tuple[str, ...]

@@ -30,7 +30,8 @@ class Synced:
         replaced: Ids of the documents that were there, and have changed.
         deleted: Ids of the documents that the source no longer has.
         unchanged: Ids of the documents that were there as they are.
-        skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are.
+        skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are. Also files
+            that leafspan has written itself, such as reports, which have no documents.
     """
 
     added: tuple[str, ...]

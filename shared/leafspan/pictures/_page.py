@@ -10,6 +10,7 @@ from htpy import title as title_element
 from markupsafe import Markup
 
 from leafspan.escaping import visible
+from leafspan.reserved import GENERATOR
 
 STYLESHEET = (files("leafspan.pictures") / "pictures.css").read_text(encoding="utf-8")
 """The style of all pictures. All of its rules are for elements below one of class ``ls``."""
@@ -38,6 +39,7 @@ def page(title: str, pictures: Iterable[Node]) -> str:
             html(lang="en")[
                 head[
                     meta(charset="utf-8"),
+                    meta(name="generator", content=GENERATOR),
                     meta(http_equiv="Content-Security-Policy", content=_NOTHING_ELSE),
                     meta(name="viewport", content="width=device-width, initial-scale=1"),
                     meta(name="color-scheme", content="light dark"),

@@ -1,0 +1,78 @@
+"""Files that leafspan has written itself, told from a user's own documents by what only they have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
+from leafspan.reserved import GENERATOR
+
+_HEAD = 4_096  # bytes; the generator is named among the first elements of a page
+_GENERATOR = re.compile(
+    rb"""\s*<!doctype\ html>\s*(?:<!--.*?-->\s*)?<html[^>]*>\s*<head>\s*  # browsers add the comment when they save a page
+    (?:<meta[^>]*>\s*)*?<meta\ name="generator"\ content="%b">"""
+    % GENERATOR.encode(),
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_QUESTION = frozenset({"id", "text", "answers", "answer_mode", "relevant"})
+_PLACE = frozenset({"doc_id", "start", "end"})
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a page that ``leafspan report`` has written.
+
+    Raises:
+        Unreadable: if it is no regular file.
+        OSError: if it cannot be read.
+    """
+    with open_file(path) as file:
+        return _GENERATOR.match(file.read(_HEAD)) is not None
+
+
+def is_of_questions(path: Path) -> bool:
+    """Whether a file in JSON Lines has questions for ``leafspan eval``.
+
+    It has if all lines have the keys of questions alone, up to one that is answered by a place in a document, as all
+    questions are that were made. Questions that are answered by texts alone cannot be told from documents that have them.
+
+    Raises:
+        Unreadable: if it is no regular file.
+        OSError: if it cannot be read.
+    """
+    with open_file(path) as file:
+        while line := file.readline(MOST_BYTES + 1):
+            if not line.strip():
+                continue
+            try:
+                fields = json.loads(line)
+            except (ValueError, RecursionError):
+                return False
+            if not isinstance(fields, dict) or not isinstance(fields.get("text"), str) or not fields.keys() <= _QUESTION:
+                return False
+            if _has_place(fields.get("answers")):
+                return True
+    return False
+
+
+def _has_place(answers: Any) -> bool:
+    return isinstance(answers, list) and any(isinstance(each, dict) and each.keys() >= _PLACE for each in answers)
+
+
+_KINDS: dict[str, tuple[Callable[[Path], bool], str]] = {
+    ".html": (is_report, "it is a report that leafspan has written"),
+    ".htm": (is_report, "it is a report that leafspan has written"),
+    ".jsonl": (is_of_questions, "it has questions for `leafspan eval`"),
+}
+
+
+def what_leafspan_wrote(path: Path) -> str | None:
+    """What shows that a file is one of leafspan's own, in a few words. None if it is a user's, or cannot be read."""
+    recognises, what = _KINDS.get(path.suffix.lower(), (None, ""))
+    try:
+        return what if recognises is not None and recognises(path) else None
+    except (Unreadable, OSError):
+        return None  # reading it as a document will say so
