@@ -84,6 +84,42 @@ def test_questions_can_be_made(kb: Path):
     assert leafspan("eval", "made.jsonl", "-s", "bm25").exit_code == 0
 
 
+def test_made_questions_can_be_printed(kb: Path):
+    printed = leafspan("questions", "-", "-n", "2").stdout
+    leafspan("questions", "made.jsonl", "-n", "2")
+    assert printed == Path("made.jsonl").read_text()
+    Path("one.jsonl").write_text(printed.splitlines()[0])
+    assert json.loads(leafspan("eval", "one.jsonl", "-s", "bm25", "-o", "-").stdout)["means"]["bm25"]
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("questions", "diary.md"),
+        ("eval", "questions.jsonl", "-s", "bm25", "-o", "diary.md"),
+        ("eval", "questions.jsonl", "-s", "bm25", "--plot", "diary.md"),
+        ("report", "bees", "-o", "diary.md"),
+    ],
+)
+def test_a_file_that_is_there_is_not_replaced_unless_it_is_meant(kb: Path, arguments):
+    assert leafspan("questions", "questions.jsonl").exit_code == 0
+    Path("diary.md").write_text("Dear diary")
+    assert "choose another name, or replace it with --force" in fails(leafspan(*arguments))
+    assert Path("diary.md").read_text() == "Dear diary"
+    if "--plot" not in arguments:
+        assert leafspan(*arguments, "--force").exit_code == 0
+        assert Path("diary.md").read_text() != "Dear diary"
+
+
+def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path):
+    for question in ("bees", "rocks"):
+        assert leafspan("report", question).exit_code == 0
+    assert "<title>rocks</title>" in Path("report.html").read_text()
+    assert leafspan("questions", "questions.jsonl").exit_code == 0
+    assert "got 'questions.jsonl', which is there" in fails(leafspan("questions", "questions.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -10,6 +10,7 @@ import typer
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, load_configs, named_path, parse_filter
+from leafspan.cli._output import Force, check_not_there, is_standard_output
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, Evaluation
@@ -57,20 +58,37 @@ def evaluate(
         str | None, typer.Option(help="What strategies are compared by, such as recall@300 or nDCG@10.", show_default=False)
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw recall against the budget into this file (.png, .svg or .pdf).")
+        Path | None,
+        typer.Option(
+            help="Draw recall against the budget into this new file (.png, .svg or .pdf).",
+            parser=named_path,
+            metavar="FILE",
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write everything into this file, as JSON.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write everything as JSON into this new file, or - as --json does.",
+            parser=named_path,
+            metavar="FILE",
+        ),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Print how well strategies answer questions over an index, and on which questions the best two differ."""
+    for file in (output, plot):
+        check_not_there(file, force=force)
     named = _strategies(strategy or [], config or [])
     with Index.open(kb, create=False) as opened:
         found = evaluate_strategies(opened, questions, named, budgets=budget or BUDGETS, where=parse_filter(where))
-    if output is not None:
+    if output is not None and not is_standard_output(output):
         found.save(output)
     if plot is not None:
         _draw(found, plot)
-    if as_json:
+    if as_json or is_standard_output(output):
         print_json(found.to_dict())
         return
     console().print(plain(str(found), lines=True))

@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, named_path, parse_filter
-from leafspan.evaluation import make_questions, save_questions
+from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.evaluation import make_questions, plain_question, save_questions
 from leafspan.index import Index
 
 
@@ -17,7 +19,10 @@ def questions(
     output: Annotated[
         Path,
         typer.Argument(
-            help="The file, in JSON Lines. It is replaced.", parser=named_path, metavar="FILE", show_default=False
+            help="A new file, in JSON Lines, or - for standard output.",
+            parser=named_path,
+            metavar="FILE",
+            show_default=False,
         ),
     ],
     kb: KnowledgeBase = DEFAULT_FOLDER,
@@ -25,12 +30,18 @@ def questions(
     words: Annotated[int, typer.Option(help="Words of a question.")] = 5,
     where: Where = None,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
+    force: Force = False,
 ) -> None:
     """Make questions for `leafspan eval`: a few telling words of leaves that are drawn at random, which are the answers.
 
     They favour words over meaning, so add questions of your own to the file.
     """
+    check_not_there(output, force=force)
     with Index.open(kb, create=False) as opened:
         made = make_questions(opened, count, words=words, where=parse_filter(where), seed=seed)
+    if is_standard_output(output):
+        for each in made:
+            print_json(plain_question(each), one_line=True)
+        return
     save_questions(output, made)
     console().print(plain(f"{output}: {len(made)} questions, such as: {made[0].text}"))

@@ -13,11 +13,13 @@ from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._output import check_not_there, is_standard_output
 from leafspan.cli._query import STDIN
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
+from leafspan.files import is_report
 from leafspan.index import Index
 from leafspan.retrieval import Passages
 from leafspan.values import Passage
@@ -29,7 +31,10 @@ def report(
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write, or - for standard output.", parser=named_path)
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write, new or a report, or - for standard output.", parser=named_path
+        ),
     ] = Path("report.html"),
     strategy: Annotated[
         list[str] | None,
@@ -53,6 +58,7 @@ def report(
         typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
     ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there, and is no report.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write what strategies find as one HTML file: each document as a strip with the passages on it, their texts, and why.
@@ -61,6 +67,7 @@ def report(
     """
     from leafspan.pictures import Answered  # not at the top: other commands need not wait for what draws
 
+    check_not_there(output, force=force or (output.is_file() and is_report(output)))
     asked = _asked(questions or [], questions_file)
     chosen = {each: strategy_named(each) for each in strategy or []}
     options: dict[str, Any] = {"k": k, "budget": budget, "where": parse_filter(where)}
@@ -75,7 +82,7 @@ def report(
             kept = {name: [each for each in row if is_worth_printing(each, min_score)] for name, row in found.items()}
             answers.append(Answered(question, kept, _places(found.values())))
         page = _page(opened, answers, trees=trees, strategies=", ".join(chosen))
-    if str(output) == STDIN:
+    if is_standard_output(output):
         typer.get_binary_stream("stdout").write(page.encode())
         return
     output.write_text(page, encoding="utf-8")

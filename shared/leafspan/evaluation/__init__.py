@@ -4,7 +4,7 @@ from leafspan.evaluation._comparison import Comparison
 from leafspan.evaluation._evaluate import BUDGETS, evaluate
 from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._making import make_questions
-from leafspan.evaluation._questions import Answer, Question, read_questions, save_questions
+from leafspan.evaluation._questions import Answer, Question, plain_question, read_questions, save_questions
 
 __all__ = [
     "BUDGETS",
@@ -14,6 +14,7 @@ __all__ = [
     "Question",
     "evaluate",
     "make_questions",
+    "plain_question",
     "read_questions",
     "save_questions",
 ]

@@ -70,12 +70,12 @@ class Question:
 
 def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
     """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced."""
-    text = "".join(json.dumps(to_plain(each), ensure_ascii=False) + "\n" for each in questions)
+    text = "".join(json.dumps(plain_question(each), ensure_ascii=False) + "\n" for each in questions)
     Path(path).write_text(text, encoding="utf-8")
 
 
-def to_plain(question: Question) -> dict[str, Any]:
-    """A question as an object of JSON."""
+def plain_question(question: Question) -> dict[str, Any]:
+    """A question as an object of JSON, such as ``read_questions`` reads."""
     answers = [
         each if isinstance(each, str) else {"doc_id": each.document_id, "start": each.start, "end": each.end}
         for each in question.answers
