@@ -84,6 +84,13 @@ def test_questions_can_be_made(kb: Path):
     assert leafspan("eval", "made.jsonl", "-s", "bm25").exit_code == 0
 
 
+def test_a_configuration_is_evaluated_with_its_limits(kb: Path):
+    Path("questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
+    Path("sure.yaml").write_text("strategy: bm25\nmin_score: 1000\n")
+    found = json.loads(leafspan("eval", "questions.jsonl", "-s", "bm25", "--config", "sure.yaml", "--json").stdout)
+    assert {name: means["recall@150"] for name, means in found["means"].items()} == {"bm25": 1, "sure": 0}
+
+
 def test_made_questions_can_be_printed(kb: Path):
     printed = leafspan("questions", "-", "-n", "2").stdout
     leafspan("questions", "made.jsonl", "-n", "2")

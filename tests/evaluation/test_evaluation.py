@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import BM25, Document, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Vector
+from leafspan import BM25, Config, Document, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Vector
 from leafspan.evaluation import Answer, Evaluation, Question, evaluate, read_questions
 from leafspan.evaluation._comparison import compare
 from leafspan.evaluation._questions import find_answers
@@ -51,6 +51,30 @@ def test_strategies_are_measured_at_each_budget(index):
     # The leaf "Karl von Frisch decoded the dance in 1927." has 42 characters, 15 of them in the answer.
     assert result.scores["words"]["precision@9"]["who"] == pytest.approx(15 / 42)
     assert result.scores["words"]["RR"] == {"which": 1.0}
+
+
+def test_a_configuration_takes_part_with_its_limits(index):
+    settings = {
+        "all": "bm25",
+        "near": Config(strategy="bm25", min_score=1_000),
+        "one": Config(strategy="bm25", candidates=1),
+    }
+    result = evaluate(index, [Question("dance paper", ["paper", "to show"], needs_all=True)], settings, budgets=[100])
+    assert [result.mean(name, "recall@100") for name in settings] == [1, 0, 0]
+
+
+def test_a_configuration_says_the_same_as_the_index_that_is_opened_with_it(index, tmp_path: Path):
+    config = Config(strategy="hybrid", min_score=0.5, candidates=2, k=1, budget=3)
+    with Index.open(tmp_path / "kb", config=config) as opened:
+        opened.add([Document(id_, text) for id_, text in TEXTS.items()])
+        by_index = evaluate(opened, QUESTIONS, {"mine": opened.default_strategy}, budgets=[9, 100])
+    with Index.open(tmp_path / "kb") as plain:
+        assert evaluate(plain, QUESTIONS, {"mine": config}, budgets=[9, 100]) == by_index
+
+
+def test_strategies_of_a_list_have_the_names_of_the_strategies(index):
+    given = ["bm25", Config(strategy=BM25()), Hybrid(), {"type": "vector"}]
+    assert evaluate(index, QUESTIONS, given, budgets=[9]).strategies == ("bm25 1", "bm25 2", "hybrid", "vector")
 
 
 def test_a_table_marks_the_best():

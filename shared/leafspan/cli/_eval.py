@@ -12,11 +12,11 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, load_configs, named_path, parse_filter
 from leafspan.cli._output import Force, check_not_there, is_standard_output
 from leafspan.cli._strategies import STRATEGIES
+from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, Evaluation
 from leafspan.evaluation import evaluate as evaluate_strategies
 from leafspan.index import Index
-from leafspan.strategies import DEFAULT, Strategy
 
 _COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")
 _SHOWN = 5
@@ -44,7 +44,7 @@ def evaluate(
         list[Path] | None,
         typer.Option(
             "--config",
-            help="A configuration whose strategy takes part, any number of times.",
+            help="A configuration whose strategy takes part, with its candidates and min_score, any number of times.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -95,15 +95,14 @@ def evaluate(
     _print_comparison(found, measure)
 
 
-def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | str]:
+def _strategies(names: list[str], files: list[Path]) -> dict[str, str | Config]:
     """What takes part, by its name in the table.
 
     Raises:
         InvalidArgument: if two have the same name.
     """
     named = names or (() if files else _COMPARED)
-    configs = load_configs(files, named)
-    return {**{name: name for name in named}, **{name: each.strategy or DEFAULT for name, each in configs.items()}}
+    return {**{name: name for name in named}, **load_configs(files, named)}
 
 
 def _draw(found: Evaluation, path: Path) -> None:

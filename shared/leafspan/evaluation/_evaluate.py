@@ -8,13 +8,14 @@ from typing import Any
 
 from leafspan.checks import check_whole, shown
 from leafspan.config import config_name
+from leafspan.configuration import Config
 from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._documents import MEASURES, document_scores
 from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._questions import Answer, Question, check_relevant, find_answers, read_questions
 from leafspan.evaluation._spans import first_words, span_scores
-from leafspan.strategies import Strategy, StrategyLike, to_strategy
+from leafspan.strategies import StrategyLike, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
 
@@ -26,7 +27,7 @@ _AT_ONCE = 32  # questions of one retrieval
 def evaluate(
     index: View,
     questions: Path | Iterable[Question | Mapping[str, Any]],
-    strategies: Mapping[str, StrategyLike] | Sequence[StrategyLike],
+    strategies: Mapping[str, StrategyLike | Config] | Sequence[StrategyLike | Config],
     *,
     budgets: Sequence[int] = BUDGETS,
     where: object = None,
@@ -43,7 +44,8 @@ def evaluate(
         index: The index or view.
         questions: The ``pathlib.Path`` of a file in JSON Lines, or questions. See ``read_questions``.
         strategies: Strategies by their names in the result, or a list of them. A name such as ``"hybrid"`` stands for the
-            strategy with its defaults.
+            strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``; how
+            much is retrieved is the same for all, so its ``k`` and ``budget`` do not count.
         budgets: Numbers of words, each >= 1. Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
@@ -68,16 +70,16 @@ def evaluate(
     bar = Progress(steps, show=progress, what="evaluating", unit=" questions")
     scores: dict[str, dict[str, dict[str, float]]] = {}
     try:
-        for name, strategy in named.items():
+        for name, config in named.items():
             row: dict[str, dict[str, float]] = {}
             for budget in words if with_answers else ():
-                found = _ask(index, with_answers, strategy, bar, budget=budget, where=where)
+                found = _ask(index, with_answers, config, bar, budget=budget, candidates=config.candidates, where=where)
                 for each in with_answers:
                     read = first_words(_places(found[each.id]), texts, budget)
                     for measure, value in span_scores(answers[each.id], read, needs_all=each.needs_all)._asdict().items():
                         row.setdefault(f"{measure}@{budget}", {})[each.id] = value
             if graded:
-                found = _ask(index, graded, strategy, bar, k=_DEPTH, candidates=_DEPTH, where=where)
+                found = _ask(index, graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
                 ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in found.items()}
                 row |= document_scores(ranked, {each.id: each.relevant for each in graded})
             scores[name] = row
@@ -89,13 +91,14 @@ def evaluate(
 
 
 def _ask(
-    index: View, questions: Sequence[Question], strategy: Strategy, bar: Progress, **limits: Any
+    index: View, questions: Sequence[Question], config: Config, bar: Progress, **limits: Any
 ) -> dict[str, list[Passage]]:
     """The passages for each question, by its id."""
     found: dict[str, list[Passage]] = {}
     for start in range(0, len(questions), _AT_ONCE):
         some = questions[start : start + _AT_ONCE]
-        rows = index.retrieve([each.text for each in some], strategy, **limits)
+        texts = [each.text for each in some]
+        rows = index.retrieve(texts, config.defaults().strategy, min_score=config.min_score, **limits)
         found.update((each.id, row) for each, row in zip(some, rows, strict=True))
         bar.advance(len(some))
     return found
@@ -110,16 +113,26 @@ def _places(passages: Sequence[Passage]) -> list[Answer]:
     ]
 
 
-def _named(strategies: object) -> dict[str, Strategy]:
-    if isinstance(strategies, Sequence) and not isinstance(strategies, str):
-        names = [each if isinstance(each, str) else config_name(type(each)) for each in strategies]
-        strategies = {
-            name if names.count(name) == 1 else f"{name} {number}": each
-            for number, (name, each) in enumerate(zip(names, strategies, strict=True), 1)
-        }
-    if not isinstance(strategies, Mapping) or not strategies:
+def _named(strategies: object) -> dict[str, Config]:
+    """What takes part, by name: in a list, that of the strategy, with a number if several have it."""
+    if isinstance(strategies, str) or not isinstance(strategies, Mapping | Sequence) or not strategies:
         raise InvalidArgument(f"strategies must be strategies by name, or a list of some, got {shown(strategies)}")
-    return {str(name): to_strategy("each of strategies", each) for name, each in strategies.items()}
+    if isinstance(strategies, Mapping):
+        return {str(name): _config(each) for name, each in strategies.items()}
+    configs = [_config(each) for each in strategies]
+    names = [
+        each if isinstance(each, str) else config_name(type(config.defaults().strategy))
+        for each, config in zip(strategies, configs, strict=True)
+    ]
+    return {
+        name if names.count(name) == 1 else f"{name} {number}": config
+        for number, (name, config) in enumerate(zip(names, configs, strict=True), 1)
+    }
+
+
+def _config(strategy: object) -> Config:
+    """A strategy as a configuration that says nothing else, or the configuration that was given."""
+    return strategy if isinstance(strategy, Config) else Config(strategy=to_strategy("each of strategies", strategy))
 
 
 def _checked(budgets: object) -> tuple[int, ...]:
