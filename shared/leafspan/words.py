@@ -7,6 +7,9 @@ import re
 # Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
 # Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+WITHOUT_SPACES = f"{_CJK}\u0e00-\u0eff"
+"""Scripts without spaces between words, or with particles joined to them, for a class of characters: also Thai and Lao."""
+
 _WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
 _ANY_CJK = re.compile(f"[{_CJK}]")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import BM25, Config, Document, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Vector
-from leafspan.evaluation import Answer, Evaluation, Question, evaluate, read_questions
+from leafspan.evaluation import Answer, Evaluation, Question, evaluate, read_questions, save_questions
 from leafspan.evaluation._comparison import compare
-from leafspan.evaluation._questions import find_answers
+from leafspan.evaluation._finding_answers import find_answers
 from leafspan.evaluation._spans import first_words, span_scores
 from tests.profiles import examples
 
@@ -200,9 +200,22 @@ def test_questions_come_from_lines_of_json(tmp_path: Path):
     ("line", "message"),
     [
         ("{", "line 2: a question must be a JSON object such as"),
+        ('{"text": }', r"line 2: a question must be a JSON object such as .*, got '{\"text\": }'"),
         ("[]", "line 2: a question must be a JSON object such as"),
         ('{"text": " "}', "line 2: a question must be a text that is not blank, got ' '"),
-        ('{"text": "x"}', "line 2: a question must have answers or relevant documents, got neither for 'x'"),
+        (
+            '{"text": "x"}',
+            "line 2: a question must have answers or relevant documents, got neither for 'x'; an empty list of",
+        ),
+        (
+            '{"question": "x", "answers": ["y"]}',
+            "line 2: the keys of a question must be id, .*, got 'question'; did you mean 'text'",
+        ),
+        (
+            '{"text": "x", "answer": "y"}',
+            "line 2: the keys of a question must be .*, got 'answer'; did you mean 'answers'?",
+        ),
+        ('{"text": "x", "answers": ["y"], "answermode": "all"}', "got 'answermode'; did you mean 'answer_mode'?"),
         ('{"text": "x", "answers": [3]}', "line 2: an answer must be a text, or have doc_id, start and end .* got 3"),
         ('{"text": "x", "answers": [{"doc_id": "a", "start": 2, "end": 2}]}', "with 0 <= start < end"),
         ('{"text": "x", "answers": [""]}', "an answer must not be blank"),
@@ -218,6 +231,34 @@ def test_a_line_that_is_no_question_is_named(line, message, tmp_path: Path):
         read_questions(path)
 
 
+def test_other_keys_of_a_line_are_the_users_own():
+    plain = {"text": "Who?", "answers": ["Karl"], "answer": "It was Karl.", "question": 3, "topic": "bees"}
+    assert read_questions([plain]) == [Question("Who?", ["Karl"])]
+
+
+def test_all_questions_that_cannot_be_judged_are_named_with_their_lines(index, tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    lines = [{"text": "Who?", "answers": ["Karl von Frisch"]}, {"text": "When?", "answers": ["in 1928"]}]
+    lines += [{"text": f"Which {number}?", "relevant": ["ants"]} for number in range(5)]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    with pytest.raises(InvalidArgument) as caught:
+        evaluate(index, path, ["bm25"])
+    assert str(caught.value).startswith(
+        f"{path}, line 2: an answer must stand in a document of the index, got 'in 1928' for"
+    )
+    assert f"{path}, line 6: a relevant document must be one of the index, got 'ants' for 'Which 3?'" in str(caught.value)
+    assert str(caught.value).endswith("; and 1 more such questions")
+
+
+def test_a_question_that_nothing_answers_is_one_for_which_nothing_should_be_found(index, tmp_path: Path):
+    save_questions(tmp_path / "questions.jsonl", [*QUESTIONS, Question("Who plays the violin?")])
+    assert read_questions(tmp_path / "questions.jsonl")[-1].has_no_answer
+    settings = {"any": "bm25", "sure": Config(strategy="bm25", min_score=1_000), "near": "vector"}
+    result = evaluate(index, tmp_path / "questions.jsonl", settings, budgets=[9])
+    assert result.measures[-1] == "abstention"
+    assert [result.mean(name, "abstention") for name in settings] == [1, 1, 0]  # no leaf has a word of the question
+
+
 def test_an_answer_must_stand_in_the_index(index):
     with pytest.raises(InvalidArgument, match="an answer must stand in a document of the index, got 'Newton' for 'Who"):
         evaluate(index, [Question("Who?", ["Newton"])], ["bm25"])
@@ -231,6 +272,51 @@ def test_an_answer_is_found_at_every_place_whatever_its_case_and_white_space():
         [Answer("a", 0, 9), Answer("b", 0, 9)],
         [Answer("a", 4, 9), Answer("a", 13, 18), Answer("b", 4, 9)],
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "found"),
+    [
+        ("8", "In 1868 there were 8 bees, 1,8 at 8.15, and then 8!", ["8 bees", "8!"]),
+        ("wax", "Waxes, beeswax; wax-like wax.", ["wax-like", "wax."]),
+        ("1,000", "11,000 or 1,000,000 or 1,000.", ["1,000."]),
+        (".", "One. Two . 3.5", [". 3"]),
+        ("$5", "US$5 and $55", ["$5 and"]),
+        ("蜜蜂", "蜜蜂跳舞。", ["蜜蜂跳"]),
+        ("8", "8月と18日", ["8月"]),
+        ("bees d", "Some bees dance.", ["bees dance"]),  # more than one word: anywhere
+    ],
+)
+def test_an_answer_of_one_word_is_no_part_of_a_word_or_number(answer, text, found):
+    [places] = find_answers(Question("?", [answer]), {"a": text})
+    assert [text[each.start :] for each in places] == [text[text.index(each) :] for each in found]
+
+
+QUOTED = Question("What do they chew?", [Answer("wasps", 34, 38, "wood")])
+
+
+def test_an_answer_of_a_document_that_has_changed_is_found_by_its_text():
+    assert find_answers(QUOTED, {"wasps": "Wasps, too, build nests. They chew wood."}) == [
+        [Answer("wasps", 35, 39, "wood")]
+    ]
+    unchanged = "Wood is what they chew, old wood: wood."
+    assert find_answers(QUOTED, {"wasps": unchanged}) == [[Answer("wasps", 34, 38, "wood")]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            {"wasps": "They chew paper."},
+            "characters 34 to 38 of 'wasps' for 'What do they chew.', and its text, 'wood', is gone",
+        ),
+        ({"wasps": "wood, wood"}, "its text, 'wood', is there several times: make made questions anew"),
+        ({"bees": "wood"}, "and there is no such document: make made questions anew"),
+    ],
+)
+def test_an_answer_that_is_not_found_again_is_named(texts, message):
+    with pytest.raises(InvalidArgument, match=message):
+        find_answers(QUOTED, texts)
 
 
 @pytest.mark.parametrize("strategies", [[], {}, "hybrid", None, 3])

@@ -113,5 +113,6 @@ def test_they_can_be_kept_and_evaluated(index: Index, tmp_path: Path):
     made = make_questions(index, 10)
     save_questions(tmp_path / "questions.jsonl", made)
     assert read_questions(tmp_path / "questions.jsonl") == made
+    assert all(answer_text(index, answer) == answer.text for each in made for answer in each.answers)
     found = evaluate(index, tmp_path / "questions.jsonl", ["bm25"], budgets=[100])
     assert found.mean("bm25", "recall@100") == 1.0

@@ -13,13 +13,18 @@ from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._documents import MEASURES, document_scores
 from leafspan.evaluation._evaluation import Evaluation
-from leafspan.evaluation._questions import Answer, Question, check_relevant, find_answers, read_questions
+from leafspan.evaluation._finding_answers import find_all_answers
+from leafspan.evaluation._questions import Answer, Question
+from leafspan.evaluation._reading import placed_questions
 from leafspan.evaluation._spans import first_words, span_scores
 from leafspan.strategies import StrategyLike, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
 
 BUDGETS = (150, 300, 600, 1_200)
+ABSTENTION = "abstention"
+"""The measure of questions that nothing answers."""
+
 _DEPTH = 100  # passages whose documents are ranked
 _AT_ONCE = 32  # questions of one retrieval
 
@@ -38,7 +43,8 @@ def evaluate(
     Of a question with ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if they hold an
     answer in full (or all, if all are needed), precision the share of their characters that is part of an answer, and iou
     the intersection over the union of both. Of a question with ``relevant`` documents, these are ranked by their best
-    passage, and measured by nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR).
+    passage, and measured by nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). Of a question that nothing answers,
+    abstention is 1 if nothing is found for it: by a ``min_score``, or by a ``min_answer_probability`` of ``Hybrid``.
 
     Args:
         index: The index or view.
@@ -51,22 +57,23 @@ def evaluate(
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
-        InvalidArgument: if something is out of its range, an answer is in no document of the index, or a relevant document
-            is not there.
+        InvalidArgument: if something is out of its range, or an answer is in no document of the index, or a relevant
+            document is not there; the message names these questions.
         MissingExtra: if documents are to be measured, and ir-measures is not installed.
 
     Source of the measures of spans: Smith and Troynikov, Evaluating Chunking Strategies for Retrieval, 2024.
     """
-    asked = read_questions(questions)
+    placed = placed_questions(questions)
+    asked = list(placed.values())
     named = _named(strategies)
     words = _checked(budgets)
     ids = [each.id for each in index.documents()]
-    check_relevant(asked, frozenset(ids))
     texts = {id_: index.get(id_).text for id_ in ids} if any(each.answers for each in asked) else {}
-    answers = {each.id: find_answers(each, texts) for each in asked if each.answers}
+    answers = find_all_answers(placed, frozenset(ids), texts)
     with_answers = [each for each in asked if each.answers]
     graded = [each for each in asked if each.relevant]
-    steps = len(named) * (len(with_answers) * len(words) + len(graded))
+    without_answer = [each for each in asked if each.has_no_answer]
+    steps = len(named) * (len(with_answers) * len(words) + len(graded) + len(without_answer))
     bar = Progress(steps, show=progress, what="evaluating", unit=" questions")
     scores: dict[str, dict[str, dict[str, float]]] = {}
     try:
@@ -82,10 +89,18 @@ def evaluate(
                 found = _ask(index, graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
                 ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in found.items()}
                 row |= document_scores(ranked, {each.id: each.relevant for each in graded})
+            if without_answer:
+                found = _ask(
+                    index, without_answer, config, bar, budget=words[-1], candidates=config.candidates, where=where
+                )
+                row[ABSTENTION] = {id_: float(not passages) for id_, passages in found.items()}
             scores[name] = row
     finally:
         bar.close()
-    order = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in words] + list(MEASURES)
+    order = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in words] + [
+        *MEASURES,
+        ABSTENTION,
+    ]
     ordered = {name: {each: row[each] for each in order if each in row} for name, row in scores.items()}
     return Evaluation({each.id: each.text for each in asked}, words, ordered)
 

@@ -23,7 +23,7 @@ class Evaluation:
         budgets: The budgets in words.
         scores: For each strategy and each measure the score of each question that it applies to, by id. The measures are
             ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words (and of the other budgets), and
-            those of documents, such as ``"nDCG@10"``.
+            those of documents, such as ``"nDCG@10"``, and ``"abstention"``.
     """
 
     questions: Mapping[str, str] = field(repr=False)

@@ -43,7 +43,7 @@ def make_questions(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[Question]:
-    """Questions about leaves that are drawn at random, each answered by its leaf.
+    """Questions about leaves that are drawn at random, each answered by its leaf, whose text is kept with its place.
 
     Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the more
     often it is in the leaf, and the fewer leaves have it. This is how somebody asks who remembers a few words of what they
@@ -120,9 +120,9 @@ def _asked(generate: Callable[[str], str], llm: object, prompt: str) -> str:
 
 def _place(leaf: Passage) -> Answer:
     assert leaf.start is not None
-    text = leaf.text
-    start = leaf.start + len(text) - len(text.lstrip())
-    return Answer(leaf.document_id, start, start + len(text.strip()))
+    text = leaf.text.strip()
+    start = leaf.start + leaf.text.index(text)
+    return Answer(leaf.document_id, start, start + len(text), text)
 
 
 def _stop_words(leaves: Sequence[Passage], words: list[str]) -> list[str]:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from leafspan.errors import InvalidArgument
 from leafspan.privacy._folding import folded, folded_with_places
 from leafspan.privacy._found import Found
+from leafspan.words import WITHOUT_SPACES
 
 _WORD = re.compile(r"[^\W_]+")
 _SEPARATORS = re.compile(r"[\s_\-\u2010-\u2015]+")
-_WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0eff\U00020000-\U0003ffff]")
+_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 
 
 class _Term(NamedTuple):
