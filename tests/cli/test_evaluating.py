@@ -138,7 +138,8 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
             ["eval", "good.jsonl", "--config", "kb.yaml", "--config", "other/kb.yaml"],
             "must have a name of its own, got 'kb'",
         ),
-        (["eval", "good.jsonl", "--measure", "recall@7"], "measure must be one of 'recall@150'"),
+        (["eval", "good.jsonl", "--measure", "recall@7"], "--measure must be one of 'recall@150'"),
+        (["eval", "good.jsonl", "-s", "bm25", "--measure", "recall@7"], "--measure must be one of 'recall@150'"),
         (["query", "bees", "--where", "F('a') >"], "a filter's text must be like"),
     ],
 )

@@ -89,6 +89,19 @@ def test_a_table_marks_the_best():
     )
 
 
+def test_names_are_no_markup_in_a_table():
+    names = ["a|b", "<b>*bold*</b>", "_private_", "top_k=[3]", "two\nlines"]
+    table = Evaluation({"q": "?"}, (150,), {name: {"RR": {"q": 1.0}} for name in names}).table()
+    assert [line.split(" | ")[0].strip("| ") for line in table.splitlines()[2:]] == [
+        r"a\|b",
+        r"\<b>\*bold\*\</b>",
+        r"\_private\_",
+        r"top_k=\[3]",
+        "two␊lines",
+    ]
+    assert len({len(line) for line in table.splitlines()}) == 1
+
+
 def test_a_comparison_names_the_questions_won_and_lost():
     scores = {"a": {"RR": {"q": 1.0, "r": 0.0, "s": 0.5}}, "b": {"RR": {"q": 0.5, "r": 0.25, "s": 0.5}}}
     found = Evaluation({"q": "?", "r": "?", "s": "?"}, (150,), scores).compare("a", "b")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, load_configs, named_path, parse_filter
@@ -88,6 +89,8 @@ def evaluate(
         found.save(output)
     if plot is not None:
         _draw(found, plot)
+    if measure is not None:
+        check_choice("--measure", measure, found.measures)
     if as_json or is_standard_output(output):
         print_json(found.to_dict())
         return

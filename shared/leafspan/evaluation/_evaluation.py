@@ -11,6 +11,7 @@ from typing import Any
 
 from leafspan.checks import check_choice
 from leafspan.errors import InvalidArgument
+from leafspan.escaping import name_in_markdown
 from leafspan.evaluation._comparison import Comparison, compare
 
 
@@ -112,11 +113,12 @@ class Evaluation:
             mean = self.mean(name, measure)
             return f"**{mean:.3f}**" if mean == best[measure] and len(self.scores) > 1 else f"{mean:.3f}"
 
-        width = max((len(name) for name in self.scores), default=0)
+        names = {name: name_in_markdown(name) for name in self.scores}
+        width = max(map(len, names.values()), default=0)
         rows = [f"| {'':<{width}} | {' | '.join(f'{each:>11}' for each in shown)} |"]
         rows.append(f"|{'-' * (width + 2)}|{'|'.join(['-' * 12 + ':'] * len(shown))}|")
-        for name in self.scores:
-            rows.append(f"| {name:<{width}} | {' | '.join(f'{cell(name, each):>11}' for each in shown)} |")
+        for name, escaped in names.items():
+            rows.append(f"| {escaped:<{width}} | {' | '.join(f'{cell(name, each):>11}' for each in shown)} |")
         return "\n".join(rows)
 
     def __str__(self) -> str:
