@@ -91,6 +91,15 @@ def test_a_configuration_is_evaluated_with_its_limits(kb: Path):
     assert {name: means["recall@150"] for name, means in found["means"].items()} == {"bm25": 1, "sure": 0}
 
 
+def test_questions_that_are_in_the_index_themselves_are_noticed(kb: Path):
+    Path("notes").mkdir()
+    Path("notes/questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
+    assert leafspan("eval", "notes/questions.jsonl", "-s", "bm25").stderr == ""
+    assert leafspan("sync", "notes").exit_code == 0
+    warning = leafspan("eval", "notes/questions.jsonl", "-s", "bm25").stderr
+    assert warning.startswith("notes/questions.jsonl is in the index, so its questions find themselves: move it out")
+
+
 def test_made_questions_can_be_printed(kb: Path):
     printed = leafspan("questions", "-", "-n", "2").stdout
     leafspan("questions", "made.jsonl", "-n", "2")

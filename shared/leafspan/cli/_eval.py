@@ -17,6 +17,7 @@ from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, Evaluation
 from leafspan.evaluation import evaluate as evaluate_strategies
+from leafspan.files import FileNames, real_path
 from leafspan.index import Index
 
 _COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")
@@ -84,6 +85,7 @@ def evaluate(
         check_not_there(file, force=force)
     named = _strategies(strategy or [], config or [])
     with Index.open(kb, create=False) as opened:
+        _warn_if_indexed(questions, kb, opened)
         found = evaluate_strategies(opened, questions, named, budgets=budget or BUDGETS, where=parse_filter(where))
     if output is not None and not is_standard_output(output):
         found.save(output)
@@ -106,6 +108,16 @@ def _strategies(names: list[str], files: list[Path]) -> dict[str, str | Config]:
     """
     named = names or (() if files else _COMPARED)
     return {**{name: name for name in named}, **load_configs(files, named)}
+
+
+def _warn_if_indexed(questions: Path, kb: Path, opened: Index) -> None:
+    """Say so if the questions are documents of the index: each of them would find itself, before what answers it."""
+    source = FileNames(real_path(kb.expanduser()).parent).name(real_path(questions))
+    if any(each.metadata.get("source") == source for each in opened.documents()):
+        remedy = "move it out of the folder, and sync again"
+        console(stderr=True).print(
+            plain(f"{questions} is in the index, so its questions find themselves: {remedy}", "yellow")
+        )
 
 
 def _draw(found: Evaluation, path: Path) -> None:
