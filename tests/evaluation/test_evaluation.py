@@ -323,8 +323,11 @@ def test_an_answer_of_a_document_that_has_changed_is_found_by_its_text():
             {"wasps": "They chew paper."},
             "characters 34 to 38 of 'wasps' for 'What do they chew.', and its text, 'wood', is gone",
         ),
-        ({"wasps": "wood, wood"}, "its text, 'wood', is there several times: make made questions anew"),
-        ({"bees": "wood"}, "and there is no such document: make made questions anew"),
+        (
+            {"wasps": "wood, wood"},
+            "its text, 'wood', is there several times: write the answer as a text, or make the questions anew",
+        ),
+        ({"bees": "wood"}, "and there is no such document: write the answer as a text, or make the questions anew"),
     ],
 )
 def test_an_answer_that_is_not_found_again_is_named(texts, message):

@@ -122,7 +122,8 @@ class Evaluation:
         return "\n".join(rows)
 
     def __str__(self) -> str:
-        return f"{len(self.questions)} questions\n\n{self.table()}"
+        count = len(self.questions)
+        return f"{count} question{'' if count == 1 else 's'}\n\n{self.table()}"
 
     def _repr_markdown_(self) -> str:
         return str(self)

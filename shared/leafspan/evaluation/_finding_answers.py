@@ -117,6 +117,6 @@ def _place(answer: Answer, question: Question, texts: Mapping[str, str]) -> Answ
         what = f"and its text, {shown(answer.text)}, is {'there several times' if answer.text in text else 'gone'}"
     place = f"characters {answer.start} to {answer.end} of {shown(answer.document_id)}"
     raise InvalidArgument(
-        f"an answer must stand in a document of the index, got {place} for {shown(question.text)}, {what}: make made "
-        "questions anew"
+        f"an answer must stand in a document of the index, got {place} for {shown(question.text)}, {what}: write the "
+        "answer as a text, or make the questions anew"
     )
