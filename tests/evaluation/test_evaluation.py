@@ -122,6 +122,8 @@ def test_the_interval_is_that_of_a_resampled_mean():
 def test_equal_strategies_do_not_differ():
     found = compare("recall", "a", "b", {"a": [0.5, 1.0], "b": [0.5, 1.0]}, ["q", "r"], seed=0)
     assert (found.difference, found.low, found.high, found.ties) == (0, 0, 0, 2)
+    assert "; 2 questions are too few" in str(found)
+    assert "; 1 question is too few" in str(compare("recall", "a", "b", {"a": [1.0], "b": [1.0]}, ["q"], seed=0))
 
 
 def test_an_evaluation_is_kept_in_a_file(index, tmp_path: Path):
@@ -130,7 +132,7 @@ def test_an_evaluation_is_kept_in_a_file(index, tmp_path: Path):
     assert Evaluation.load(tmp_path / "eval.json") == result
     assert json.loads((tmp_path / "eval.json").read_text(encoding="utf-8"))["means"]["bm25"]["recall@50"] == 1
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(InvalidArgument, match=r"must be a file that Evaluation\.save has written"):
+    with pytest.raises(InvalidArgument, match=r"must be a file that Evaluation\.save has written$"):
         Evaluation.load(tmp_path / "other.json")
 
 

@@ -38,7 +38,8 @@ class Comparison:
     def __str__(self) -> str:
         count = len(self.wins) + len(self.losses) + self.ties
         if count < _ENOUGH:
-            sure = f"; {count} questions are too few to tell it from chance"
+            too_few = "1 question is" if count == 1 else f"{count} questions are"
+            sure = f"; {too_few} too few to tell it from chance"
         else:
             sure = "" if self.low <= 0 <= self.high else ", which chance does not explain"
         return (

@@ -94,7 +94,7 @@ class Evaluation:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written: {error!r}") from error
+            raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
 
     def table(self, measures: Sequence[str] | None = None) -> str:
         """The means as a table in Markdown, with a row for each strategy. The best of each column is marked by ``**``.

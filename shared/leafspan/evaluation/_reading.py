@@ -68,7 +68,8 @@ def _placed(source: object) -> list[tuple[str, object]]:
         try:
             lines = source.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeError) as error:
-            raise InvalidArgument(f"questions must be a file in UTF-8, got {shown(str(source))}: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise InvalidArgument(f"questions must be a file in UTF-8, got {shown(str(source))}: {reason}") from error
         return [(f"{source}, line {number}", _parsed(line)) for number, line in enumerate(lines, 1) if line.strip()]
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable):
         raise InvalidArgument(f"questions must be a pathlib.Path, or a list of questions, got {shown(source)}")
