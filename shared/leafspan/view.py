@@ -491,6 +491,7 @@ class View:
         document_id: str | None = None,
         start: int | None = None,
         end: int | None = None,
+        text: str | None = None,
         k: int | None = None,
         candidates: int | None = None,
         budget: int | Budget | None = None,
@@ -512,6 +513,8 @@ class View:
             start: First character of the piece, >= 0. Default: that of the document.
             end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
                 leaves, and is returned as soon as one of them is.
+            text: The piece as its words, instead of its characters; white space does not matter. Of several places the
+                first one is explained, and the explanation names the others. Default: none.
             k: See ``retrieve``.
             candidates: See ``retrieve``.
             budget: See ``retrieve``.
@@ -526,12 +529,13 @@ class View:
 
         Raises:
             DocumentNotFound: if there is no document of that id, or the view does not show it.
-            InvalidArgument: if an option is out of its range, or there are several queries.
+            InvalidArgument: if an option is out of its range, the text is not in the document, or there are several
+                queries.
             RetrievalTimeout: if it takes longer than ``timeout``.
         """
         check_timeout(timeout)
-        limits = self._limits(k, candidates, budget, where, min_score)
-        return run_within(self._explain(query, self._strategy_of(strategy), limits, document_id, start, end), timeout)
+        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
+        return run_within(self._explain(query, chosen, limits, Piece.of(document_id, start, end, text)), timeout)
 
     async def aexplain(
         self,
@@ -541,6 +545,7 @@ class View:
         document_id: str | None = None,
         start: int | None = None,
         end: int | None = None,
+        text: str | None = None,
         k: int | None = None,
         candidates: int | None = None,
         budget: int | Budget | None = None,
@@ -550,10 +555,8 @@ class View:
     ) -> Explanation:
         """Like ``explain``."""
         check_timeout(timeout)
-        limits = self._limits(k, candidates, budget, where, min_score)
-        return await arun_within(
-            self._explain(query, self._strategy_of(strategy), limits, document_id, start, end), timeout
-        )
+        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
+        return await arun_within(self._explain(query, chosen, limits, Piece.of(document_id, start, end, text)), timeout)
 
     def as_strategy(
         self,
@@ -795,11 +798,8 @@ class View:
         query: Any,
         strategy: Strategy,
         limits: Limits,
-        document_id: str | None,
-        start: int | None,
-        end: int | None,
+        piece: Piece | None,
     ) -> Flow[Explanation]:
-        piece = Piece.of(document_id, start, end)
         return explain(self._sources, query, strategy, limits, piece, self._scope)
 
     def _stats(self) -> Flow[Stats]:

@@ -24,7 +24,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_says_which_limit_keeps_the_words_out_and_with_that_changed_query_prints_them(kb: Path):
     words = "A keeper lived in\n the tower"
     options = ("--kb", kb, "-s", "hybrid", "--document", "harbour", "--text", words)
-    result = leafspan("explain", QUESTIONS[1], *options, "-k", 2)
+    result = leafspan("explain", QUESTIONS[1], *options, "-k", 2, "--min-score", 0)
     assert result.exit_code == 0, result.output
     first, second, third, *_ = result.stdout.splitlines()
     assert re.fullmatch(r"characters \d+ to \d+ of document 'harbour' \(leaf \d+\) is not returned, for one reason:", first)
@@ -49,17 +49,68 @@ def test_json_has_the_same_as_values(kb: Path):
 
 def test_without_a_document_it_explains_what_is_returned(kb: Path):
     lines = leafspan("explain", QUESTIONS[0], "--kb", kb, "-k", 1).stdout.splitlines()
-    assert lines[0].startswith("1 of ")
+    assert re.match(r"1 passage is returned, the first of \d+ that the strategy found, in ", lines[0])
     assert lines[1].startswith("1. 'bees#")
     assert any(line.startswith("- VectorSearch (") for line in lines)
 
 
-def test_what_is_returned_but_not_printed_says_so(kb: Path):
-    result = leafspan("explain", "zebra crossing", "--kb", kb, "-s", "hybrid", "-k", 50, "--document", "tea")
-    assert "document 'tea' is returned, in passage " in result.stdout
-    assert "`query` does not print it, since its score rounds to 0.000: --min-score 0 does" in result.stdout
-    printed = leafspan("explain", "zebra crossing", "--kb", kb, "-k", 50, "--document", "tea", "--min-score", 0)
-    assert "does not print it" not in printed.stdout
+ASKED_IN_VAIN = ("zebra crossing", "-s", "hybrid")
+
+
+def test_the_lowest_probability_that_query_prints_is_what_keeps_a_piece_out(kb: Path):
+    piece = ("--document", "tea", "--text", "Green tea")
+    assert leafspan("query", *ASKED_IN_VAIN, "--kb", kb, "-k", 50).stdout == ""
+    result = leafspan("explain", *ASKED_IN_VAIN, "--kb", kb, "-k", 50, *piece)
+    first, second, *_ = result.stdout.splitlines()
+    assert first.endswith("is not returned, for one reason:")
+    found = re.fullmatch(r"1\. its score of \S+ is below min_score=0\.0005: min_score=(\S+) lets it in", second)
+    assert found is not None
+    assert result.stdout.endswith("`query` prints no probability below 0.0005 unless --min-score says so\n")
+    printed = leafspan("query", *ASKED_IN_VAIN, "--kb", kb, "-k", 50, "--min-score", found[1]).stdout
+    assert "Green tea" in printed
+
+
+def test_what_is_enough_for_query_is_enough_together_with_k(kb: Path):
+    last = json.loads(leafspan("query", *ASKED_IN_VAIN, "--kb", kb, "-k", 50, "--min-score", 0, "--json").stdout)[-1]
+    place = ("--document", last["document_id"], "--start", last["start"], "--end", last["end"])
+    explained = json.loads(leafspan("explain", *ASKED_IN_VAIN, "--kb", kb, *place, "--json").stdout)
+    changes = {each["option"]: each["needed"] for each in explained["obstacles"]}
+    assert list(changes) == ["min_score", "k"]
+    options = ("-k", changes["k"], "--min-score", changes["min_score"])
+    printed = json.loads(leafspan("query", *ASKED_IN_VAIN, "--kb", kb, *options, "--json").stdout)
+    assert last["id"] in [each["id"] for each in printed]
+
+
+def test_a_lowest_score_leaves_the_other_limits_of_query_as_they_are(kb: Path):
+    printed = json.loads(leafspan("query", *ASKED_IN_VAIN, "--kb", kb, "--min-score", 0, "--json").stdout)
+    explained = json.loads(leafspan("explain", *ASKED_IN_VAIN, "--kb", kb, "--min-score", 0, "--json").stdout)
+    assert len(printed) == 5
+    assert [each["id"] for each in explained["passages"]] == [each["id"] for each in printed]
+
+
+def test_a_lowest_score_of_the_command_comes_before_that_of_the_configuration(kb: Path, tmp_path: Path):
+    config = tmp_path / "sure.yaml"
+    config.write_text("min_score: 0.99\nk: 2\n")
+    query = ("query", *ASKED_IN_VAIN, "--kb", kb, "--config", config, "--json")
+    assert json.loads(leafspan(*query).stdout) == []
+    assert len(json.loads(leafspan(*query, "--min-score", 0).stdout)) == 2
+
+
+def test_without_a_document_it_says_what_query_does_not_print(kb: Path):
+    said = leafspan("explain", *ASKED_IN_VAIN, "--kb", kb, "-k", 2).stdout.splitlines()[-1]
+    assert said == "`query` does not print 2 of them, whose scores round to 0.000: --min-score 0 does"
+    assert "does not print" not in leafspan("explain", *ASKED_IN_VAIN, "--kb", kb, "-k", 2, "--min-score", 0).stdout
+
+
+def test_a_text_that_is_there_several_times_says_so(kb: Path):
+    [document] = [each for each in DOCUMENTS if each.id == "bees"]
+    first, second, *_ = [found.start() for found in re.finditer("the", document.text)]
+    said, *_ = leafspan("explain", "dance", "--kb", kb, "--document", "bees", "--text", "the").stdout.splitlines()
+    assert said == (
+        f"The text is {document.text.count('the')} times in document 'bees', and this is about the first one: "
+        f"for the next one, give start={second} and end={second + 3}"
+    )
+    assert first < second
 
 
 def test_names_and_values_of_documents_do_nothing_to_the_terminal(kb: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -73,6 +74,46 @@ def test_k_is_the_rank_that_a_leaf_has(shared_index: Index):
     [standing] = explained.standings
     assert (standing.source, standing.rank, standing.results) == ("vector", 9, len(ranked(shared_index)))
     assert standing.score == pytest.approx(leaf.score)
+
+
+def test_where_k_also_decides_what_is_joined_the_sentence_says_so(shared_index: Index):
+    leaf = ranked(shared_index)[-1]
+    explained = shared_index.explain(QUESTION, SentenceWindow(), **piece(leaf), k=1)
+    [obstacle] = explained.obstacles
+    needed = obstacle.needed
+    assert isinstance(needed, int)
+    found = shared_index.retrieve(QUESTION, SentenceWindow(), k=needed)
+    place = found.index(explained.passage) + 1
+    assert place < needed
+    assert obstacle.sentence == (
+        f"only the 1 best passages are returned: k={needed} lets it in, at place {place}, "
+        "since k also decides how many leaves are looked at and joined into passages"
+    )
+
+
+def test_a_piece_can_be_named_by_its_words(shared_index: Index):
+    text = shared_index.get("bees").text
+    start = text.index("Karl von Frisch")
+    named = {"document_id": "bees", "k": 1}
+    by_words = shared_index.explain(QUESTIONS[1], Vector(), text="Karl\n von  Frisch", **named)
+    assert by_words.lines == shared_index.explain(QUESTIONS[1], Vector(), start=start, end=start + 15, **named).lines
+    assert by_words.elsewhere == ()
+
+
+async def test_of_several_places_of_the_words_the_first_one_is_explained_and_the_others_are_named(shared_index: Index):
+    text = shared_index.get("bees").text
+    places = [(found.start(), found.end()) for found in re.finditer("the", text)]
+    view = shared_index.scoped(F("topic") == "animals")
+    explained = await view.aexplain(QUESTION, Vector(), document_id="bees", text="the", k=1)
+    assert explained.elsewhere == tuple(places[1:])
+    first = explained.lines[0]
+    start, end = places[1]
+    assert first == (
+        f"The text is {len(places)} times in document 'bees', and this is about the first one: "
+        f"for the next one, give start={start} and end={end}"
+    )
+    one = shared_index.explain(QUESTION, Vector(), document_id="bees", start=places[0][0], end=places[0][1], k=1)
+    assert one.start == explained.start
 
 
 def test_the_default_of_k_was_not_given(shared_index: Index):
@@ -230,7 +271,11 @@ def test_without_a_document_it_tells_what_is_returned_and_how_long_it_took(share
     assert [each.results for each in explained.requests if each.name == "VectorSearch"] == [bees]
     assert explained.passages[0].trace.filters == (F("topic") == "animals",)
     assert "its document matches the filter F('topic') == 'animals'" in explained.passages[0].trace.explain()
-    assert explained.lines[0].startswith("2 of 2 results are returned, in ")
+    assert explained.lines[0].startswith("2 passages are returned, all that the strategy found, in ")
+    fewer = shared_index.explain(QUESTION, AutoMerging(), k=1)
+    assert fewer.lines[0].startswith(f"1 passage is returned, the first of {fewer.found} that the strategy found, in ")
+    nothing = shared_index.explain("zzz", BM25())
+    assert nothing.lines[0].startswith("nothing is returned, and nothing was found, in ")
 
 
 def test_it_can_be_pickled_printed_and_written_as_json(shared_index: Index):
@@ -295,6 +340,11 @@ async def test_the_asynchronous_twin_says_the_same(shared_index: Index):
         ({"document_id": "bees", "start": 10_000}, r"start must be < \d+, the length of document 'bees', got 10000"),
         ({"document_id": 7}, "document_id must be"),
         ({"start": 3}, "start and end need a document_id"),
+        ({"text": "bees"}, "text needs a document, and neither start nor end beside it, got 'bees'"),
+        ({"document_id": "bees", "text": "bees", "end": 3}, "text needs a document, and neither start nor end"),
+        ({"document_id": "bees", "text": "wasps sting"}, "text must be words of document 'bees', got 'wasps sting'"),
+        ({"document_id": "bees", "text": " "}, "text must be words of document 'bees', got ' '"),
+        ({"document_id": "bees", "text": 3}, "text must be a string, got 3"),
         ({"document_id": "bees", "k": 0}, "k must be"),
     ],
 )
@@ -347,8 +397,20 @@ def test_an_empty_index_explains_that_nothing_is_there(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         assert index.explain("bees", Hybrid()).passages == ()
         index.add(Document("empty", "", metadata={"a": 1}))
-        with pytest.raises((InvalidArgument, DocumentNotFound)):
-            index.explain("bees", Hybrid(), document_id="empty")
+
+
+def test_an_empty_document_has_no_leaves_that_could_be_returned(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add([*DOCUMENTS, Document("empty", "", metadata={"a": 1})])
+        explained = index.explain("bees", Hybrid(), document_id="empty")
+        [obstacle] = explained.obstacles
+        assert (obstacle.kind, explained.returned) == ("empty", False)
+        assert explained.lines == (
+            "document 'empty' is not returned, for one reason:",
+            "1. it has no text, and so no leaves that could be returned",
+        )
+        with pytest.raises(InvalidArgument, match="text must be words of document 'empty', got 'bees'"):
+            index.explain("bees", Hybrid(), document_id="empty", text="bees")
 
 
 def test_a_whole_document_is_returned_as_soon_as_a_leaf_of_it_is(shared_index: Index):

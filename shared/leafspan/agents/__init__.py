@@ -1,12 +1,13 @@
 """What an agent does with an index, as tools that MCP and both frameworks offer: search, read, outline, add, delete."""
 
 from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import is_worth_showing
+from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
 from leafspan.agents._strategies import STRATEGIES
 from leafspan.agents._tool import AgentTool, ToolResult, error_text
 from leafspan.agents._toolkit import agent_tool, agent_tools
 
 __all__ = [
+    "LEAST_PROBABILITY",
     "STRATEGIES",
     "AgentTool",
     "Parameter",

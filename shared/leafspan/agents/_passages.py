@@ -10,12 +10,14 @@ from leafspan.agents._limits import LONGEST_ID, short_metadata, shortened
 from leafspan.values import Covered, Passage
 
 _MOST_COVERED = 10
-_LEAST_PROBABILITY = 0.0005  # what is below it is shown as 0.000
+
+LEAST_PROBABILITY = 0.0005
+"""The lowest probability that is worth showing: what is below it would be shown as 0.000."""
 
 
 def is_worth_showing(passage: Passage) -> bool:
     """Whether the score of a passage is no probability of nearly 0."""
-    return passage.score >= _LEAST_PROBABILITY or not passage.trace.calibrated
+    return passage.score >= LEAST_PROBABILITY or not passage.trace.calibrated
 
 
 def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 
-from leafspan.checks import shown
+from leafspan.agents import LEAST_PROBABILITY
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
+from leafspan.cli._thresholds import hidden_by_query, is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
-from leafspan.errors import InvalidArgument
+from leafspan.explaining import Explanation
 from leafspan.index import Index
 
 
@@ -25,7 +24,10 @@ def explain(
         str | None, typer.Option(help="Id of a document: say why it, or a piece of it, is not returned.")
     ] = None,
     text: Annotated[
-        str | None, typer.Option(help="The piece of the document, as its words. White space does not matter.")
+        str | None,
+        typer.Option(
+            help="The piece of the document, as its words, at the first of its places. White space does not matter."
+        ),
     ] = None,
     start: Annotated[int | None, typer.Option(help="The piece's first character in the document, from 0.")] = None,
     end: Annotated[int | None, typer.Option(help="The character after its last one.")] = None,
@@ -58,41 +60,36 @@ def explain(
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
-        if text is not None:
-            if document is None or start is not None or end is not None:
-                raise InvalidArgument(f"text needs a document, and neither start nor end beside it, got {shown(text)}")
-            start, end = _place_of(text, opened.get(document).text, document)
-        explanation = opened.explain(
-            question,
-            chosen,
-            document_id=document,
-            start=start,
-            end=end,
-            k=k,
-            candidates=candidates,
-            budget=budget,
-            where=condition,
-            min_score=min_score,
-            timeout=timeout,
-        )
+
+        def explained(least: float | None) -> Explanation:
+            return opened.explain(
+                question,
+                chosen,
+                document_id=document,
+                start=start,
+                end=end,
+                text=text,
+                k=k_of_query(k, budget, least, chosen, config),
+                candidates=candidates,
+                budget=budget,
+                where=condition,
+                min_score=least,
+                timeout=timeout,
+            )
+
+        explanation = explained(min_score)
+        hidden = min_score is None and hidden_by_query(explanation)
+        if hidden:  # so the lowest probability that query prints is among what keeps the piece out
+            explanation = explained(LEAST_PROBABILITY)
     if as_json:
         print_json(explanation.to_dict())
         return
     out = console()
     for line in explanation.lines:
         out.print(plain(line))
-    if explanation.holding and not any(is_worth_printing(each, min_score) for each in explanation.holding):
-        out.print(plain("`query` does not print it, since its score rounds to 0.000: --min-score 0 does", "yellow"))
-
-
-def _place_of(text: str, whole: str, document: str) -> tuple[int, int]:
-    """Where words are in a document, for the first time: the first character, and the one after the last.
-
-    Raises:
-        InvalidArgument: if they are not in it.
-    """
-    words = text.split()
-    found = re.search(r"\s+".join(map(re.escape, words)), whole) if words else None
-    if found is None:
-        raise InvalidArgument(f"text must be words of document {shown(document)}, got {shown(text)}")
-    return found.span()
+    if hidden:
+        out.print(plain(f"`query` prints no probability below {LEAST_PROBABILITY} unless --min-score says so", "yellow"))
+    unprinted = sum(not is_worth_printing(each, min_score) for each in explanation.passages)
+    if document is None and unprinted:
+        says = f"`query` does not print {unprinted} of them, whose scores round to 0.000: --min-score 0 does"
+        out.print(plain(says, "yellow"))

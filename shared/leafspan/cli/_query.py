@@ -13,7 +13,7 @@ from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import is_worth_printing, with_answer_probability
+from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
 from leafspan.index import Index
 from leafspan.values import Passage, Summary
@@ -74,7 +74,14 @@ def query(
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
         for each in questions:
             found = opened.retrieve(
-                each, chosen, k=k, candidates=candidates, budget=budget, where=condition, timeout=timeout
+                each,
+                chosen,
+                k=k_of_query(k, budget, min_score, chosen, config),
+                candidates=candidates,
+                budget=budget,
+                where=condition,
+                min_score=min_score,
+                timeout=timeout,
             )
             passages = [passage for passage in found if is_worth_printing(passage, min_score)]
             if as_json and question == STDIN:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
+from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
+from leafspan.explaining import Explanation
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
+
+_DEFAULT_K = 5  # as in Index.retrieve
 
 
 def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
@@ -22,6 +27,36 @@ def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
     if min_score is not None:
         return passage.score >= min_score
     return is_worth_showing(passage)
+
+
+def hidden_by_query(explanation: Explanation) -> bool:
+    """Whether a piece would be returned, but ``query`` without a lowest score does not print the passages that hold it.
+
+    Args:
+        explanation: The explanation of the piece, without a lowest score.
+    """
+    held = explanation.holding or tuple(filter(None, [explanation.passage]))
+    return bool(held) and "min_score" not in explanation.changes and not any(map(is_worth_showing, held))
+
+
+def k_of_query(
+    k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, config: Path | None
+) -> int | None:
+    """The ``k`` with which ``query`` retrieves: with a lowest score no more passages than without one.
+
+    ``Index.retrieve`` returns all that reach a score. These may be thousands, too many to print unasked.
+
+    Args:
+        k: That of the command, None if it was not given.
+        budget: That of the command, None if it was not given.
+        min_score: That of the command, None if it was not given.
+        strategy: The strategy that is asked.
+        config: The file of the configuration, None if there is none.
+    """
+    if k is not None or budget is not None or min_score is None or strategy.returns_all:
+        return k
+    configured = Config.of(config)
+    return _DEFAULT_K if configured.k is None and configured.budget is None else None
 
 
 def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:

@@ -13,7 +13,14 @@ from leafspan.explaining._explanation import Explanation, Obstacle, Standing, Ti
 from leafspan.explaining._options import Setting, options_of_call, options_of_strategy
 from leafspan.explaining._places import inside
 from leafspan.explaining._retrievals import Counterfactuals, Retrievals
-from leafspan.explaining._sentences import damaged, explained, name_of_piece, no_option, obstacle_of
+from leafspan.explaining._sentences import (
+    explained,
+    name_of_piece,
+    no_option,
+    obstacle_of,
+    several_places,
+    without_leaves,
+)
 from leafspan.explaining._standings import searches_leaves, standing_in_results, standings_in_searches
 from leafspan.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
@@ -109,10 +116,11 @@ class _Explaining:
             return explanation
         explanation = replace(explanation, document_id=piece.document_id, start=piece.start, end=piece.end)
         if isinstance(target, Row):
-            obstacles = [damaged(target)]
+            obstacles = [without_leaves(target)]
             lines = explained(f"document {shown(piece.document_id)}", [], {}, obstacles, [], None, [])
             return replace(explanation, obstacles=tuple(obstacles), piece_lines=tuple(lines))
-        return (yield from self._of_target(replace(explanation, start=target.start, end=target.end), target))
+        explanation = replace(explanation, start=target.start, end=target.end, elsewhere=target.elsewhere)
+        return (yield from self._of_target(explanation, target))
 
     def _of_target(self, explanation: Explanation, target: Target) -> Flow[Explanation]:
         passages = explanation.passages
@@ -133,7 +141,7 @@ class _Explaining:
             standings=tuple(standings),
             passage=None if passage is None else _without_origin(passage[0]),
             retrievals=self._retrievals.done,
-            piece_lines=tuple(lines),
+            piece_lines=(*several_places(target), *lines),
         )
 
     def _obstacles(self, target: Target) -> Flow[tuple[list[Obstacle], tuple[Passage, int] | None, list[Standing]]]:

@@ -18,8 +18,8 @@ class Obstacle:
     """What kept a piece of a document out of the results.
 
     Attributes:
-        kind: ``"damage"``, ``"filter"``, ``"option"`` (of the strategy), ``"candidates"``, ``"min_score"``, ``"k"`` or
-            ``"budget"``; ``"strategy"`` if no option lets the piece in.
+        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"option"`` (of the strategy),
+            ``"candidates"``, ``"min_score"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option lets the piece in.
         option: Name of the option, such as ``"k"``, or ``"base.depth"`` for that of a strategy's base. "" if there is none.
         value: What it is. None if it was not given.
         needed: The value nearest to it that lets the piece in, as far as that was looked for; None is no limit at all.
@@ -87,6 +87,7 @@ class Explanation:
         document_id: Id of the document that the piece is in. None if none was named.
         start: First character of the leaves of the piece.
         end: The character after their last one.
+        elsewhere: Where else in the document the text is that was asked about, as (start, end), in order.
         holding: The passages that hold the piece or some of it: it is returned.
         obstacles: What kept it out, in the order in which a retrieval meets them. Without any one of them removed it is
             still not returned; with all of them removed it is, unless the last one is of the kind ``"strategy"``.
@@ -106,6 +107,7 @@ class Explanation:
     document_id: str | None = None
     start: int | None = None
     end: int | None = None
+    elsewhere: tuple[tuple[int, int], ...] = ()
     holding: tuple[Passage, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     standings: tuple[Standing, ...] = ()
@@ -151,6 +153,7 @@ class Explanation:
             "document_id": self.document_id,
             "start": self.start,
             "end": self.end,
+            "elsewhere": plain_value(self.elsewhere),
             "returned": self.returned,
             "sentences": list(self.lines),
             "obstacles": [
@@ -179,7 +182,7 @@ class Explanation:
 
 def _of_all(explanation: Explanation) -> list[str]:
     """What is returned, in sentences."""
-    lines = [f"{len(explanation.passages)} of {explanation.found} results are returned, in {_time(explanation.seconds)}"]
+    lines = [f"{_returned(len(explanation.passages), explanation.found)}, in {_time(explanation.seconds)}"]
     for place, each in enumerate(explanation.passages, start=1):
         lines.append(f"{place}. {shown(each.id)} (score {each.score:.3f})")
         lines += [f"   - {line}" for line in each.trace.explain()]
@@ -188,6 +191,16 @@ def _of_all(explanation: Explanation) -> list[str]:
         results = "" if request.results is None else f", {request.results} results"
         lines.append(f"- {request.name} ({_time(request.seconds)}{results})")
     return lines
+
+
+def _returned(returned: int, found: int) -> str:
+    """How many passages are returned, and of how many."""
+    passages = "1 passage is" if returned == 1 else f"{returned} passages are"
+    if returned == found:
+        return (
+            f"{passages} returned, all that the strategy found" if found else "nothing is returned, and nothing was found"
+        )
+    return f"{passages} returned, the first of {found} that the strategy found"
 
 
 def _time(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from leafspan.checks import shown
 from leafspan.explaining._explanation import Obstacle, Standing
@@ -45,8 +45,10 @@ def obstacle_of(option: Option, needed: object, row: Row, rank: int | None, scor
             if score is not None:
                 sentence = f"its score of {score:.6g} is below {name}={now}: {change}"
         case "k":
-            there = "" if rank is None else f", and it comes at place {rank}"
-            sentence = f"only the {now} best passages are returned{there}: {change}"
+            sentence = f"only the {now} best passages are returned, and it comes at place {rank}: {change}"
+            if rank != needed:
+                why = "since k also decides how many leaves are looked at and joined into passages"
+                sentence = f"only the {now} best passages are returned: {change}, at place {rank}, {why}"
         case "budget":
             sentence = f"the budget of {now} is used up before it: {change}"
         case _:
@@ -70,9 +72,18 @@ def _mismatch(where: Where, row: Row) -> str:
     return "; ".join(parts)
 
 
-def damaged(row: Row) -> Obstacle:
-    """A document that is left out of everything, since it is damaged."""
-    assert row.damage is not None
+def several_places(target: Target) -> Iterator[str]:
+    """That the words of the piece are in the document several times, and how to name another place, if it is so."""
+    if target.elsewhere:
+        start, end = target.elsewhere[0]
+        times = f"{len(target.elsewhere) + 1} times in document {shown(target.row.document_id)}"
+        yield f"The text is {times}, and this is about the first one: for the next one, give start={start} and end={end}"
+
+
+def without_leaves(row: Row) -> Obstacle:
+    """A document that has nothing to return: it is empty, or damaged and so left out of everything."""
+    if row.damage is None:
+        return Obstacle("empty", "", None, None, "it has no text, and so no leaves that could be returned")
     sentence = f"what is stored of it is damaged, and so it is left out of everything: {row.damage.problem}; {REMEDY}"
     return Obstacle("damage", "", None, None, sentence)
 

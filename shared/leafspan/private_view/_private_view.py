@@ -13,6 +13,7 @@ from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.explaining import Piece
 from leafspan.filters import to_filter
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
 from leafspan.privacy import Vault
@@ -266,9 +267,7 @@ class PrivateView(View):
         query: Any,
         strategy: Strategy,
         limits: Limits,
-        document_id: str | None,
-        start: int | None,
-        end: int | None,
+        piece: Piece | None,
     ) -> Flow[Never]:
         """Refuse: an explanation quotes metadata and filters, which would have to be masked one by one.
 
