@@ -13,23 +13,34 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_readmes_python_runs_and_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(Path(__file__).parent / "notes", "notes")
+def run(capsys: pytest.CaptureFixture) -> list[str]:
+    """What each block prints, if they run as one program."""
     names: dict[str, object] = {}
     printed = []
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
         printed.append(capsys.readouterr().out)
     names["index"].close()
-    synced, asked, why, langchain, llamaindex, compared = printed
+    return printed
+
+
+def test_the_readmes_python_runs_and_prints_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parent / "notes", "notes")
+    synced, asked, why, langchain, llamaindex, compared = run(capsys)
     assert "notes/tea.md" in synced
     assert "Water for green tea should be below eighty degrees" in asked
     assert "vector found leaf" in why
+    assert "document 'notes/bees.md' is not returned, for one reason:" in why
     assert langchain.startswith("Below eighty degrees [1].\n[1] notes/tea.md, lines ")
     assert llamaindex.startswith("notes/tea.md ")
     assert "recall@150" in compared
     assert "relevant-segments" in compared
+    nothing_new, *same, _ = run(capsys)
+    assert nothing_new == "() ()\n"
+    assert same == [asked, why, langchain, llamaindex]
 
 
 def test_it_stays_short():
