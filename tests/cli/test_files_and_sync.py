@@ -214,6 +214,25 @@ def test_what_nothing_answers_is_said(kb):
         assert leafspan("query", question, "--min-score", 0).stdout.count("score 0.000") == 2
 
 
+def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path):
+    with Index.open(tmp_path / "empty"):
+        pass
+    result = leafspan("query", "honey", "--kb", tmp_path / "empty")
+    line = f"the index is empty: `leafspan sync FOLDER --kb {tmp_path / 'empty'}` adds the files of a folder\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", line)
+
+
+def test_a_score_of_the_configuration_that_leaves_nothing_is_named(kb, tmp_path):
+    config = tmp_path / "strict.yaml"
+    config.write_text("strategy: vector\nmin_score: 0.99\n")
+    told = leafspan("query", "hard honey", "--config", config).stderr
+    best = json.loads(leafspan("query", "hard honey", "-s", "vector", "--json").stdout)[0]["score"]
+    assert told == f"nothing in the index answers this: all 2 results are below min_score=0.99, the best has {best:.3g}\n"
+    assert leafspan("query", "honey", "--where", 'F("year") > 1').stderr == (
+        "nothing in the index answers this: no document matches the filter\n"
+    )
+
+
 def test_passages_below_a_score_are_left_out(kb):
     everything = json.loads(leafspan("query", "hard honey", "-s", "vector", "--json").stdout)
     best, other = (row["score"] for row in everything)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
 from leafspan.engine import run
 from leafspan.retrieval import Defaults, Limits, Sources, retrieve
-from leafspan.store import Row, StoredLeaf
+from leafspan.store import Catalogue, Row, StoredLeaf
 from leafspan.strategies import Strategy
 from tests.profiles import examples
 from tests.trees import trees_with_hits
@@ -51,6 +51,9 @@ class OneDocument:
 
     def warn_of_left_out(self):
         return {}
+
+    def catalogue(self):
+        return Catalogue((yield from self.rows_met(["d"])))
 
     def rows_met(self, ids):
         yield from ()

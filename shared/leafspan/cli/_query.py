@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
 from leafspan.index import Index
+from leafspan.retrieval import INDEX_IS_EMPTY, Passages
 from leafspan.values import Passage, Summary
 
 STDIN = "-"
@@ -91,14 +93,28 @@ def query(
             else:
                 if question == STDIN:
                     console().print(plain(f"> {each}", "bold"))
-                _print(passages, explain=explain, found=len(found))
+                _print(passages, explain=explain, nothing=_nothing(kb, found))
 
 
-def _print(passages: Sequence[Passage], *, explain: bool, found: int) -> None:
+def _nothing(kb: Path, found: Sequence[Passage]) -> str:
+    """What to say where nothing is printed.
+
+    Args:
+        kb: The folder of the index.
+        found: What was found all the same.
+    """
+    if found:
+        return f"nothing in the index answers this: --min-score 0 prints the {len(found)} nearest passages"
+    why = found.why_empty if isinstance(found, Passages) else None
+    if why == INDEX_IS_EMPTY:
+        return f"{why}: `leafspan sync FOLDER --kb {kb}` adds the files of a folder"
+    return "nothing in the index answers this" + (f": {why}" if why else "")
+
+
+def _print(passages: Sequence[Passage], *, explain: bool, nothing: str) -> None:
     out = console()
     if not passages:
-        nearest = f": --min-score 0 prints the {found} nearest passages" if found else ""
-        console(stderr=True).print(plain(f"nothing in the index answers this{nearest}", "yellow"))
+        console(stderr=True).print(plain(nothing, "yellow"))
     for number, passage in enumerate(passages, start=1):
         if number > 1:
             out.print()

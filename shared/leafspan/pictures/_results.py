@@ -26,6 +26,7 @@ def results_picture(
     words: Places | None = None,
     heading: str = "",
     below: Callable[[ShownPassage], Node] | None = None,
+    why_empty: str | None = None,
 ) -> Element:
     """What was found for a question.
 
@@ -35,13 +36,14 @@ def results_picture(
         words: What finds the places of the question's words in a text. Default: None, no word stands out.
         heading: What stands in place of the question. Default: the question.
         below: What stands below the text of a passage, such as links. Default: None, nothing.
+        why_empty: Why there are no passages. Default: None, that is not known.
     """
     documents = drawn_documents(passages)
     return section(".ls-result")[
         header(".ls-question")[
             heading and span(".ls-strategy")[name(heading)],
             not heading and question is not None and h3[name(question)],
-            p(".ls-count")[counted(passages)],
+            p(".ls-count")[counted(passages), not passages and why_empty and f": {why_empty}"],
         ],
         _strips(documents),
         _key(documents),

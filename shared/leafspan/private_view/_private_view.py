@@ -254,6 +254,7 @@ class PrivateView(View):
                         (self._traced(showing.passage(each), asking) for each in row),
                         question=None if asked.question is None else showing.words(asked.question),
                         analyzer=asked.analyzer,
+                        why_empty=asked.why_empty,
                     )
                     for asked, row in zip(given, rows, strict=True)
                 ]

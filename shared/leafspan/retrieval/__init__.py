@@ -1,6 +1,7 @@
 """Answering questions: a strategy's requests answered from an index, and its results made into passages."""
 
 from leafspan.retrieval._defaults import Defaults
+from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
@@ -13,6 +14,7 @@ from leafspan.retrieval._without_index import aretrieve as aretrieve_outside
 from leafspan.retrieval._without_index import retrieve as retrieve_outside
 
 __all__ = [
+    "INDEX_IS_EMPTY",
     "Answered",
     "Defaults",
     "Limits",

@@ -11,6 +11,7 @@ from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
 from leafspan.store import MOST_RESULTS
 from leafspan.strategies import RetrievalContext, Strategy
+from leafspan.values import Candidate
 
 _DEFAULT_K = 5
 _LEAST_CANDIDATES = 24
@@ -79,6 +80,10 @@ class Limits:
         """The options of the call by their names, None for those that were not given."""
         names = ("k", "candidates", "budget", "where", "min_score")
         return {name: getattr(self, name) for name in names}
+
+    def allow(self, found: Candidate) -> bool:
+        """Whether the score of a result reaches the lowest one."""
+        return self.min_score is None or found.score >= self.min_score
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""

@@ -16,14 +16,21 @@ class Passages(list[Passage]):
         passages: The passages.
         question: The question that they answer. Default: None, there is none, or it is a vector.
         analyzer: What finds the question's words in texts. Default: None, no word stands out.
+        why_empty: Why there are none, as the end of a sentence. Default: None, there are some, or nothing is known of it.
     """
 
     def __init__(
-        self, passages: Iterable[Passage] = (), *, question: str | None = None, analyzer: Analyzer | None = None
+        self,
+        passages: Iterable[Passage] = (),
+        *,
+        question: str | None = None,
+        analyzer: Analyzer | None = None,
+        why_empty: str | None = None,
     ) -> None:
         super().__init__(passages)
         self.question = question
         self.analyzer = analyzer
+        self.why_empty = why_empty
 
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> Passage: ...
@@ -37,13 +44,14 @@ class Passages(list[Passage]):
         return super().__getitem__(place)
 
     def __repr__(self) -> str:
-        return "[" + ",\n ".join(map(repr, self)) + "]"
+        why = f"  # {self.why_empty}" if self.why_empty and not self else ""
+        return "[" + ",\n ".join(map(repr, self)) + "]" + why
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
         from leafspan.pictures import embedded, results_picture
 
-        return embedded(results_picture(self, self.question, self.words))
+        return embedded(results_picture(self, self.question, self.words, why_empty=self.why_empty))
 
     def of(self, passages: Iterable[Passage]) -> Passages:
         """Other passages for the same question.
@@ -51,7 +59,7 @@ class Passages(list[Passage]):
         Args:
             passages: The passages.
         """
-        return Passages(passages, question=self.question, analyzer=self.analyzer)
+        return Passages(passages, question=self.question, analyzer=self.analyzer, why_empty=self.why_empty)
 
     def words(self, text: str) -> list[tuple[int, int]]:
         """Where words of the question stand in a text, as (start, end), in order.
@@ -62,16 +70,22 @@ class Passages(list[Passage]):
         return [] if self.question is None or self.analyzer is None else matching_words(self.analyzer, self.question)(text)
 
 
-def to_results(queries: Sequence[Query], found: Iterable[Iterable[Passage]], analyzer: Analysis | None) -> list[Passages]:
+def to_results(
+    queries: Sequence[Query],
+    found: Iterable[Iterable[Passage]],
+    analyzer: Analysis | None,
+    reasons: Iterable[str | None],
+) -> list[Passages]:
     """The passages of each query as a result.
 
     Args:
         queries: What was asked.
         found: The passages of each.
         analyzer: That of the index. A function of the user's own is not called for pictures.
+        reasons: Why there are none for each, None where there are some.
     """
     known = analyzer if isinstance(analyzer, Analyzer) else None
     return [
-        Passages(passages, question=query.text or None, analyzer=known)
-        for query, passages in zip(queries, found, strict=True)
+        Passages(passages, question=query.text or None, analyzer=known, why_empty=reason)
+        for query, passages, reason in zip(queries, found, reasons, strict=True)
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import filterfalse
 from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
+from leafspan.retrieval._empty_results import why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._left_out import without_damaged
@@ -47,17 +49,20 @@ def retrieve(
         return []
     met = Met()
 
-    def attempt(reader: Reader) -> Flow[list[list[Passage]]]:
+    def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[str | None]]]:
         answers = IndexAnswers(sources, reader, met, scope)
         try:
             results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
+            reasons = []
+            for result in results:
+                reasons.append((yield from why_empty(result, limits, reader)))
             found = [result.passages for result in results]
-            return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out())
+            return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out()), reasons
         finally:
             answers.leave()
 
-    found = yield from read_consistently(sources.store, attempt, scope)
-    results = to_results(queries, found, sources.indexes.words.analyzer)
+    found, reasons = yield from read_consistently(sources.store, attempt, scope)
+    results = to_results(queries, found, sources.indexes.words.analyzer, reasons)
     return results[0] if single else results
 
 
@@ -99,12 +104,12 @@ def look_at(
         limits: How much to look at and to return.
         scope: The view that is asked, None for the whole index.
     """
-    strategy = at_least(strategy, limits.min_score)
     identity = yield from sources.embedder.identity()
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
-        found = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
+        visible = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
+        found = [list(filter(limits.allow, row)) for row in visible]
         searched_out = answers.most_hits < context.candidates
         chosen = [shortlist(row, context.k, limits.budget) for row in found]
         texts = answers.texts
@@ -114,15 +119,18 @@ def look_at(
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
-        for all_found, (_, ended), (few, full) in zip(found, chosen, kept, strict=True):
+        for row, all_found, (_, ended), (few, full) in zip(visible, found, chosen, kept, strict=True):
             returned = few[: context.k] if limits.where is None else _matched(few[: context.k], limits.where)
             enough = full or ended or len(returned) == context.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
             passages = [to_passage(each, texts, rows) for each in returned]
-            results.append(Result(all_found, passages, more=not enough and not complete))
+            too_low = list(filterfalse(limits.allow, row))
+            results.append(Result(all_found, passages, more=not enough and not complete, too_low=too_low))
         return results
 
-    return (yield from look_until_full(look, queries, limits.context(strategy, identity.name if identity else None)))
+    # With a lowest score all that reach it are returned, as of a strategy that has one itself.
+    context = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)
+    return (yield from look_until_full(look, queries, context))
 
 
 def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import filterfalse
 from typing import Any
 
 from leafspan.engine import Flow
 from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
+from leafspan.retrieval._empty_results import why_found_none
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._result_list import to_results
 from leafspan.retrieval._widening import Result, look_until_full
@@ -35,13 +37,13 @@ def retrieve_outside(
     queries, single = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
-    strategy = at_least(strategy, limits.min_score)
     answers = Answers(embedder)
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         found = yield from answers.run(strategy, asked, context)
         results = []
-        for row in found:
+        for all_found in found:
+            row = list(filter(limits.allow, all_found))
             chosen, ended = shortlist(row, context.k, limits.budget)
             kept, full = within_budget(chosen, limits.budget, answers.texts)
             passages = [
@@ -50,10 +52,12 @@ def retrieve_outside(
                 if each.outside is not None
             ]
             enough = full or ended or len(passages) == context.k
-            results.append(Result(row, passages, more=not enough and len(row) >= context.candidates))
+            more = not enough and len(row) >= context.candidates
+            results.append(Result(row, passages, more, list(filterfalse(limits.allow, all_found))))
         return results
 
-    looked = yield from look_until_full(look, queries, limits.context(strategy, None))
-    rows = to_results(queries, [result.passages for result in looked], Analyzer())
+    looked = yield from look_until_full(look, queries, limits.context(at_least(strategy, limits.min_score), None))
+    reasons = [why_found_none(result, limits) for result in looked]
+    rows = to_results(queries, [result.passages for result in looked], Analyzer(), reasons)
     results: list[list[Passage]] = [*rows]
     return results[0] if single else results

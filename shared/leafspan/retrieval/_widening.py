@@ -20,11 +20,13 @@ class Result:
         found: What the strategy found.
         passages: What is returned of it.
         more: Whether there is room for more, and more candidates may give more.
+        too_low: What the strategy found besides, with a score below the lowest one of the call.
     """
 
     found: Sequence[Candidate]
     passages: list[Passage]
     more: bool
+    too_low: Sequence[Candidate]
 
     def has_more_than(self, other: Result) -> bool:
         """Whether it has leaves or summaries that the other does not have."""

@@ -1,0 +1,44 @@
+"""Why a result is empty."""
+
+from __future__ import annotations
+
+from leafspan.engine import Flow
+from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._widening import Result
+from leafspan.store import Reader
+
+INDEX_IS_EMPTY = "the index is empty"
+"""Why nothing is found in an index without documents."""
+
+
+def why_empty(result: Result, limits: Limits, reader: Reader) -> Flow[str | None]:
+    """Why nothing is returned, as the end of a sentence. None if something is.
+
+    Args:
+        result: What is returned.
+        limits: The limits of the call.
+        reader: What was read.
+    """
+    if not result.passages and not result.too_low:
+        catalogue = yield from reader.catalogue()
+        if not catalogue.select(None).ids:
+            return INDEX_IS_EMPTY if reader.scope is None else "the view shows no document"
+        if limits.where is not None and not catalogue.select(limits.where).ids:
+            return "no document matches the filter"
+    return why_found_none(result, limits)
+
+
+def why_found_none(result: Result, limits: Limits) -> str | None:
+    """The same, going by what the strategy found alone.
+
+    Args:
+        result: What is returned.
+        limits: The limits of the call.
+    """
+    if result.passages:
+        return None
+    if limits.min_score is None or not result.too_low:
+        return "the strategy found nothing"
+    results = "the only result is" if len(result.too_low) == 1 else f"all {len(result.too_low)} results are"
+    best = max(each.score for each in result.too_low)
+    return f"{results} below min_score={limits.min_score:g}, the best has {best:.3g}"

@@ -1,0 +1,84 @@
+"""What an empty result says of why it is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import leafspan
+from leafspan import BM25, Document, F, HostRetriever, Hybrid, Index, Passages, RelevantSegments, Vector
+from leafspan.strategies import HostResult
+from tests.corpus import QUESTIONS, SPLITTER
+from tests.private_view.people import fixed_vault
+
+QUESTION = QUESTIONS[0]
+
+
+def why_empty(found: object) -> str | None:
+    assert isinstance(found, Passages)
+    return found.why_empty
+
+
+def test_an_index_without_documents_is_empty(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        assert why_empty(index.retrieve(QUESTION)) == "the index is empty"
+        index.add(Document("bees", "Bees dance."))
+        assert why_empty(index.scoped(F("topic") == "food").retrieve(QUESTION)) == "the view shows no document"
+
+
+def test_a_lowest_score_says_how_many_it_leaves_out_and_how_good_the_best_is(shared_index: Index):
+    for strategy in (Vector(), RelevantSegments(base=Vector())):
+        everything = shared_index.retrieve(QUESTION, strategy, candidates=8, min_score=-1)
+        found = shared_index.retrieve(QUESTION, strategy, candidates=8, min_score=0.999)
+        best = f"{everything[0].score:.3g}"
+        assert why_empty(found) == f"all {len(everything)} results are below min_score=0.999, the best has {best}"
+        assert found[:1] == []
+
+
+def test_a_single_result_below_the_score_is_not_all_of_them(shared_index: Index):
+    found = shared_index.retrieve(QUESTION, Vector(), candidates=1, min_score=0.999)
+    assert str(why_empty(found)).startswith("the only result is below min_score=0.999, the best has 0.")
+
+
+def test_a_filter_that_no_document_matches_is_named(shared_index: Index):
+    assert why_empty(shared_index.retrieve(QUESTION, where=F("topic") == "wasps")) == "no document matches the filter"
+
+
+def test_words_that_no_leaf_has_are_not_found(shared_index: Index):
+    assert why_empty(shared_index.retrieve("xyzzy", BM25())) == "the strategy found nothing"
+
+
+async def test_each_of_several_queries_has_a_reason_of_its_own(shared_index: Index):
+    found, nothing = await shared_index.aretrieve([QUESTION, "xyzzy"], BM25())
+    assert (why_empty(found), why_empty(nothing)) == (None, "the strategy found nothing")
+
+
+def test_it_is_shown_as_a_comment_and_in_notebooks(shared_index: Index):
+    found = shared_index.retrieve("xyzzy", BM25())
+    assert repr(found) == "[]  # the strategy found nothing"
+    assert "nothing was found: the strategy found nothing" in found._repr_html_()
+    assert repr(Passages()) == "[]"
+
+
+def test_without_an_index_it_goes_by_what_was_found():
+    def ask(_question: str) -> list[HostResult]:
+        return [HostResult("a", "Bees.", 0.3, {}), HostResult("b", "Tea.", 0.2, {})]
+
+    found = leafspan.retrieve("bees", HostRetriever("shop", ask, None), min_score=0.5)
+    assert why_empty(found) == "all 2 results are below min_score=0.5, the best has 0.3"
+    assert why_empty(leafspan.retrieve("bees", HostRetriever("shop", lambda _: [], None))) == "the strategy found nothing"
+
+
+def test_a_private_view_says_it_too(index: Index, tmp_path: Path):
+    view = index.private(fixed_vault(tmp_path / "vault.db"))
+    assert why_empty(view.retrieve("xyzzy", BM25())) == "the strategy found nothing"
+
+
+@pytest.mark.parametrize("strategy", [Vector(), Hybrid(), RelevantSegments()])
+def test_a_lowest_score_keeps_what_reaches_it_and_nothing_else(shared_index: Index, strategy):
+    everything = shared_index.retrieve(QUESTION, strategy, candidates=12, min_score=-1)
+    least = everything[1].score
+    kept = shared_index.retrieve(QUESTION, strategy, candidates=12, min_score=least)
+    assert kept == [each for each in everything if each.score >= least]
+    assert len(kept) < len(everything)
