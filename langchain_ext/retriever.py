@@ -14,11 +14,12 @@ from pydantic import ConfigDict, model_validator
 from langchain_ext.child_runs import aall_ended, all_ended, with_run
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, Passage, Strategy, View
+from leafspan import Budget, Explanation, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
     Limits,
+    aexplain,
     apply_policy,
     as_base,
     asearch,
@@ -27,6 +28,7 @@ from leafspan.hosting import (
     check_index,
     check_option_names,
     check_timeout,
+    explain,
     is_elsewhere,
     is_plain,
     make_strategy,
@@ -185,6 +187,24 @@ class BaseSpanRetriever(BaseRetriever):
         child = run_manager.get_child()
         async with aall_ended(child):
             return asked._documents(await asearch(self.index, query, asked._strategy(child), asked._limits()))
+
+    def explanation(self, query: str, **piece: Any) -> Explanation:
+        """Like the core's ``View.explain``, but with the retriever's own strategy and limits.
+
+        Args:
+            query: The question.
+            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of what is not returned. Default: none, what is
+                returned is explained.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id, or the view does not show it.
+            InvalidArgument: if the retriever has no index, or the piece is not in the document.
+        """
+        return explain(self.index, query, self._strategy(), self._limits(), piece)
+
+    async def aexplanation(self, query: str, **piece: Any) -> Explanation:
+        """Like ``explanation``."""
+        return await aexplain(self.index, query, self._strategy(), self._limits(), piece)
 
     def _with(self, options: Mapping[str, Any]) -> Self:
         """A retriever like this one, with the options of a call.

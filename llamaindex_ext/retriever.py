@@ -11,10 +11,11 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
-from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
+from leafspan import Budget, Explanation, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
     FilterPolicy,
     Limits,
+    aexplain,
     apply_policy,
     as_base,
     asearch,
@@ -23,6 +24,7 @@ from leafspan.hosting import (
     check_index,
     check_option_names,
     check_timeout,
+    explain,
     is_elsewhere,
     is_plain,
     make_strategy,
@@ -184,6 +186,29 @@ class BaseSpanRetriever(AnsweringRetriever):
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
+    def explanation(self, str_or_query_bundle: QueryType, **piece: Any) -> Explanation:
+        """Like the core's ``View.explain``, but with the retriever's own strategy and limits.
+
+        Args:
+            str_or_query_bundle: The question, or a QueryBundle of it.
+            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of what is not returned. Default: none, what is
+                returned is explained.
+
+        Raises:
+            DocumentNotFound: if there is no document of that id, or the view does not show it.
+            InvalidArgument: if the retriever has no index, or the piece is not in the document.
+        """
+        return explain(self.index, *self._asked(str_or_query_bundle), piece)
+
+    async def aexplanation(self, str_or_query_bundle: QueryType, **piece: Any) -> Explanation:
+        """Like ``explanation``."""
+        return await aexplain(self.index, *self._asked(str_or_query_bundle), piece)
+
+    def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, dict[str, Any]]:
+        """What is asked for a query."""
+        bundle = query if isinstance(query, QueryBundle) else QueryBundle(query)
+        return to_query(bundle), self._strategy(bundle), self._limits(bundle)
+
     def _many(
         self, queries: Sequence[QueryType]
     ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, dict[str, Any]]]:
@@ -222,12 +247,10 @@ class BaseSpanRetriever(AnsweringRetriever):
         return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        strategy = self._strategy(query_bundle)
-        return self._nodes(search(self.index, to_query(query_bundle), strategy, self._limits(query_bundle)))
+        return self._nodes(search(self.index, *self._asked(query_bundle)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        strategy = self._strategy(query_bundle)
-        return self._nodes(await asearch(self.index, to_query(query_bundle), strategy, self._limits(query_bundle)))
+        return self._nodes(await asearch(self.index, *self._asked(query_bundle)))
 
     def _limits(self, bundle: QueryBundle) -> dict[str, Any]:
         return {

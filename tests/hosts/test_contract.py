@@ -119,6 +119,28 @@ async def test_results_explain_themselves_when_asked_and_are_otherwise_the_same(
     assert plain == [replace(result, trace=None) for result in explained]
 
 
+async def test_a_retriever_says_why_with_its_own_strategy_and_limits(host: Host, shared_index: Index):
+    limits = {"k": 2, "where": F("topic") != "food", "min_score": 0.1}
+    retriever = host.make("AutoMergingRetriever", shared_index, threshold=0.3, **limits)
+    tea = {"document_id": "tea", "text": "Green tea"}
+    explained = retriever.explanation(QUESTIONS[1], **tea)
+    assert explained.lines == shared_index.explain(QUESTIONS[1], AutoMerging(threshold=0.3), **limits, **tea).lines
+    assert {each.option for each in explained.obstacles} >= {"where", "min_score"}
+    assert (await retriever.aexplanation(QUESTIONS[1], **tea)).lines == explained.lines
+    [first, *_] = retriever.explanation(QUESTIONS[1]).passages
+    assert first.id == (await host.both(retriever, QUESTIONS[1]))[0].id
+
+
+def test_an_explanation_takes_what_names_a_piece_and_nothing_else(host: Host, shared_index: Index):
+    retriever = host.make("HybridRetriever", shared_index)
+    with pytest.raises(InvalidArgument, match="explanation has no option 'document'; did you mean 'document_id'"):
+        retriever.explanation(QUESTIONS[1], document="tea")
+    shops = [host.retriever("shop", lambda _question: []), host.retriever("mail", lambda _question: [])]
+    elsewhere = host.make("EnsembleRetriever", None, retrievers=shops)
+    with pytest.raises(InvalidArgument, match="a retriever must have an index to be explained, got one that searches"):
+        elsewhere.explanation(QUESTIONS[1])
+
+
 async def test_a_summary_says_what_it_covers_and_a_leaf_what_it_always_did(host: Host, forest: Index):
     found = await host.both(host.make("TreeRetriever", forest, mode="traversal", top_k=9), QUESTIONS[1])
     top, *others = found

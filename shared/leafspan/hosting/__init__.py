@@ -23,8 +23,10 @@ from leafspan.hosting._options import (
 )
 from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
 from leafspan.hosting._searched import (
+    aexplain,
     as_base,
     asearch,
+    explain,
     is_elsewhere,
     search,
     searched_index,
@@ -81,6 +83,7 @@ __all__ = [
     "Watched",
     "Watcher",
     "adelete",
+    "aexplain",
     "agent_tool",
     "agent_tools",
     "apply_policy",
@@ -102,6 +105,7 @@ __all__ = [
     "cuts_at",
     "delete",
     "error_text",
+    "explain",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.errors import InvalidArgument
+from leafspan.explaining import Explanation
+from leafspan.hosting._options import check_option_names
 from leafspan.retrieval import aretrieve_outside, retrieve_outside
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
 from leafspan.view import View
@@ -19,6 +21,38 @@ def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[
 async def asearch(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
     """Like ``search``."""
     return await (aretrieve_outside if index is None else index.aretrieve)(query, strategy, **options)
+
+
+def explain(
+    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
+) -> Explanation:
+    """What ``View.explain`` returns for a retriever.
+
+    Args:
+        index: The index of the retriever.
+        query: The question.
+        strategy: The strategy of the retriever.
+        options: Its limits.
+        piece: What names the piece of a document: ``document_id``, ``start``, ``end`` and ``text`` of ``View.explain``.
+
+    Raises:
+        InvalidArgument: if it has no index, or the piece is named by something else.
+    """
+    return _explained_index(index, piece).explain(query, strategy, **options, **piece)
+
+
+async def aexplain(
+    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
+) -> Explanation:
+    """Like ``explain``."""
+    return await _explained_index(index, piece).aexplain(query, strategy, **options, **piece)
+
+
+def _explained_index(index: View | None, piece: Mapping[str, Any]) -> View:
+    check_option_names("explanation", piece, ("document_id", "start", "end", "text"))
+    if index is None:
+        raise InvalidArgument("a retriever must have an index to be explained, got one that searches other sources only")
+    return index
 
 
 def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:
