@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from leafspan import Abstractive, Bisecting, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt, WriterBusy
+from leafspan import Abstractive, Bisecting, Document, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt, WriterBusy
 from leafspan.cli import app
 from leafspan.cli._demo import COMPARED
 from leafspan.cli._frameworks import FRAMEWORKS
@@ -22,6 +22,7 @@ from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACE
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.store._collection import Collection
 
 FORMATS = Path(__file__).parent.parent / "store" / "formats"
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
@@ -546,6 +547,53 @@ def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
     assert re.match("mended +texts/bees.md: 1 leaves of version", mended.stdout)
     assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
     assert leafspan("doctor", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
+
+
+def test_the_doctor_names_a_few_of_many_findings_that_are_alike(kb):
+    ids = [f"texts/bees.md#0000000{version}#{leaf}" for version in range(5) for leaf in range(version + 1)]
+    with Index.open(kb, create=False) as index:
+        index.client.get_collection("kb.leaves", embedding_function=None).add(
+            ids=ids, documents=["stray"] * len(ids), embeddings=[[1.0] * 256] * len(ids)
+        )
+    looked = leafspan("doctor", "--kb", kb, "--dry-run")
+    assert looked.exit_code == 1
+    bees = "texts/bees.md"
+    assert looked.stdout.splitlines() == [
+        f"not mended {bees}, {bees}, {bees} and 2 more: such as 1 leaves of version 00000000, which does not count",
+        "--all lists all of them",
+        "nothing was changed: without --dry-run, what can be mended is mended",
+    ]
+    assert len(json.loads(leafspan("doctor", "--kb", kb, "--dry-run", "--json").stdout)["findings"]) == 5
+    *listed, last = leafspan("doctor", "--kb", kb, "--all").stdout.splitlines()
+    assert [line.split(": ")[1] for line in listed] == [
+        f"{number} leaves of version 0000000{number - 1}, which does not count" for number in range(1, 6)
+    ]
+    assert last == f"{kb} is whole now"
+
+
+def test_after_an_interruption_the_doctor_says_what_happened_and_that_nothing_that_is_shown_is_lost(kb, monkeypatch):
+    write = Collection._write
+
+    def interrupted(collection, method, ids, columns):
+        if method != "delete" and any("#" in id_ for id_ in ids):  # leaves, and no rows
+            raise KeyboardInterrupt
+        return write(collection, method, ids, columns)
+
+    with Index.open(kb, create=False) as index:
+        before = {each.id: index.get(each.id).text for each in index.documents()}
+        letters = [Document(f"letter {number}", f"Letter {number}.") for number in range(20)]
+        with monkeypatch.context() as patch:
+            patch.setattr(Collection, "_write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                index.add(letters)
+    first, *_, last = leafspan("doctor", "--kb", kb).stdout.splitlines()
+    assert first == (
+        "mended     letter 0, letter 1, letter 2 and 17 more: was half written or half deleted by an interrupted writer: "
+        "it is not shown, and can be added again"
+    )
+    assert last == f"{kb} is whole now"
+    with Index.open(kb, create=False) as index:
+        assert {each.id: index.get(each.id).text for each in index.documents()} == before
 
 
 def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):

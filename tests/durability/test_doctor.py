@@ -142,8 +142,14 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
             again,
             place,
             [
-                ("first", "was replaced, but leaves of the other version may be left"),
-                ("new", "was half written or half deleted"),
+                (
+                    "first",
+                    "was being replaced by an interrupted writer: the version that is shown is whole, leaves of another may be left",
+                ),
+                (
+                    "new",
+                    "was half written or half deleted by an interrupted writer: it is not shown, and can be added again",
+                ),
             ],
         )
         assert records(again, place["name"]) == whole

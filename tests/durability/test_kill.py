@@ -170,8 +170,11 @@ def test_doctor_right_after_a_kill_names_what_was_half_written_and_mends_it(
         assert [(finding.document_id, finding.mended) for finding in looked] == [("first", False), ("new", False)]
         mended = index.doctor()
         assert [(finding.document_id, finding.problem) for finding in mended] == [
-            ("first", "was replaced, but leaves of the other version may be left"),
-            ("new", "was half written or half deleted"),
+            (
+                "first",
+                "was being replaced by an interrupted writer: the version that is shown is whole, leaves of another may be left",
+            ),
+            ("new", "was half written or half deleted by an interrupted writer: it is not shown, and can be added again"),
         ]
         assert all(finding.mended for finding in mended)
         assert index.doctor() == []

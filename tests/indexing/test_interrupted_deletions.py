@@ -20,6 +20,7 @@ NAMES = itertools.count()
 OLD = [Document(f"old-{n}", f"Old document {n}.", metadata={"year": 1999, "tenant": "a"}) for n in range(3)]
 NEW = Document("new", "A new document.", metadata={"year": 2024, "tenant": "a"})
 OTHER = Document("other", "Of somebody else.", metadata={"year": 1999, "tenant": "b"})
+HALF_DELETED = "was half written or half deleted by an interrupted writer: it is not shown, and can be added again"
 
 Delete = Callable[[View], Any]
 DELETIONS: dict[str, Delete] = {
@@ -52,7 +53,7 @@ def test_the_same_deletion_finishes_what_it_had_begun(opened: Index, monkeypatch
         with pytest.raises(OSError, match="the disk is gone"):
             delete(view)
     assert [each.id for each in view.documents()] == ["new"]
-    assert [finding.problem for finding in opened.doctor(mend=False)] == ["was half written or half deleted"] * 3
+    assert [finding.problem for finding in opened.doctor(mend=False)] == [HALF_DELETED] * 3
     delete(view)
     assert opened.doctor(mend=False) == []
     assert [each.id for each in view.documents()] == ["new"]

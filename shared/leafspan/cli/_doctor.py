@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -14,6 +15,9 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.indexing import Finding
 
+_MOST_ALIKE = 3  # findings of one kind that are listed; of more, these are the examples
+_NUMBERS = re.compile(r"\b(\d+|[0-9a-f]{8})\b")  # counts and versions, in which findings of one kind may differ
+
 
 def doctor(
     kb: KnowledgeBase = DEFAULT_FOLDER,
@@ -21,6 +25,7 @@ def doctor(
     quick: Annotated[
         bool, typer.Option("--quick", help="Compare which leaves there are, and read no texts of documents that have all.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List each finding, also where many are alike.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find half-written documents and trees, and missing or altered leaves, and mend what can be mended.
@@ -32,15 +37,33 @@ def doctor(
     if as_json:
         print_json({"dry_run": dry_run, "findings": [asdict(finding) for finding in findings]})
     else:
-        _print(str(kb), findings)
+        _print(str(kb), findings, dry_run=dry_run, every=every)
     if not all(finding.mended for finding in findings):
         raise typer.Exit(1)
 
 
-def _print(kb: str, findings: Sequence[Finding]) -> None:
+def _print(kb: str, findings: Sequence[Finding], *, dry_run: bool, every: bool) -> None:
     out = console()
+    kinds: dict[tuple[bool, str], list[Finding]] = {}
     for finding in findings:
-        state = plain("mended     ", "green") if finding.mended else plain("not mended ", "red")
-        out.print(state, plain(f"{finding.document_id}: {finding.problem}"), sep="")
-    if not findings:
-        out.print(plain(f"{kb} is whole", "green"))
+        kinds.setdefault((finding.mended, _NUMBERS.sub("", finding.problem)), []).append(finding)
+    for alike in kinds.values():
+        if every or len(alike) <= _MOST_ALIKE:
+            for finding in alike:
+                _print_line(finding, finding.document_id, finding.problem)
+            continue
+        first = alike[0]
+        named = ", ".join(each.document_id for each in alike[:_MOST_ALIKE])
+        such_as = "" if all(each.problem == first.problem for each in alike) else "such as "
+        _print_line(first, f"{named} and {len(alike) - _MOST_ALIKE} more", such_as + first.problem)
+    if not every and any(len(alike) > _MOST_ALIKE for alike in kinds.values()):
+        out.print(plain("--all lists all of them", "dim"))
+    if findings and dry_run:
+        out.print(plain("nothing was changed: without --dry-run, what can be mended is mended", "dim"))
+    elif all(finding.mended for finding in findings):
+        out.print(plain(f"{kb} is whole{' now' if findings else ''}", "green"))
+
+
+def _print_line(finding: Finding, named: str, problem: str) -> None:
+    state = plain("mended     ", "green") if finding.mended else plain("not mended ", "red")
+    console().print(state, plain(f"{named}: {problem}"), sep="")

@@ -92,8 +92,8 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
 
 def _describe(row: Row) -> str:
     if row.version is None:
-        return "was half written or half deleted"
-    return "was replaced, but leaves of the other version may be left"
+        return "was half written or half deleted by an interrupted writer: it is not shown, and can be added again"
+    return "was being replaced by an interrupted writer: the version that is shown is whole, leaves of another may be left"
 
 
 def _sorted_out(ids: list[str]) -> tuple[_Ordinals, list[str]]:
