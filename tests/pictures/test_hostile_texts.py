@@ -33,7 +33,7 @@ from leafspan.retrieval import Passages
 from leafspan.tree import Summaries
 from tests.chromium import measured, shown
 from tests.pictures.hostile import ALL, ANSI, NUL, OVERRIDE, SCRIPT, requests_to
-from tests.pictures.values import everything_saying
+from tests.pictures.values import everything_saying, explanations_saying
 
 DRAWN = {
     "div",
@@ -98,6 +98,7 @@ def drawn(text: str) -> list[str]:
         Summaries([summary, leaf])._repr_html_(),
         embedded(index_picture(text, {"embedder": text}, [info])),
         embedded(comparison_picture(text, {text: [found], "other": []})),
+        *(each._repr_html_() for each in explanations_saying(text)),
     ]
 
 

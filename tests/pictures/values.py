@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from leafspan import Covered, Document, Merge, Outline, Passage, Summary, Trace, TracedHit
+from leafspan import (
+    Covered,
+    Document,
+    Explanation,
+    Merge,
+    Obstacle,
+    Outline,
+    Passage,
+    Standing,
+    Summary,
+    TimedRequest,
+    Trace,
+    TracedHit,
+)
 from leafspan.trace import Contribution, Fused
 from leafspan.values import Section
 
@@ -26,6 +40,16 @@ def fused(ordinal: int, *parts: tuple[str, int, float, float]) -> Fused:
     """A leaf that was found in several lists, each given as name, rank, score and share."""
     contributions = tuple(Contribution(*part) for part in parts)
     return Fused(ordinal, ordinal, "relative_score", contributions, sum(part.share for part in contributions))
+
+
+def explanations_saying(text: str) -> list[Explanation]:
+    """An explanation of what is returned, and of what is not, with this text wherever there is one."""
+    found, *_ = everything_saying(text)
+    whole = Explanation(text, text, (found,), 3, (TimedRequest(text, None, 0.1),), 0.2)
+    obstacle = Obstacle("k", text, text, text, text)
+    standings = (Standing(text, None, None, 3, text), Standing(text, 1, 0.5, 3))
+    piece = replace(whole, document_id=text, start=1, end=4, elsewhere=((7, 9),), obstacles=(obstacle,))
+    return [whole, replace(piece, standings=standings, passage=found), replace(piece, obstacles=(), holding=(found,))]
 
 
 def everything_saying(text: str) -> list[Any]:

@@ -75,7 +75,7 @@ class TimedRequest:
 class Explanation:
     """Why a retrieval returned what it did, and why it did not return a certain piece of a document.
 
-    ``print`` shows it as sentences, and ``to_dict`` gives plain values.
+    ``print`` shows it as sentences, a notebook as a picture, and ``to_dict`` gives plain values.
 
     Attributes:
         question: What was asked.
@@ -178,6 +178,12 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: the obstacles and the passage that they keep out, or what is returned."""
+        from leafspan.pictures import embedded, explanation_picture
+
+        return embedded(explanation_picture(self))
 
 
 def _of_all(explanation: Explanation) -> list[str]:

@@ -2,6 +2,7 @@
 
 from leafspan.pictures._comparison import comparison_picture
 from leafspan.pictures._document import document_picture
+from leafspan.pictures._explanation import explanation_picture
 from leafspan.pictures._index import index_picture
 from leafspan.pictures._page import STYLESHEET, embedded, page
 from leafspan.pictures._passage import passage_picture
@@ -19,6 +20,7 @@ __all__ = [
     "comparison_picture",
     "document_picture",
     "embedded",
+    "explanation_picture",
     "index_picture",
     "name",
     "page",

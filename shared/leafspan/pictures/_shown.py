@@ -213,3 +213,103 @@ class ListedDocument(Protocol):
     @property
     def characters(self) -> int:
         """Length in characters."""
+
+
+class ShownObstacle(Protocol):
+    """What keeps a piece of a document out of the results."""
+
+    @property
+    def sentence(self) -> str:
+        """The obstacle in a sentence."""
+
+
+class ShownStanding(Protocol):
+    """Where a piece of a document stands in a search."""
+
+    @property
+    def source(self) -> str:
+        """What searched."""
+
+    @property
+    def rank(self) -> int | None:
+        """Its rank there."""
+
+    @property
+    def score(self) -> float | None:
+        """Its score there."""
+
+    @property
+    def results(self) -> int:
+        """How many results there are."""
+
+    @property
+    def query(self) -> str | None:
+        """Which one of several queries."""
+
+
+class ShownRequest(Protocol):
+    """A request of a strategy."""
+
+    @property
+    def name(self) -> str:
+        """What was asked for."""
+
+    @property
+    def results(self) -> int | None:
+        """How many results it had."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+
+class ShownExplanation(Protocol):
+    """Why a retrieval returns what it does, and why not a piece of a document."""
+
+    @property
+    def question(self) -> str | None:
+        """What was asked."""
+
+    @property
+    def strategy(self) -> str:
+        """The strategy."""
+
+    @property
+    def passages(self) -> Sequence[ShownPassage]:
+        """What is returned."""
+
+    @property
+    def requests(self) -> Sequence[ShownRequest]:
+        """What the strategy asked for."""
+
+    @property
+    def document_id(self) -> str | None:
+        """Id of the document of the piece."""
+
+    @property
+    def start(self) -> int | None:
+        """First character of the piece."""
+
+    @property
+    def end(self) -> int | None:
+        """The character after its last one."""
+
+    @property
+    def elsewhere(self) -> Sequence[tuple[int, int]]:
+        """Where else its text is."""
+
+    @property
+    def holding(self) -> Sequence[ShownPassage]:
+        """The passages that hold it."""
+
+    @property
+    def obstacles(self) -> Sequence[ShownObstacle]:
+        """What keeps it out."""
+
+    @property
+    def standings(self) -> Sequence[ShownStanding]:
+        """Where it stands in each search."""
+
+    @property
+    def passage(self) -> ShownPassage | None:
+        """The passage that holds it without the obstacles."""
