@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -267,6 +268,41 @@ def test_each_line_of_standard_input_is_a_question(kb):
         "> What is granite?",
         "1. docs/rocks.txt:1",
     ]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ("query", "x", "--where", 'F("a") == b'),
+            "a filter's values must be written out, such as 'draft', 2020 or True, got b in 'F(\"a\") == b'",
+        ),
+        (("query", "x", "--where", 'F("a") == F("b")'), "a filter's values must be written out"),
+        (("query", "x", "--where", "F("), "got 'F(': '(' was never closed"),
+        (("query", "x", "--where", "{"), "got '{': expecting property name enclosed in double quotes at character 2"),
+        (("query", "x", "--config", "nothing.yaml"), "got 'nothing.yaml': no such file or directory"),
+        (("query", "x", "--config", "docs"), "a configuration must be a file in UTF-8, got 'docs': is a directory"),
+        (("eval", "broken.jsonl"), 'such as {"text": ..., "answers": [...]}, expecting value at character 10'),
+        (("eval", "nothing.jsonl"), "questions must be a file in UTF-8, got 'nothing.jsonl': no such file or directory"),
+        (("eval", "latin.jsonl"), "got 'latin.jsonl': the byte at place 0 is no UTF-8"),
+        (("report", "--questions", "nothing.txt"), "cannot use 'nothing.txt': no such file or directory"),
+        (("report", "x", "-o", "nowhere/x.html"), "cannot use 'nowhere/x.html': no such file or directory"),
+    ],
+)
+def test_an_error_needs_no_knowledge_of_python(kb, command, message):
+    Path("broken.jsonl").write_text('{"text": }')
+    Path("latin.jsonl").write_bytes(b"\xe4")
+    told = fails(leafspan(*command))
+    assert message in told
+    assert not re.search(r"Errno|ast\.|<unknown>|[A-Z]\w+Error|Path\(|object at", told)
+
+
+def test_a_line_that_is_no_json_is_skipped_with_its_place(kb):
+    Path("docs/list.jsonl").write_text('{"text": "Bees."}\n{"text": }\n')
+    assert "line 2: expecting value at character 10" in leafspan("index", "docs/list.jsonl").stderr
 
 
 # Chroma's errors, and completion

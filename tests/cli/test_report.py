@@ -74,8 +74,8 @@ def test_a_limit_on_scores_leaves_nothing(kb: str):
     [
         ([], "there must be at least one question"),
         (["a", "-s", "hybird"], "hybrid"),
-        (["a", "--questions", "nowhere.txt"], "No such file"),
-        (["a", "-o", "nowhere/report.html"], "No such file"),
+        (["a", "--questions", "nowhere.txt"], "no such file"),
+        (["a", "-o", "nowhere/report.html"], "no such file"),
         (["a", "-k", "0"], "k must be"),
     ],
 )

@@ -16,6 +16,7 @@ from leafspan.checks._options import (
     shown,
     what_makes_one,
 )
+from leafspan.checks._reasons import reason_of
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "is_number",
     "is_unicode",
     "name_of",
+    "reason_of",
     "refuse_coroutine",
     "shown",
     "unusable",

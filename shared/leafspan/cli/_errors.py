@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
 from leafspan.errors import LeafspanError
 from leafspan.store import chroma_failure
@@ -27,7 +28,7 @@ class CleanGroup(TyperGroup):
         except (LeafspanError, OSError) as error:
             if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
                 raise
-            line = " ".join("; ".join([str(error), *getattr(error, "__notes__", [])]).split())
+            line = " ".join("; ".join([_message(error), *getattr(error, "__notes__", [])]).split())
             console(stderr=True).print(plain(f"error: {line}", "red"))
             raise typer.Exit(2) from None
         except KeyboardInterrupt as interruption:
@@ -40,3 +41,10 @@ class CleanGroup(TyperGroup):
             remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
             console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
             raise typer.Exit(2) from None
+
+
+def _message(error: LeafspanError | OSError) -> str:
+    """What an expected error says. One of the operating system's names its file first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot use {str(error.filename)!r}: {reason_of(error)}"
+    return str(error)

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-from leafspan.checks import shown
+from leafspan.checks import reason_of, shown
 from leafspan.config._reading import Path, Place
 from leafspan.errors import InvalidArgument
 
@@ -106,7 +106,9 @@ def load_config(path: str | FilePath) -> tuple[Any, Place]:
     try:
         text = FilePath(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError, ValueError) as error:
-        raise InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {error}") from error
+        raise InvalidArgument(
+            f"a configuration must be a file in UTF-8, got {shown(str(path))}: {reason_of(error)}"
+        ) from error
     return parse_config(text, str(path))
 
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from leafspan.checks import shown
+from leafspan.checks import reason_of, shown
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._questions import Answer, Question
 
@@ -68,8 +68,9 @@ def _placed(source: object) -> list[tuple[str, object]]:
         try:
             lines = source.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InvalidArgument(f"questions must be a file in UTF-8, got {shown(str(source))}: {reason}") from error
+            raise InvalidArgument(
+                f"questions must be a file in UTF-8, got {shown(str(source))}: {reason_of(error)}"
+            ) from error
         return [(f"{source}, line {number}", _parsed(line)) for number, line in enumerate(lines, 1) if line.strip()]
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable):
         raise InvalidArgument(f"questions must be a pathlib.Path, or a list of questions, got {shown(source)}")

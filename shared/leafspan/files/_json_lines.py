@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import reason_of, shown
 from leafspan.files._decoding import decode
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 from leafspan.files._record import BadRecord, Record
@@ -27,7 +27,7 @@ def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
                 if record.id in ids:
                     raise Unreadable(f"id {record.id!r} was there before")
             except (Unreadable, ValueError, RecursionError) as error:
-                yield BadRecord(f"line {number}: {error}")
+                yield BadRecord(f"line {number}: {reason_of(error)}")
                 continue
             if record.id is not None:
                 ids.add(record.id)

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leafspan.checks import did_you_mean, shown
+from leafspan.checks import did_you_mean, reason_of, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._builder import F
 from leafspan.filters._expression import Where
@@ -43,7 +43,7 @@ def filter_from_text(text: str) -> Where:
     except InvalidArgument:
         raise
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:  # a TypeError: F("a") & F("b")
-        raise InvalidArgument(f"{_RULE}, got {shown(text)}: {error}") from None
+        raise InvalidArgument(f"{_RULE}, got {shown(text)}: {reason_of(error)}") from None
     if not isinstance(condition, Where):
         raise InvalidArgument(f"{_RULE}, got {shown(text)}, which compares nothing")
     return condition
@@ -60,7 +60,9 @@ def filter_from_option(text: str) -> Where | dict[str, Any]:
     try:
         condition = json.loads(text)
     except ValueError as error:
-        raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(text)}: {error}') from None
+        raise InvalidArgument(
+            f'where must be JSON, or like F("year") >= 2020, got {shown(text)}: {reason_of(error)}'
+        ) from None
     except RecursionError:
         raise InvalidArgument(f"where must not be nested so deep, got {shown(text)}") from None
     if not isinstance(condition, dict):
@@ -72,18 +74,18 @@ def _read(node: ast.expr, text: str) -> Any:
     """A filter, or a key, from a part of the text."""
     match node:
         case ast.Call(func=ast.Name(id="F"), args=[argument], keywords=[]):
-            return F(ast.literal_eval(argument))
+            return F(_constant(argument, text))
         case ast.Call(func=ast.Attribute(value=key, attr=method), args=arguments, keywords=named):
             if method not in _METHODS:
                 raise InvalidArgument(f"{_RULE}, got .{method}() in {shown(text)}{did_you_mean(method, _METHODS)}")
-            options = {each.arg: ast.literal_eval(each.value) for each in named if each.arg is not None}
+            options = {each.arg: _constant(each.value, text) for each in named if each.arg is not None}
             of = _read(key, text)
             if isinstance(of, F) and len(options) == len(named):
-                return getattr(of, method)(*map(ast.literal_eval, arguments), **options)
+                return getattr(of, method)(*(_constant(each, text) for each in arguments), **options)
         case ast.Compare(left=key, ops=[comparison], comparators=[value]) if type(comparison) in _COMPARISONS:
             of = _read(key, text)
             if isinstance(of, F):
-                return _COMPARISONS[type(comparison)](of, ast.literal_eval(value))
+                return _COMPARISONS[type(comparison)](of, _constant(value, text))
         case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
             return _read(left, text) & _read(right, text)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -93,3 +95,16 @@ def _read(node: ast.expr, text: str) -> Any:
         case _:
             pass
     raise InvalidArgument(f"{_RULE}, got {shown(ast.unparse(node))} in {shown(text)}")
+
+
+def _constant(node: ast.expr, text: str) -> Any:
+    """A plain value from a part of the text.
+
+    Raises:
+        InvalidArgument: if it is a name, a call or anything else that would have to be computed.
+    """
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        value = f"got {ast.unparse(node)} in {shown(text)}"
+        raise InvalidArgument(f"a filter's values must be written out, such as 'draft', 2020 or True, {value}") from None
