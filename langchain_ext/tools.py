@@ -11,7 +11,7 @@ from langchain_core.tools import StructuredTool, ToolException
 from langchain_ext.documents import to_document
 from langchain_ext.retriever import BaseSpanRetriever
 from leafspan import LeafspanError, Strategy, View
-from leafspan.hosting import AgentTool, StrategyLike, agent_tool, agent_tools, as_base, error_text, searched_index
+from leafspan.hosting import AgentTool, Limits, StrategyLike, agent_tool, agent_tools, as_base, error_text, searched_index
 
 
 def as_tools(
@@ -19,7 +19,8 @@ def as_tools(
     *,
     strategies: Strategy | str | Mapping[str, StrategyLike] | None = None,
     about: str = "the documents",
-    budget: int = 600,
+    k: int | None = None,
+    budget: int | None = None,
     max_budget: int = 3000,
     writable: bool = False,
     prefix: str = "",
@@ -35,7 +36,10 @@ def as_tools(
         strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
             the first by default. Default: that of the index, and seven others that need no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: 600.
+        k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
+            configuration if ``budget`` is not given either, or else as many as there are words for.
+        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the index's
+            configuration if ``k`` is not given either, in so far as the range allows, or else 600.
         max_budget: Most words that the model can ask for. Default: 3000.
         writable: Whether there are ``add`` and ``delete`` as well. Default: False.
         prefix: What the names of the tools begin with, for an agent with the tools of several indexes. Default: ``""``.
@@ -48,6 +52,7 @@ def as_tools(
         index,
         strategies=strategies,
         about=about,
+        k=k,
         budget=budget,
         max_budget=max_budget,
         writable=writable,
@@ -62,7 +67,8 @@ def as_tool(
     *,
     name: str = "search",
     about: str = "the documents",
-    budget: int = 600,
+    k: int | None = None,
+    budget: int | None = None,
     max_budget: int = 3000,
     timeout: float | None = 30.0,
 ) -> StructuredTool:
@@ -71,22 +77,33 @@ def as_tool(
     A tool's message is JSON with citations, and its artifact has the passages as Documents.
 
     Args:
-        retriever: A retriever of this package over an index, whose strategy, ``where`` and ``min_score`` hold in each
-            call, and none of its other options; or an index or view, for the choice of strategies of ``as_tools``.
+        retriever: A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score``
+            hold in each call; or an index or view, for the choice of strategies of ``as_tools``.
         name: Name of the tool. Default: ``"search"``.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: 600.
+        k: Most passages if the model does not say, in [1, 25]. Default: that of the retriever, or of the index's
+            configuration, if ``budget`` is not given either; or else as many as there are words for.
+        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the retriever,
+            or of the index's configuration, if ``k`` is not given either, in so far as the range allows; or else 600.
         max_budget: Most words that the model can ask for. Default: 3000.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
 
     Raises:
         InvalidArgument: if an option is out of its range, or the retriever has no index.
     """
-    options: dict[str, Any] = {"about": about, "budget": budget, "max_budget": max_budget, "timeout": timeout}
+    options: dict[str, Any] = {
+        "name": name,
+        "about": about,
+        "k": k,
+        "budget": budget,
+        "max_budget": max_budget,
+        "timeout": timeout,
+    }
     if not isinstance(retriever, BaseSpanRetriever):
-        return _to_tool(agent_tool(retriever, name=name, **options))
-    strategy = as_base(retriever._strategy(), retriever.where, retriever.min_score)
-    return _to_tool(agent_tool(searched_index(retriever.index), name=name, strategies=strategy, **options))
+        return _to_tool(agent_tool(retriever, **options))
+    strategy = as_base(retriever._strategy(), retriever.where, None)
+    limits = Limits.of(retriever.k, retriever.candidates, retriever.budget, None, retriever.min_score)
+    return _to_tool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
 
 
 def _to_tool(tool: AgentTool) -> StructuredTool:

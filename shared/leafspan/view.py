@@ -89,6 +89,11 @@ class View:
         """What finds if a call of ``retrieve`` names no strategy."""
         return self._sources.defaults.strategy
 
+    @property
+    def default_limits(self) -> Limits:
+        """How much a call of ``retrieve`` that gives no limit looks at and returns."""
+        return self._limits(None, None, None, None, None)
+
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
         return self._sources is other._sources

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from leafspan import Document, Index, InvalidArgument, Rerank, RetrievalTimeout, Tree, Vector
+from leafspan import Config, Document, Index, InvalidArgument, Rerank, RetrievalTimeout, Tree, Vector
 from leafspan.agents import AgentTool, agent_tool, agent_tools
 from leafspan.words import count_words
 from tests.corpus import SPLITTER, TEXTS
@@ -90,7 +90,7 @@ def test_a_single_strategy_is_no_choice(shared_index):
     tool = agent_tool(shared_index, name="bees", strategies=Vector(), about="texts about bees")
     assert tool.name == "bees"
     assert "Search texts about bees." in tool.description
-    assert list(tool.schema["properties"]) == ["question", "where", "budget"]
+    assert list(tool.schema["properties"]) == ["question", "where", "budget", "k"]
     assert tool.call({"question": "dance"}).content["passages"]
 
 
@@ -108,6 +108,51 @@ def test_the_strategy_of_the_index_comes_first(tmp_path):
         assert search.call({"question": "tea"}) == search.call({"question": "tea", "strategy": "bm25"})
 
 
+def test_the_limits_of_a_configuration_are_the_defaults_and_a_call_has_the_last_word(tmp_path):
+    config = {"k": 2, "budget": 50, "strategy": "vector"}
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, config=config) as index:
+        index.add([Document(id_, text) for id_, text in TEXTS.items()])
+        search, read, _ = agent_tools(index)
+        properties = search.schema["properties"]
+        assert (properties["k"]["default"], properties["budget"]["default"]) == (2, 50)
+        assert read.schema["properties"]["budget"]["default"] == 50
+
+        def found(**arguments):
+            return len(search.call({"question": "bees and tea", **arguments}).passages)
+
+        assert (found(), found(k=4, budget=500), found(k=1)) == (2, 4, 1)
+
+
+def test_the_lowest_score_of_a_configuration_holds_in_tools(tmp_path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, config={"strategy": "vector", "min_score": 0.3}) as index:
+        index.add([Document(id_, text) for id_, text in TEXTS.items()])
+        found = agent_tool(index).call({"question": "Who decoded the dance of the bees?"}).passages
+        assert found == tuple(index.retrieve("Who decoded the dance of the bees?", budget=600))
+        assert min(each.score for each in found) >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "expected"),
+    [
+        ({}, {}, (None, 600)),
+        ({}, {"max_budget": 400}, (None, 400)),
+        ({"k": 3}, {}, (3, 600)),
+        ({"k": 100}, {}, (25, 600)),  # a tool shows no more
+        ({"budget": 10}, {}, (None, 20)),
+        ({"budget": 5000}, {}, (None, 3000)),
+        ({"budget": {"limit": 400, "count": {"given": "tokens"}}}, {}, (None, 300)),  # a token is 3/4 of a word
+        ({"k": 3, "budget": 50}, {"budget": 100}, (None, 100)),  # k and budget say one thing together
+        ({"k": 3, "budget": 50}, {"k": 1}, (1, 600)),
+    ],
+)
+def test_where_the_defaults_of_tools_come_from(tmp_path, config, options, expected):
+    made = Config.from_dict(config, given={"tokens": len})
+    with Index.open(tmp_path / "kb", config=made) as index:
+        properties = agent_tool(index, **options).schema["properties"]
+        assert (properties["k"].get("default"), properties["budget"]["default"]) == expected
+        assert ("By default" in properties["k"]["description"]) is (expected[0] is None)
+
+
 def test_strategies_of_ones_own_have_names(shared_index):
     strategies = {"plain": Vector(), "diverse": Rerank(diversity=0.5)}
     [tool, *_] = agent_tools(shared_index, strategies=strategies)
@@ -123,9 +168,10 @@ def test_strategies_of_ones_own_have_names(shared_index):
         ({"question": " "}, "a query must be a text that is not blank"),
         ({"question": "\ud800"}, "must be valid Unicode"),
         ({"question": "tea " * 1251}, "question must have at most 5000 characters, got 5004"),
-        ({"query": "tea"}, "search takes question, strategy, where, budget, got 'query'"),
+        ({"query": "tea"}, "search takes question, strategy, where, budget, k, got 'query'"),
         ({"question": "tea", "strategy": "vectors"}, "did you mean 'vector'"),
         ({"question": "tea", "budget": 19}, "budget must be a whole number >= 20, got 19"),
+        ({"question": "tea", "k": 26}, "k must be at most 25, got 26"),
         ({"question": "tea", "budget": 3001}, "budget must be at most 3000, got 3001"),
         ({"question": "tea", "budget": True}, "budget must be a whole number"),
         ({"question": "tea", "where": "year > 3"}, 'where must be JSON, or like F("year") >= 2020'),

@@ -48,6 +48,8 @@ def test_a_tool_alone_speaks_of_no_other(shared_index):
     [
         ({"budget": 10}, "budget must be a whole number >= 20, got 10"),
         ({"budget": 700, "max_budget": 600}, "budget must be at most max_budget, 600, got 700"),
+        ({"k": 0}, "k must be a whole number >= 1, got 0"),
+        ({"k": 26}, "k must be at most 25, got 26: a tool shows no more passages"),
         ({"max_budget": True}, "max_budget must be a whole number"),
         ({"about": " "}, "about must have 1 to 200 characters, got ' '"),
         ({"about": 7}, "about must be a string, got 7"),

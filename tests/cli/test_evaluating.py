@@ -34,6 +34,16 @@ def test_a_configuration_says_how_an_index_is_made_and_asked(kb: Path):
     assert leafspan("sync", "bees.md", "--config", "kb.yaml").exit_code == 0
 
 
+def test_what_is_typed_takes_the_place_of_the_configurations_lowest_score(kb: Path):
+    Path("high.yaml").write_text("strategy: vector\nmin_score: 0.99\nk: 2\n")
+    query = ("query", "melted rock", "--config", "high.yaml", "--json")
+    assert json.loads(leafspan(*query).stdout) == []
+    assert len(json.loads(leafspan(*query, "--min-score", "0").stdout)) == 2
+    report = ("report", "melted rock", "--config", "high.yaml", "--json")
+    assert json.loads(leafspan(*report).stdout)["passages"] == 0
+    assert json.loads(leafspan(*report, "--min-score", "0").stdout)["passages"] == 2
+
+
 def test_the_configuration_to_start_with_is_the_default_one(tmp_path: Path):
     printed = leafspan("config").stdout
     (tmp_path / "kb.yaml").write_text(printed)

@@ -82,7 +82,7 @@ def test_the_passages_are_there_for_code(langchain, llamaindex):
     [
         ("read", {"document_id": "cats"}, "there is no document 'cats' in the index"),
         ("search", {"question": "tea", "budget": 1}, "budget must be a whole number >= 20, got 1"),
-        ("search", {"question": "tea", "k": 3}, "search takes question, strategy, where, budget, got 'k'"),
+        ("search", {"question": "tea", "page": 3}, "search takes question, strategy, where, budget, k, got 'page'"),
     ],
 )
 def test_what_a_tool_refuses_is_told_to_the_model(langchain, llamaindex, name, arguments, message):
@@ -137,6 +137,21 @@ def test_a_retriever_becomes_a_tool_that_searches_as_it_does(shared_index, packa
     described = tool.metadata if package is llamaindex_ext else tool
     assert described.name == "animals"
     assert described.description.startswith("Search texts about animals.")
+
+
+@pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])
+def test_a_retriever_brings_its_limits_as_defaults(shared_index, package):
+    k = {"k": 1} if package is langchain_ext else {"similarity_top_k": 1}
+    retriever = package.VectorRetriever(index=shared_index, budget=80, min_score=0.1, **k)
+    for options, expected in [({}, (1, 80)), ({"budget": 200}, (None, 200)), ({"k": 2}, (2, 600))]:
+        tool = package.as_tool(retriever, **options)
+        schema = tool.args_schema if package is langchain_ext else tool.metadata.get_parameters_dict()
+        defaults = {key: each.get("default") for key, each in schema["properties"].items()}
+        assert (defaults["k"], defaults["budget"]) == expected
+    tool = package.as_tool(retriever)
+    found = tool(question="bees").content if package is llamaindex_ext else tool.invoke({"question": "bees"})
+    [passage] = json.loads(found)["passages"]
+    assert passage["score"] >= 0.1
 
 
 @pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])

@@ -48,6 +48,18 @@ async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_sco
         assert outside.content[0].text == "there is no document 'vault.md' in the index"
 
 
+async def test_the_limits_of_a_configuration_are_the_defaults_of_a_search(kb, tmp_path):
+    config = tmp_path / "kb.yaml"
+    config.write_text("strategy: vector\nk: 1\nbudget: 100\nmin_score: -1\n")
+    async with started_by_a_client(kb, "--config", str(config)) as client:
+        search = next(tool for tool in (await client.list_tools()).tools if tool.name == "search")
+        properties = search.input_schema["properties"]
+        assert (properties["k"]["default"], properties["budget"]["default"]) == (1, 100)
+        question = {"question": "Who decoded the dance?"}
+        assert len((await client.call_tool("search", question)).structured_content["passages"]) == 1
+        assert len((await client.call_tool("search", {**question, "k": 2})).structured_content["passages"]) == 2
+
+
 async def test_a_writable_server_adds_and_deletes(kb, tmp_path):
     own = shutil.copytree(kb, tmp_path / "kb")
     async with started_by_a_client(own, "--writable") as client:

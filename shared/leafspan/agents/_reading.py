@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.agents._citations import Citation
+from leafspan.agents._defaults import LEAST_BUDGET, ToolLimits
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import about_fields, place_fields
 from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
@@ -18,7 +19,7 @@ from leafspan.view import View
 
 
 def read_tool(
-    view: View, name: str, *, about: str, outline: str, budget: int, max_budget: int, timeout: float | None
+    view: View, name: str, *, about: str, outline: str, limits: ToolLimits, max_budget: int, timeout: float | None
 ) -> AgentTool:
     """The tool that reads documents of a view.
 
@@ -27,7 +28,7 @@ def read_tool(
         name: Name of the tool.
         about: What the documents are, for the description.
         outline: Name of the tool that lists documents.
-        budget: Most words of a text, if a call does not say.
+        limits: Most words of a text, if a call does not say.
         max_budget: Most words that a call can ask for.
         timeout: Seconds for each call. None: any number.
     """
@@ -36,7 +37,7 @@ def read_tool(
         Parameter("document_id", str, "Id of a document, in place of a citation: read from start on."),
         Parameter("start", int, "With document_id: the first character to read.", 0),
         Parameter("end", int, "With document_id: the character to stop before. By default the document's end.", least=1),
-        Parameter("budget", int, "Most words to read.", budget, least=20, most=max_budget),
+        Parameter("budget", int, "Most words to read.", limits.words, least=LEAST_BUDGET, most=max_budget),
     )
 
     def read(arguments: Mapping[str, Any]) -> Flow[ToolResult]:

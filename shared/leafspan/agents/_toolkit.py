@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.agents._changing import add_tool, delete_tool
+from leafspan.agents._defaults import ToolLimits
 from leafspan.agents._outlining import outline_tool
 from leafspan.agents._reading import read_tool
 from leafspan.agents._searching import search_tool
 from leafspan.agents._strategies import OWN, STRATEGIES
 from leafspan.agents._tool import AgentTool
-from leafspan.checks import check_flag, check_text, check_whole, shown
+from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
-from leafspan.retrieval import check_timeout
+from leafspan.retrieval import Limits, check_timeout
 from leafspan.strategies import DEFAULT, Strategy, StrategyLike, to_strategy
 from leafspan.view import View
 
@@ -24,7 +25,6 @@ Strategies = Strategy | str | Mapping[str, StrategyLike]
 _PREFIX = re.compile(r"[a-zA-Z0-9_-]{0,40}")  # models take names of up to 64 of these
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_ABOUT = 200
-_LEAST_BUDGET = 20
 
 
 def agent_tools(
@@ -32,7 +32,8 @@ def agent_tools(
     *,
     strategies: Strategies | None = None,
     about: str = "the documents",
-    budget: int = 600,
+    k: int | None = None,
+    budget: int | None = None,
     max_budget: int = 3000,
     writable: bool = False,
     prefix: str = "",
@@ -47,7 +48,10 @@ def agent_tools(
         strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
             the first by default. Default: that of the index, and seven others that need no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: 600.
+        k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
+            configuration if ``budget`` is not given either, or else as many as there are words for.
+        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the index's
+            configuration if ``k`` is not given either, in so far as the range allows, or else 600.
         max_budget: Most words that the model can ask for. Default: 3000.
         writable: Whether there are ``add`` and ``delete`` as well. Default: False.
         prefix: What the names of the tools begin with, for an agent with the tools of several indexes. Default: ``""``.
@@ -56,14 +60,15 @@ def agent_tools(
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    _check(view, about, budget, max_budget, timeout)
+    _check(view, about, timeout)
+    limits = ToolLimits.of(view, k, budget, max_budget)
     chosen = _chosen(view, strategies)
     check_flag("writable", writable)
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         raise InvalidArgument(f"prefix must have up to 40 of the characters a-z, A-Z, 0-9, _ and -, got {shown(prefix)}")
     read, outline = f"{prefix}read", f"{prefix}outline"
     of_all: dict[str, Any] = {"about": about, "timeout": timeout}
-    of_texts: dict[str, Any] = {"budget": budget, "max_budget": max_budget, **of_all}
+    of_texts: dict[str, Any] = {"limits": limits, "max_budget": max_budget, **of_all}
     tools = (
         search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, **of_texts),
         read_tool(view, read, outline=outline, **of_texts),
@@ -80,32 +85,34 @@ def agent_tool(
     name: str = "search",
     strategies: Strategies | None = None,
     about: str = "the documents",
-    budget: int = 600,
+    k: int | None = None,
+    budget: int | None = None,
     max_budget: int = 3000,
     timeout: float | None = 30.0,
+    limits: Limits | None = None,
 ) -> AgentTool:
     """The tool ``search`` alone, under any name. The options are those of ``agent_tools``.
+
+    ``limits`` are those of a retriever that the tool stands for, but for its filter. They come before those of the index's
+    configuration.
 
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    _check(view, about, budget, max_budget, timeout)
+    _check(view, about, timeout)
+    amounts = ToolLimits.of(view, k, budget, max_budget, limits)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(f"name must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}")
     chosen = _chosen(view, strategies)
-    return search_tool(view, name, chosen, about=about, budget=budget, max_budget=max_budget, timeout=timeout)
+    return search_tool(view, name, chosen, about=about, limits=amounts, max_budget=max_budget, timeout=timeout)
 
 
-def _check(view: object, about: object, budget: int, max_budget: int, timeout: float | None) -> None:
+def _check(view: object, about: object, timeout: float | None) -> None:
     if not isinstance(view, View):
         raise InvalidArgument(f"view must be an Index or a view of one, got {shown(view)}")
     check_text("about", about)
     if not isinstance(about, str) or not about.strip() or len(about) > _LONGEST_ABOUT:
         raise InvalidArgument(f"about must have 1 to {_LONGEST_ABOUT} characters, got {shown(about)}")
-    for option, words in (("max_budget", max_budget), ("budget", budget)):
-        check_whole(option, words, _LEAST_BUDGET)
-    if budget > max_budget:
-        raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")
     check_timeout(timeout)
 
 

@@ -34,7 +34,21 @@ def mcp(
         typer.Option("--strategy", "-s", help=f"Search only by this one of {', '.join(STRATEGIES)}.", show_default=False),
     ] = None,
     config: ConfigFile = None,
-    budget: Annotated[int, typer.Option(help="Most words of a result, if the model does not say.")] = 600,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            help="Most passages, if the model does not say. By default that of the configuration, or any number.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="Most words of a result, if the model does not say. By default that of the configuration, or 600.",
+            show_default=False,
+        ),
+    ] = None,
     max_budget: Annotated[int, typer.Option(help="Most words that the model can ask for.")] = 3000,
     timeout: Annotated[float, typer.Option(help="Most seconds for each call.")] = 30.0,
     port: Annotated[
@@ -64,6 +78,7 @@ def mcp(
             index if scope is None else index.scoped(scope),
             strategies=None if strategy is None else STRATEGIES[strategy],
             about=about,
+            k=k,
             budget=budget,
             max_budget=max_budget,
             writable=writable,

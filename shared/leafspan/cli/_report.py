@@ -16,7 +16,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeB
 from leafspan.cli._output import check_not_there, is_standard_output
 from leafspan.cli._query import STDIN
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import is_worth_printing
+from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.files import is_report
@@ -77,6 +77,7 @@ def report(
     with Index.open(kb, create=False, config=config) as opened:
         if not chosen:
             chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
+        options["min_score"] = in_place_of_configured(opened, min_score)
         for question in asked:
             found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
             kept = {name: [each for each in row if is_worth_printing(each, min_score)] for name, row in found.items()}

@@ -13,6 +13,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.explaining import Explanation
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
+from leafspan.view import View
 
 _DEFAULT_K = 5  # as in Index.retrieve
 
@@ -57,6 +58,14 @@ def k_of_query(
         return k
     configured = Config.of(config)
     return _DEFAULT_K if configured.k is None and configured.budget is None else None
+
+
+def in_place_of_configured(view: View, min_score: float | None) -> float | None:
+    """The lowest score to retrieve with: the given one, if the configuration has one whose place it takes, or else none.
+
+    Without one in the configuration all is retrieved, so that it can be said how much was left out.
+    """
+    return None if view.default_limits.min_score is None else min_score
 
 
 def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:

@@ -1,0 +1,68 @@
+"""How much the tools look at and return if a model does not say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from leafspan.checks import check_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.retrieval import Limits
+from leafspan.view import View
+
+MOST_PASSAGES = 25
+"""That a call can ask for, and that it gets."""
+
+LEAST_BUDGET = 20
+"""Words that a call can ask for."""
+
+_USUAL_BUDGET = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """What holds in a call of a tool that does not say otherwise.
+
+    Attributes:
+        words: Most words of a result.
+        k: Most passages, None for as many as there are words for.
+        candidates: Leaves to look at, None for the view's default. A call cannot change it.
+        min_score: Lowest score of a passage, None for the view's default. A call cannot change it.
+    """
+
+    words: int
+    k: int | None
+    candidates: int | None
+    min_score: float | None
+
+    @classmethod
+    def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, asked: Limits | None = None) -> Self:
+        """The limits that were given, or else those of a retriever, or else those of the configuration of the view.
+
+        ``k`` and ``budget`` say one thing together, so they are taken from one of the three.
+
+        Args:
+            view: What is searched.
+            k: Most passages, in [1, 25]. None if it was not given.
+            budget: Most words, in [20, ``max_budget``]. None if it was not given.
+            max_budget: Most words that a call can ask for.
+            asked: Those of a retriever. Default: none.
+
+        Raises:
+            InvalidArgument: if one that was given is out of its range.
+        """
+        check_whole("max_budget", max_budget, LEAST_BUDGET)
+        if k is not None:
+            check_whole("k", k, 1)
+            if k > MOST_PASSAGES:
+                raise InvalidArgument(f"k must be at most {MOST_PASSAGES}, got {shown(k)}: a tool shows no more passages")
+        if budget is not None:
+            check_whole("budget", budget, LEAST_BUDGET)
+            if budget > max_budget:
+                raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")
+        asked = view.default_limits if asked is None else asked
+        for limits in (asked, view.default_limits):
+            if k is None and budget is None:
+                k = None if limits.k is None else min(limits.k, MOST_PASSAGES)
+                budget = None if limits.budget is None else max(LEAST_BUDGET, limits.budget.words)
+        return cls(min(_USUAL_BUDGET if budget is None else budget, max_budget), k, asked.candidates, asked.min_score)
