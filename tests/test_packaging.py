@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -39,6 +41,13 @@ def test_classifiers_and_keywords_are_in_order_and_name_each_supported_python():
     minors = [name for name in classifiers if name.startswith("Programming Language :: Python :: 3.")]
     assert PROJECT["requires-python"] == ">=" + minors[0].rpartition(" ")[2]
     assert {"langchain", "llama-index", "retriever", "vector-store"} <= set(PROJECT["keywords"])
+
+
+def test_the_command_begins_in_a_package_that_loads_nothing_of_leafspan():
+    code = "import sys, leafspan_command; print('leafspan' in sys.modules, callable(leafspan_command.main))"
+    assert PROJECT["scripts"] == {"leafspan": "leafspan_command:main"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
 
 
 def test_every_extra_is_part_of_what_developers_install():

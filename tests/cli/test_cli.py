@@ -170,6 +170,42 @@ app(sys.argv[1:])
     assert done.stderr == "interrupted: stored 0 of 1 document; add the same again to go on\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("loading", ["leafspan", "leafspan.cli", "leafspan.cli._mcp", "typer"])
+def test_ctrl_c_ends_the_program_without_a_word_while_it_is_being_loaded(loading):
+    code = f"""
+import os, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {loading!r}:
+            os.kill(os.getpid(), 2)
+
+sys.meta_path.insert(0, Interrupting())
+from leafspan_command import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_the_command_leaves_ctrl_c_as_it_was():
+    code = """
+import signal, sys
+from leafspan_command import main
+before = signal.signal(signal.SIGINT, getattr(signal, sys.argv.pop()))
+given = signal.getsignal(signal.SIGINT)
+try:
+    main()
+finally:
+    print(signal.getsignal(signal.SIGINT) == given)
+"""
+    for handler in ("default_int_handler", "SIG_IGN"):
+        command = [sys.executable, "-c", code, "--version", handler]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "True"
+
+
 # tree
 
 
