@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -17,7 +17,7 @@ from leafspan.hosting import AgentTool, Limits, StrategyLike, agent_tool, agent_
 def as_tools(
     index: View,
     *,
-    strategies: Strategy | str | Mapping[str, StrategyLike] | None = None,
+    strategies: Strategy | str | Sequence[StrategyLike] | Mapping[str, StrategyLike] | None = None,
     about: str = "the documents",
     k: int | None = None,
     budget: int | None = None,
@@ -33,8 +33,9 @@ def as_tools(
 
     Args:
         index: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
-            the first by default. Default: that of the index, and seven others that need no model.
+        strategies: The strategy that searches, or its name; or several, between which the model chooses, the first by
+            default: as a list, or as a mapping from names of yours. Default: that of the index, and seven others that need
+            no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
         k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
             configuration if ``budget`` is not given either, or else as many as there are words for.

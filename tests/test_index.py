@@ -199,7 +199,7 @@ def test_metadata_that_cannot_be_stored_is_refused_by_document_and_key(shared_in
             42,
             "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping, a Path or Files, got int",
         ),
-        ("text", "got str; for a file, pass a pathlib.Path"),
+        ("text", r"got 'text': for a file or folder, pass pathlib.Path\(...\)"),
         ({"text": "x"}, r"a mapping must have id and text, may have title, metadata and chunks, got keys \['text'\]"),
     ],
 )

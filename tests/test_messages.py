@@ -28,7 +28,33 @@ from leafspan import (
 from tests.corpus import SPLITTER
 
 MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
-    "no path": (lambda index: Index.open(), "give either a path or a client, got path=None and client=None"),
+    "no path": (
+        lambda index: Index.open(),
+        'give either a path or a client, got neither: such as path="kb", a folder, which is made',
+    ),
+    "a path beside a client": (
+        lambda index: Index.open("mine", client=object()),
+        "give either a path or a client, got both: behind a client, the index has a name, name='mine', and no path",
+    ),
+    "a path of pathlib beside a client": (
+        lambda index: Index.open(Path("mine"), client=object()),
+        "give either a path or a client, got both: behind a client, the index has a name, name='mine', and no path",
+    ),
+    "a text that is added": (
+        lambda index: index.add("notes"),
+        "a document must not be a text alone, got 'notes': for a file or folder, pass pathlib.Path(...); for a text, a "
+        "Document, which has an id beside it",
+    ),
+    "a text that is synced": (
+        lambda index: index.sync("notes"),
+        "a document must not be a text alone, got 'notes': for a file or folder, pass pathlib.Path(...); for a text, a "
+        "Document, which has an id beside it",
+    ),
+    "texts that are synced": (
+        lambda index: index.sync(["notes", "more"], within="everything"),
+        "a document must not be a text alone, got 'notes': for a file or folder, pass pathlib.Path(...); for a text, a "
+        "Document, which has an id beside it",
+    ),
     "a path of another type": (lambda index: Index.open(3), "path must be a string or a pathlib.Path, got 3"),
     "an impossible path": (
         lambda index: Index.open("a\0b"),

@@ -260,6 +260,7 @@ def test_a_strategy_can_be_written_with_these_names():
         "Mode",
         "at_least",
         "filtered",
+        "name_strategies",
         "query_texts",
         "query_vectors",
         "to_queries",

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from leafspan import Config, Document, Index, InvalidArgument, Rerank, RetrievalTimeout, Tree, Vector
+from leafspan import Config, Document, Hybrid, Index, InvalidArgument, Rerank, RetrievalTimeout, Tree, Vector
 from leafspan.agents import AgentTool, agent_tool, agent_tools
 from leafspan.words import count_words
 from tests.corpus import SPLITTER, TEXTS
@@ -151,6 +151,16 @@ def test_where_the_defaults_of_tools_come_from(tmp_path, config, options, expect
         properties = agent_tool(index, **options).schema["properties"]
         assert (properties["k"].get("default"), properties["budget"]["default"]) == expected
         assert ("By default" in properties["k"]["description"]) is (expected[0] is None)
+
+
+def test_strategies_can_be_a_list_and_have_the_names_of_configurations(shared_index):
+    strategies = ["vector", Rerank(diversity=0.5), {"type": "hybrid", "weights": [0.5, 0.5]}, Hybrid()]
+    tool = agent_tool(shared_index, strategies=strategies)
+    given = tool.schema["properties"]["strategy"]
+    assert given["enum"] == ["vector", "rerank", "hybrid-3", "hybrid-4"]
+    assert given["default"] == "vector"
+    assert "vector: by meaning alone" in given["description"]
+    assert tool.call({"question": "dance"}) == agent_tool(shared_index, strategies="vector").call({"question": "dance"})
 
 
 def test_strategies_of_ones_own_have_names(shared_index):

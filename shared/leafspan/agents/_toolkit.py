@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.agents._changing import add_tool, delete_tool
@@ -16,11 +16,11 @@ from leafspan.agents._tool import AgentTool
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval import Limits, check_timeout
-from leafspan.strategies import DEFAULT, Strategy, StrategyLike, to_strategy
+from leafspan.strategies import DEFAULT, Strategy, StrategyLike, name_strategies, to_strategy
 from leafspan.view import View
 
-Strategies = Strategy | str | Mapping[str, StrategyLike]
-"""The strategy of a tool, or several by their names."""
+Strategies = Strategy | str | Sequence[StrategyLike] | Mapping[str, StrategyLike]
+"""The strategy of a tool, or several, as a list or by names."""
 
 _PREFIX = re.compile(r"[a-zA-Z0-9_-]{0,40}")  # models take names of up to 64 of these
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -45,8 +45,9 @@ def agent_tools(
 
     Args:
         view: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches, or its name; or several by names of yours, between which the model chooses,
-            the first by default. Default: that of the index, and seven others that need no model.
+        strategies: The strategy that searches, or its name; or several, between which the model chooses, the first by
+            default: as a list, or as a mapping from names of yours. Default: that of the index, and seven others that need
+            no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
         k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
             configuration if ``budget`` is not given either, or else as many as there are words for.
@@ -121,10 +122,12 @@ def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
     if given is None:
         own = view.default_strategy
         return STRATEGIES if own == DEFAULT else {OWN: own, **STRATEGIES}
-    if not isinstance(given, Mapping):
+    if isinstance(given, str) or not isinstance(given, Sequence | Mapping):
         return {"strategy": to_strategy("strategies", given)}
     if not given:
-        raise InvalidArgument("strategies must be at least one, got none")
+        raise InvalidArgument('strategies must be at least one, such as ["vector", "bm25"], got none')
+    if not isinstance(given, Mapping):
+        return name_strategies("strategies", given, between="-")
     for name in given:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidArgument(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafspan.checks import shown
 from leafspan.documents._identity import is_random
 from leafspan.documents._metadata import title_in
 from leafspan.errors import InvalidDocument
@@ -52,6 +53,11 @@ def recognise(thing: object) -> Document | GivenDocument:
         return _from_llamaindex(document)
     if hasattr(thing, "content") and hasattr(thing, "meta") and hasattr(thing, "id"):
         return _from_haystack(document)
+    if isinstance(thing, str):
+        raise InvalidDocument(
+            f"a document must not be a text alone, got {shown(thing)}: for a file or folder, pass pathlib.Path(...); for a "
+            "text, a Document, which has an id beside it"
+        )
     hint = next((hint for is_one, hint in _HINTS if is_one(thing)), "")
     raise InvalidDocument(
         "a document must be a leafspan, LangChain, LlamaIndex or Haystack Document, a mapping, a Path or Files, "
@@ -60,7 +66,6 @@ def recognise(thing: object) -> Document | GivenDocument:
 
 
 _HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
-    (lambda thing: isinstance(thing, str), "; for a file, pass a pathlib.Path"),
     (lambda thing: hasattr(thing, "lazy_load"), "; for a loader, pass loader.lazy_load()"),
     (lambda thing: hasattr(thing, "__aiter__"), "; collect it first: [each async for each in it]"),
 )

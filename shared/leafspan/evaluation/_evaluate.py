@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import check_whole, shown
-from leafspan.config import config_name
 from leafspan.configuration import Config
 from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
@@ -17,7 +16,7 @@ from leafspan.evaluation._finding_answers import find_all_answers
 from leafspan.evaluation._questions import Answer, Question
 from leafspan.evaluation._reading import placed_questions
 from leafspan.evaluation._spans import first_words, span_scores
-from leafspan.strategies import StrategyLike, to_strategy
+from leafspan.strategies import StrategyLike, name_strategies, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
 
@@ -134,15 +133,8 @@ def _named(strategies: object) -> dict[str, Config]:
         raise InvalidArgument(f"strategies must be strategies by name, or a list of some, got {shown(strategies)}")
     if isinstance(strategies, Mapping):
         return {str(name): _config(each) for name, each in strategies.items()}
-    configs = [_config(each) for each in strategies]
-    names = [
-        each if isinstance(each, str) else config_name(type(config.defaults().strategy))
-        for each, config in zip(strategies, configs, strict=True)
-    ]
-    return {
-        name if names.count(name) == 1 else f"{name} {number}": config
-        for number, (name, config) in enumerate(zip(names, configs, strict=True), 1)
-    }
+    chosen = [each.defaults().strategy if isinstance(each, Config) else each for each in strategies]
+    return dict(zip(name_strategies("strategies", chosen), map(_config, strategies), strict=True))
 
 
 def _config(strategy: object) -> Config:

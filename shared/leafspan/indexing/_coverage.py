@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.checks import check_text, shown
-from leafspan.documents import read_documents
+from leafspan.documents import read_documents, to_document
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import FileNames, FileReading, Files, below_folder, check_paths, real_path
 from leafspan.filters import Where, constant, to_filter
@@ -59,7 +59,9 @@ def to_coverage(
 
     Raises:
         InvalidArgument: if it does not say, or says twice, what it covers.
+        InvalidDocument: if it has a text in place of a path.
     """
+    _refuse_texts(source)
     if (files := _as_files(source)) is not None:
         if within is not None or source_key is not None:
             raise InvalidArgument("files say by themselves what they cover: leave out within and source_key")
@@ -81,6 +83,17 @@ def to_coverage(
     if condition is None or constant(condition):
         raise InvalidArgument(f"within must be a filter with a condition, or 'everything', got {shown(within)}")
     return FilterCoverage(documents, condition, scope)
+
+
+def _refuse_texts(source: object) -> None:
+    """Check that no text stands where a path is meant, before anything else is found missing.
+
+    Raises:
+        InvalidDocument: if one does; the message says how a path is given.
+    """
+    for each in source if isinstance(source, list | tuple) else [source]:
+        if isinstance(each, str):
+            to_document(each)
 
 
 def _as_files(source: Any) -> list[Files] | None:

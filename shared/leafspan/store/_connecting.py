@@ -95,9 +95,17 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
         yield Call(opened.close)
 
 
+def _both_or_neither(path: object) -> str:
+    """What was given, and what to give: a path together with a client is mostly meant as the name of the index."""
+    if path is None:
+        return 'neither: such as path="kb", a folder, which is made'
+    place = str(path) if isinstance(path, Path) else path
+    return f"both: behind a client, the index has a name, name={shown(place)}, and no path"
+
+
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
     if (path is None) == (client is None):
-        raise InvalidArgument(f"give either a path or a client, got path={shown(path)} and client={shown(client)}")
+        raise InvalidArgument(f"give either a path or a client, got {_both_or_neither(path)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
             "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with "

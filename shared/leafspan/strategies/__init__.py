@@ -20,6 +20,7 @@ from leafspan.strategies._host_reranker import HostReranker, Reranked
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import MultiQuery
+from leafspan.strategies._named import name_strategies
 from leafspan.strategies._other_index import OtherIndex
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._parent_document import ParentDocument
@@ -155,6 +156,7 @@ __all__ = [
     "Mode",
     "at_least",
     "filtered",
+    "name_strategies",
     "query_texts",
     "query_vectors",
     "to_queries",

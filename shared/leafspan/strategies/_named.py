@@ -1,11 +1,13 @@
-"""Strategies by names that users give them."""
+"""Strategies by names, which users give them or which they have in configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from leafspan.checks import shown
+from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
+from leafspan.strategies._choosing import to_strategy
 from leafspan.strategies._strategy import Strategy, check_strategy
 
 
@@ -27,3 +29,24 @@ def check_named_strategies(option: str, one: str, value: object) -> dict[str, St
             raise InvalidArgument(f"a name in {option} must be a text that is not blank, got {shown(name)}")
         check_strategy(f"{one} {name!r}", each)
     return dict(value)
+
+
+def name_strategies(option: str, strategies: Sequence[object], *, between: str = " ") -> dict[str, Strategy]:
+    """The strategies of a list by the names that configurations have for them, such as ``"auto-merging"``.
+
+    Args:
+        option: Name of the option in errors, such as ``"strategies"``.
+        strategies: Strategies, their names or their configurations.
+        between: What stands before the number in the list that each gets of those with the same name. Default: a space.
+
+    Raises:
+        InvalidArgument: if one is no strategy.
+    """
+    made = [to_strategy(f"each of {option}", each) for each in strategies]
+    names = [
+        given if isinstance(given, str) else config_name(type(each)) for given, each in zip(strategies, made, strict=True)
+    ]
+    return {
+        name if names.count(name) == 1 else f"{name}{between}{number}": each
+        for number, (name, each) in enumerate(zip(names, made, strict=True), 1)
+    }
