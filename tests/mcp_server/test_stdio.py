@@ -132,6 +132,30 @@ def test_a_signal_ends_the_process_at_once(kb, number, code):
     server.process.stdin.close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of its own")
+def test_who_starts_it_on_a_terminal_is_told_what_it_waits_for(kb):
+    ours, terminal = os.openpty()
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command(kb), stdin=terminal, stdout=pipe, stderr=pipe, text=True)
+    assert process.stderr
+    line = process.stderr.readline()
+    assert line.startswith(f"serving {kb} on standard input and output, and waiting for a client there")
+    assert f"`leafspan mcp --kb {kb}`" in line
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=10)
+    assert (process.returncode, out) == (130, "")
+    for each in (ours, terminal):
+        os.close(each)
+
+
+def test_a_filter_that_nothing_matches_is_told_on_standard_error(kb):
+    server = Server(kb, "--where", 'F("tenant") == "acme"')
+    assert server.process.stdin
+    server.process.stdin.close()
+    line = 'no document matches --where F("tenant") == "acme": nothing will be found\n'
+    assert server.ended() == (0, [], line)
+
+
 def test_the_end_of_input_ends_the_process_while_a_call_goes_on(kb):
     server = Server(kb)
     server.call("search", {"question": "Who decoded the dance?"})

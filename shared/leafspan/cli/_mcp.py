@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +12,8 @@ import typer
 from leafspan.agents import STRATEGIES, agent_tools
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase
+from leafspan.cli._scope import served_view
 from leafspan.index import Index
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"
@@ -72,10 +75,9 @@ def mcp(
 
     if strategy is not None:
         check_choice("strategy", strategy, STRATEGIES)
-    scope = parse_filter(where)
     with Index.open(kb, create=False, config=config) as index:
         tools = agent_tools(
-            index if scope is None else index.scoped(scope),
+            served_view(index, where),
             strategies=None if strategy is None else STRATEGIES[strategy],
             about=about,
             k=k,
@@ -86,6 +88,16 @@ def mcp(
         )
         server = make_server(tools)
         if port is None:
+            if sys.stdin is not None and sys.stdin.isatty():  # no client has started it
+                console(stderr=True).print(plain(_waiting(kb)))
             serve_stdio(server)
         else:
             serve_http(server, port=port, token=os.environ.get(_TOKEN), started=print_place)
+
+
+def _waiting(kb: Path) -> str:
+    """What a person reads who has started the server by hand."""
+    return (
+        f"serving {kb} on standard input and output, and waiting for a client there: let an MCP client start "
+        f"`leafspan mcp --kb {kb.absolute()}` itself, or serve HTTP with --port; Ctrl-C ends it"
+    )

@@ -12,7 +12,8 @@ import typer
 
 from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, load_configs, named_path, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, load_configs, named_path
+from leafspan.cli._scope import served_view
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
 from leafspan.index import Index
@@ -46,7 +47,6 @@ def serve(
     from leafspan.serving import serve as serve_view
 
     check_number("timeout", timeout, above=0)
-    scope = parse_filter(where)
     chosen = _strategies(config or [])
     opening = sys.stdout.isatty() if open_ is None else open_
 
@@ -59,7 +59,7 @@ def serve(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     with Index.open(kb, create=False) as opened:
-        view = opened if scope is None else opened.scoped(scope)
+        view = served_view(opened, where)
         view.warm()
         serve_view(view, chosen, port=port, timeout=timeout, started=started)
 
