@@ -197,6 +197,80 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str):
         Files(**{"paths": "docs", **options})
 
 
+FRONT = """---
+title: The dance
+date: 2024-05-31
+author: Ann
+draft: false
+weight: 3
+rating: 4.5
+zip: 01234
+lang: no
+tags: [bees, "2024"]
+years:
+  - 1927
+  - 1973
+quoted: "7"
+---
+"""
+
+
+def test_the_fields_of_front_matter_are_metadata(tmp_path: Path):
+    (tmp_path / "bees.md").write_text(FRONT + "\n# Bees\n")
+    [document], skipped = read(tmp_path)
+    assert (document.title, document.text, skipped) == ("The dance", FRONT + "\n# Bees\n", [])
+    assert document.metadata == {
+        "source": "bees.md",
+        "date": "2024-05-31",
+        "author": "Ann",
+        "draft": False,
+        "weight": 3,
+        "rating": 4.5,
+        "zip": "01234",
+        "lang": "no",
+        "tags": ["bees", "2024"],
+        "years": [1927, 1973],
+        "quoted": "7",
+    }
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "source: https://example.org",  # the name of the file
+        "score: 3",  # leafspan's own
+        "chroma:document: x",
+        "author: {name: Ann}",
+        "mixed: [1, a]",
+        "nested: [[1], [2]]",
+        "nothing:",
+        "none: []",
+        "? [a]\n: b",
+        "bad: '\\\n",
+        'half: "\\ud800"',
+        '"\\ud800": half',
+        '"": x',
+        "a: 1\n\tb: 2",
+        "- a list",
+        "just a text",
+        "a: &a {x: 1}\nb: &b {<<: [*a, *a]}\nc: {<<: [*b, *b]}",
+        "deep: " + "[" * 3000,
+    ],
+    ids=lambda fields: fields[:12],
+)
+def test_what_cannot_be_metadata_is_left_out_of_front_matter_and_the_page_is_read(tmp_path: Path, fields: str):
+    (tmp_path / "bees.md").write_text(f"---\n{fields}\n---\n\n# Bees\n")
+    [document], skipped = read(tmp_path)
+    assert (document.title, dict(document.metadata), skipped) == ("Bees", {"source": "bees.md"}, [])
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "-" + "9" * 19, "1e999", "9" * 400 + ".0"])
+def test_a_number_in_front_matter_that_does_not_fit_is_a_text(tmp_path: Path, number: str):
+    (tmp_path / "bees.md").write_text(f"---\nn: {number}\n---\n")
+    [document], _ = read(tmp_path)
+    assert document.metadata["n"] == number
+
+
 @pytest.mark.parametrize("field", ['title: "The dance"', "title: 'The dance'", "title: The dance"])
 def test_the_title_of_a_markdown_page_may_be_in_its_front_matter(tmp_path: Path, field: str):
     (tmp_path / "bees.md").write_text(f"---\nlayout: post\n{field}\n---\n\n# Bees\n\nThey dance.\n")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leafspan.files._decoding import decode
+from leafspan.files._front_matter import front_matter_fields
 from leafspan.files._opening import read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
@@ -23,17 +24,18 @@ _RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is that in its front matter, or a top heading at its start."""
+    """See Reader. Its title is that in its front matter, or a top heading at its start; the other fields are metadata."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     front = front_matter(text)
+    fields = front_matter_fields(front) if front else {}
     if front and (title := _FIELD_TITLE.search(front)):
-        yield Record(text, title[2], {})
+        yield Record(text, title[2], fields)
         return
     body = text[len(front) :]
     block = _FIRST_BLOCK.match(body)
     headings = find_headings(block[0]) if block else []
     begins = headings and headings[0].depth == 1 and not body[: headings[0].start].strip()
-    yield Record(text, headings[0].text if begins else None, {})
+    yield Record(text, headings[0].text if begins else None, fields)
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
