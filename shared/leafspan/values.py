@@ -453,7 +453,8 @@ class Passage:
 
     def __repr__(self) -> str:
         kind = "" if self.kind == "text" else f", kind={self.kind!r}"
-        return f"Passage({short_id(self.id)}, score={self.score:.3f}{kind}, {first_words(self.text)})"
+        score = f", score={self.score:.3f}" if self.is_scored else ""
+        return f"Passage({short_id(self.id)}{score}{kind}, {first_words(self.text)})"
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: where it stands in its document, its text with what was found, and why."""
@@ -465,6 +466,11 @@ class Passage:
     def layer(self) -> int:
         """The layer of a summary, >= 1. 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the score means something. What is listed, such as leaves and summaries, has the score 0, which does not."""
+        return self.score != 0 or self.trace != Trace()
 
     @property
     def whole(self) -> bool:

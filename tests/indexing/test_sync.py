@@ -51,6 +51,21 @@ def opened(folder: Path) -> Iterator[Index]:
         yield index
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"), [("kb", "bees.md"), ("", "notes/bees.md")], ids=["in the source", "the source"]
+)
+def test_nothing_of_the_indexs_own_files_is_read(tmp_path: Path, folder: str, name: str):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "bees.md").write_text("Bees dance to tell the others where flowers are.")
+    for expected in (synced(added=[name]), synced(unchanged=[name])):
+        with Index.open(notes / folder) as index:
+            assert index.sync(notes) == expected
+            index.build_tree()
+            index.warm()
+            assert index.sync(notes) == synced(unchanged=[name])
+
+
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """A folder of two files, one of them in a folder below."""

@@ -17,6 +17,13 @@ from leafspan.values import Section
 from tests.pictures.values import fused, outline, passage
 
 
+def test_what_nothing_was_asked_for_has_no_score():
+    assert "ls-score" in str(passage_picture(passage()))
+    listed = str(passage_picture(passage(score=0.0, trace=Trace())))
+    assert "ls-score" not in listed.partition("</style>")[2]
+    assert "score 0.000" not in listed
+
+
 def test_the_leaves_that_were_found_are_marked_without_the_white_space_after_them():
     found = passage("one  two  three", outline=outline(ends=(5, 10, 15)))  # leaf 3 was found
     assert [piece.is_hit for piece in pieces_of(found)] == [False, True, False]

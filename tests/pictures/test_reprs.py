@@ -43,6 +43,8 @@ COVERS = (Covered("a", "00000000", 0, 3, 0, 9), Covered("b", "00000000", 1, 1, 0
     ("value", "expected"),
     [
         (passage(), "Passage('doc#00000000#2-4', score=0.500, 'one, two, three')"),
+        (passage(score=0.0, trace=Trace()), "Passage('doc#00000000#2-4', 'one, two, three')"),
+        (passage(score=0.0, trace=Trace(notes=("x",))), "Passage('doc#00000000#2-4', score=0.000, 'one, two, three')"),
         (passage(kind="row"), "Passage('doc#00000000#2-4', score=0.500, kind='row', 'one, two, three')"),
         (Document("a", "Some text."), "Document('a', 10 characters, 'Some text.')"),
         (Document("a", "Some text.", "T"), "Document('a', title='T', 10 characters, 'Some text.')"),

@@ -76,7 +76,8 @@ def block_of(passage: ShownPassage, number: int | None, *, nodes: bool = False) 
     ]
     label = "" if number is None else str(number)
     start = f"passage {label}" if label else passage.kind
-    tooltip = f"{start}: {runs_named(runs)}, score {passage.score:.3f}"
+    score = f", score {passage.score:.3f}" if passage.is_scored else ""
+    tooltip = f"{start}: {runs_named(runs)}{score}"
     inside = [each for each in found_leaves(passage.trace) if any(first <= each <= last for first, last in runs)]
     is_summary = passage.summary is not None
     return Block(runs, label, tooltip, inside, [*merged, *_outside(above, merged)], is_summary)

@@ -50,7 +50,7 @@ def card(
         header(".ls-head")[
             number is not None and span(".ls-badge")[str(number)],
             span(".ls-where")[where(passage)],
-            span(".ls-score", title="score")[_bar(passage.score, best), f"{passage.score:.3f}"],
+            passage.is_scored and span(".ls-score", title="score")[_bar(passage.score, best), f"{passage.score:.3f}"],
         ],
         div(".ls-text", dir="auto")[text_of(passage, words)],
         below is not None and below(passage),

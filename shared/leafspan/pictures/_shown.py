@@ -123,6 +123,10 @@ class ShownPassage(Protocol):
         """Its score."""
 
     @property
+    def is_scored(self) -> bool:
+        """Whether the score means something."""
+
+    @property
     def metadata(self) -> Mapping[str, object]:
         """Metadata of its document."""
 
