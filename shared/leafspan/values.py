@@ -469,7 +469,7 @@ class Passage:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the score means something. What is listed, such as leaves and summaries, has the score 0, which does not."""
+        """Whether the score means something. What is only listed, such as leaves and summaries, has the score 0."""
         return self.score != 0 or self.trace != Trace()
 
     @property
