@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -129,6 +130,10 @@ def test_every_view_of_the_index_is_asked_in_the_same_way(tmp_path: Path):
         ("splitter: {leaf_words: 0}", "line 1: splitter"),
         ("- k", "line 1: a configuration must be a mapping"),
         ("k: [", "a configuration must be YAML or JSON"),
+        ("k: 3\n# \0", r"line 2: .* it must have no control characters, got '\\x00'"),
+        ("strategy:\n\ttype: hybrid", "line 2: .*: indent with spaces, not with tabs"),
+        ("analyzer: german", "line 1: analyzer: analyzer must be a mapping with options such as language, got 'german'"),
+        ("budget: many", "budget: budget must be a mapping with options such as limit or a whole number, got 'many'"),
     ],
 )
 def test_errors_of_a_file_say_where_and_why(text, message, tmp_path: Path):
@@ -145,9 +150,24 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path):
         Index.open(tmp_path / "kb", config=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"a configuration must be a file in UTF-8, got .*no\.yaml"):
         Index.open(tmp_path / "kb", config=tmp_path / "no.yaml")
-    (tmp_path / "latin").write_bytes(b"# caf\xe9\n")
-    with pytest.raises(InvalidArgument, match="a configuration must be a file in UTF-8"):
-        Config.load(tmp_path / "latin")
+    (tmp_path / "latin").write_bytes(b"k: 3\n# caf\xe9\n")
+    (tmp_path / "long").write_bytes(b"# x\n" * 250_001)
+    for name, reason in (
+        ("no.yaml", "No such file or directory"),
+        ("", "it is a folder"),
+        ("latin", "line 2 has a byte that is not UTF-8"),
+        ("long", "it has more than 1,000,000 bytes"),
+    ):
+        with pytest.raises(InvalidArgument) as caught:
+            Config.load(tmp_path / name)
+        assert str(caught.value) == f"a configuration must be a file in UTF-8, got {str(tmp_path / name)!r}: {reason}"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a FIFO")
+def test_a_fifo_is_no_configuration_and_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "kb.yaml")
+    with pytest.raises(InvalidArgument, match="it is no regular file"):
+        Config.load(tmp_path / "kb.yaml")
 
 
 def test_functions_are_given_beside_the_file(tmp_path: Path):

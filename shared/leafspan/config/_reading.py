@@ -114,6 +114,7 @@ class _Reading:
             return self._named(plain[GIVEN], place)
         bases = classes_in(hint)
         if isinstance(plain, str) and bases and str not in alternatives(hint):
+            _check_not_alone(plain, bases, hint, place)
             return self._object({TYPE: plain}, bases, place)
         if isinstance(plain, Mapping) and bases:
             return self._object(plain, bases, place)
@@ -166,6 +167,20 @@ class _Reading:
             # The message of an option begins with its name.
             about = _FIRST_WORD.match(str(error))
             raise (place / about[0] if about and about[0] in options else place).error(str(error)) from error
+
+
+def _check_not_alone(plain: str, bases: Sequence[type], hint: Any, place: Place) -> None:
+    """Check that a text is not given in place of the options of the only class that can be meant.
+
+    Raises:
+        InvalidArgument: if it is.
+    """
+    known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
+    if len(known) == 1 and plain not in known:
+        [(name, kind)] = known.items()
+        or_number = " or a whole number" if int in alternatives(hint) else ""
+        first = options_of(kind)[0].name
+        raise place.error(f"{name} must be a mapping with options such as {first}{or_number}, got {shown(plain)}")
 
 
 def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:

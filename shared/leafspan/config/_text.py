@@ -15,6 +15,7 @@ from leafspan.config._reading import Path, Place
 from leafspan.errors import InvalidArgument
 
 _DEEPEST = 100
+_MOST_BYTES = 1_000_000  # of a file, for which PyYAML takes a second or more
 _STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TAG = "tag:yaml.org,2002:"
@@ -80,17 +81,12 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     """
     import yaml
 
-    text = _escaped(text)
-    loader = _yaml()[0](text)
     try:
-        node = loader.get_single_node()
+        node = yaml.compose(_escaped(text), Loader=_yaml()[0])
     except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or str(error) or type(error).__name__
-        known: dict[Path, int] = {(): mark.line + 1} if mark is not None else {}
+        problem, line = _what_is_wrong(error, text)
+        known: dict[Path, int] = {} if line is None else {(): line}
         raise Place((), source, known).error(f"a configuration must be YAML or JSON: {problem}") from None
-    finally:
-        loader.dispose()
     lines: dict[Path, int] = {}
     place = Place((), source, lines)
     plain = None if node is None else _Nodes(lines).value(node, place)
@@ -104,12 +100,41 @@ def load_config(path: str | FilePath) -> tuple[Any, Place]:
         InvalidArgument: if it cannot be read, too.
     """
     try:
-        text = FilePath(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeError, ValueError) as error:
-        raise InvalidArgument(
-            f"a configuration must be a file in UTF-8, got {shown(str(path))}: {reason_of(error)}"
-        ) from error
+        text = _read(FilePath(path))
+    except (OSError, ValueError) as error:
+        rule = f"a configuration must be a file in UTF-8, got {shown(str(path))}"
+        raise InvalidArgument(f"{rule}: {reason_of(error)}") from error
     return parse_config(text, str(path))
+
+
+def _read(path: FilePath) -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is no regular file, too long, or not in UTF-8.
+    """
+    if path.exists() and not path.is_file():  # a FIFO would block
+        raise ValueError("it is a folder" if path.is_dir() else "it is no regular file")
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"line {line} has a byte that is not UTF-8") from error
+
+
+def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
+    """What PyYAML says of a text, and in which line of it, None if that is not known."""
+    if (position := getattr(error, "position", None)) is not None:  # of a character that it cannot read
+        return f"it must have no control characters, got {shown(text[position])}", text[:position].count("\n") + 1
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+    hint = ": indent with spaces, not with tabs" if r"'\t'" in problem else ""
+    return f"{problem}{hint}", None if mark is None else mark.line + 1
 
 
 def _escaped(text: str) -> str:
