@@ -104,7 +104,10 @@ def test_the_strategy_of_the_index_comes_first(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER, config={"strategy": "bm25"}) as index:
         index.add(Document("tea", TEXTS["tea"]))
         search = agent_tool(index)
-        assert search.schema["properties"]["strategy"]["enum"][:2] == ["default", "relevant-segments"]
+        given = search.schema["properties"]["strategy"]
+        assert given["enum"][:2] == ["default", "relevant-segments"]
+        assert given["description"].count("(the default)") == 1
+        assert "default: as this index is usually searched (the default)" in given["description"]
         assert search.call({"question": "tea"}) == search.call({"question": "tea", "strategy": "bm25"})
 
 
@@ -159,7 +162,7 @@ def test_strategies_can_be_a_list_and_have_the_names_of_configurations(shared_in
     given = tool.schema["properties"]["strategy"]
     assert given["enum"] == ["vector", "rerank", "hybrid-3", "hybrid-4"]
     assert given["default"] == "vector"
-    assert "vector: by meaning alone" in given["description"]
+    assert "vector: by meaning alone (the default); rerank; " in given["description"]
     assert tool.call({"question": "dance"}) == agent_tool(shared_index, strategies="vector").call({"question": "dance"})
 
 
@@ -184,7 +187,8 @@ def test_strategies_of_ones_own_have_names(shared_index):
         ({"question": "tea", "k": 26}, "k must be at most 25, got 26"),
         ({"question": "tea", "budget": 3001}, "budget must be at most 3000, got 3001"),
         ({"question": "tea", "budget": True}, "budget must be a whole number"),
-        ({"question": "tea", "where": "year > 3"}, 'where must be JSON, or like F("year") >= 2020'),
+        ({"question": "tea", "where": "year > 3"}, "where must be JSON, or like F(\"year\") >= 2020, got 'year > 3'$"),
+        ({"question": "tea", "where": '{"year" 3}'}, "got '{\"year\" 3}', which is no JSON from character 9 on"),
         ({"question": "tea", "where": "(__import__('os'))"}, "a filter's text must be like"),
         ({"question": "tea", "where": "{"}, "where must be JSON"),
         ({"question": "tea", "where": {"year": {"$near": 3}}}, r"unknown operator '\$near'"),

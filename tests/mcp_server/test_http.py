@@ -144,6 +144,7 @@ def test_a_port_that_is_taken_is_one_line(kb):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = CliRunner().invoke(app, ["mcp", "--kb", str(kb), "--port", str(taken.getsockname()[1])])
-    assert done.exit_code == 2
-    assert "ddress already in use" in done.stderr
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(app, ["mcp", "--kb", str(kb), "--port", str(port)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert re.fullmatch(rf"error: port must be a free one, got {port}: [Aa]ddress already in use\n", done.stderr)

@@ -101,11 +101,11 @@ def _most_passages(k: int | None) -> str:
 
 def _ways(strategies: Mapping[str, Strategy]) -> str:
     """What a model reads of the strategies that it can choose between."""
-    ways = [
+    first, *others = [
         f"{name}: {WHEN[name]}" if name == OWN or STRATEGIES.get(name) == each else name
         for name, each in strategies.items()
     ]
-    return f"How to search. {'; '.join(ways)}."
+    return f"How to search. {'; '.join([f'{first} (the default)', *others])}."
 
 
 def _filter(given: str | Mapping[str, Any] | None) -> object:

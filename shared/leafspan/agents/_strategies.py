@@ -12,7 +12,7 @@ OWN = "default"
 
 WHEN = {
     OWN: "as this index is usually searched",
-    "relevant-segments": "runs of text that are worth their words (the default)",
+    "relevant-segments": "runs of text that are worth their words",
     "auto-merging": "whole sections where much of one matches",
     "sentence-window": "single sentences with what surrounds them",
     "parent-document": "the paragraphs around what matches",

@@ -60,9 +60,8 @@ def filter_from_option(text: str) -> Where | dict[str, Any]:
     try:
         condition = json.loads(text)
     except ValueError as error:
-        raise InvalidArgument(
-            f'where must be JSON, or like F("year") >= 2020, got {shown(text)}: {reason_of(error)}'
-        ) from None
+        reason = f": {reason_of(error)}" if text.lstrip().startswith("{") else ""  # else nobody has meant JSON
+        raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(text)}{reason}') from None
     except RecursionError:
         raise InvalidArgument(f"where must not be nested so deep, got {shown(text)}") from None
     if not isinstance(condition, dict):

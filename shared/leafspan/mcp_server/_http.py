@@ -53,14 +53,16 @@ def serve_http(
         started: What is told where the server can be reached.
 
     Raises:
-        InvalidArgument: if the token is too short, or cannot stand in a header.
-        OSError: if the port is taken.
+        InvalidArgument: if the token is too short, or cannot stand in a header, or the port is taken.
     """
     token = secrets.token_urlsafe(32) if token is None else _checked(token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((_HOST, port))
-        listening.listen()  # so that who is told the address can connect at once
+        try:
+            listening.bind((_HOST, port))
+            listening.listen()  # so that who is told the address can connect at once
+        except OSError as error:
+            raise InvalidArgument(f"port must be a free one, got {port}: {error.strerror}") from error
         url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
         # No log of each request: it would have the ids of sessions, and standard output is not ours.
         config = uvicorn.Config(
