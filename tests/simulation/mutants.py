@@ -325,11 +325,11 @@ MUTANTS = (
     Mutant(
         "the manifest is read before the token",
         "store._client_store",
-        """        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        """        self._last.token = token = yield from last_token(self._manifest)
         known = self._catalogue
 """,
         """        rows = unpack_rows((yield from self._manifest.scan(["metadatas"])))
-        token = unpack_token((yield from self._manifest.get([CHANGES_ID], ["metadatas"])))
+        self._last.token = token = yield from last_token(self._manifest)
         known = self._catalogue
         if known[0] != token:
             known = self._catalogue = (token, Catalogue(rows))
