@@ -519,7 +519,11 @@ def test_budget_candidates_and_where_reach_the_index(kb):
 def test_nothing_found_is_no_error(kb):
     arguments = ("query", "honey", "--kb", kb, "--where", '{"source": "none"}')
     result = leafspan(*arguments)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "nothing in the index answers this\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        "nothing in the index answers this: no document matches the filter\n",
+    )
     assert json.loads(leafspan(*arguments, "--json").stdout) == []
 
 

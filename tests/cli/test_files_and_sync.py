@@ -284,7 +284,7 @@ def test_each_line_of_standard_input_is_a_question(kb):
         (("query", "x", "--where", "F("), "got 'F(': '(' was never closed"),
         (("query", "x", "--where", "{"), "got '{': expecting property name enclosed in double quotes at character 2"),
         (("query", "x", "--config", "nothing.yaml"), "got 'nothing.yaml': no such file or directory"),
-        (("query", "x", "--config", "docs"), "a configuration must be a file in UTF-8, got 'docs': is a directory"),
+        (("query", "x", "--config", "docs"), "a configuration must be a file in UTF-8, got 'docs': it is a folder"),
         (("eval", "broken.jsonl"), 'such as {"text": ..., "answers": [...]}, expecting value at character 10'),
         (("eval", "nothing.jsonl"), "questions must be a file in UTF-8, got 'nothing.jsonl': no such file or directory"),
         (("eval", "latin.jsonl"), "got 'latin.jsonl': the byte at place 0 is no UTF-8"),

@@ -153,7 +153,7 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path):
     (tmp_path / "latin").write_bytes(b"k: 3\n# caf\xe9\n")
     (tmp_path / "long").write_bytes(b"# x\n" * 250_001)
     for name, reason in (
-        ("no.yaml", "No such file or directory"),
+        ("no.yaml", "no such file or directory"),
         ("", "it is a folder"),
         ("latin", "line 2 has a byte that is not UTF-8"),
         ("long", "it has more than 1,000,000 bytes"),

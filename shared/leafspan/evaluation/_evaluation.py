@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from leafspan.checks import check_choice, reason_of
+from leafspan.checks import check_choice
 from leafspan.errors import InvalidArgument
 from leafspan.escaping import name_in_markdown
 from leafspan.evaluation._comparison import Comparison, compare
@@ -94,8 +94,7 @@ class Evaluation:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else reason_of(error)
-            raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written: {reason}") from error
+            raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
 
     def table(self, measures: Sequence[str] | None = None) -> str:
         """The means as a table in Markdown, with a row for each strategy. The best of each column is marked by ``**``.

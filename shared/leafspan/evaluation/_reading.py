@@ -78,18 +78,17 @@ def _placed(source: object) -> list[tuple[str, object]]:
 
 
 def _parsed(line: str) -> object:
-    """The object of a line, or the line itself if it is none."""
+    """The object of a line, or the error if it is none."""
     try:
         return json.loads(line)
-    except (ValueError, RecursionError):
-        return line
+    except (ValueError, RecursionError) as error:
+        return error
 
 
 def _question(plain: object) -> Question:
     if not isinstance(plain, Mapping):
-        raise InvalidArgument(
-            f'a question must be a JSON object such as {{"text": ..., "answers": [...]}}, got {shown(plain)}'
-        )
+        got = reason_of(plain) if isinstance(plain, Exception) else f"got {shown(plain)}"
+        raise InvalidArgument(f'a question must be a JSON object such as {{"text": ..., "answers": [...]}}, {got}')
     _check_keys(plain)
     mode: Literal["any", "all"] = plain.get("answer_mode", "any")
     if mode not in ("any", "all"):
