@@ -129,7 +129,7 @@ def check_pages(index, where, k, offset):
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
         if not few:  # as if there were so many leaves that Chroma is asked for more instead
-            patch.setattr(vector_search, "_FEW", 0)
+            patch.setattr(vector_search, "_FEW_NUMBERS", 0)
             patch.setattr(vector_search, "_FEW_FETCHED", 0)
         check_vector(filled, query, where, k)
     check_words(filled, query, where, k)
@@ -147,7 +147,7 @@ def ways_of(index, monkeypatch, *calls):
 
         return call
 
-    for name in ("_overfetch", "_scan", "_rank"):
+    for name in ("_overfetch", "scan", "rank"):
         monkeypatch.setattr(vector_search, name, counted(name, getattr(vector_search, name)))
     for where, k in calls:
         check_vector(index, "budget tea", where, k)
@@ -155,8 +155,8 @@ def ways_of(index, monkeypatch, *calls):
 
 
 def test_each_way_to_the_nearest_is_taken_and_finds_the_same(filled, monkeypatch):
-    look = "_scan" if filled._store.embedded else "_rank"
-    monkeypatch.setattr(vector_search, "_FEW", 0)
+    look = "scan" if filled._store.embedded else "rank"
+    monkeypatch.setattr(vector_search, "_FEW_NUMBERS", 0)
     monkeypatch.setattr(vector_search, "_FEW_FETCHED", 0)
     few, half, nothing = F("number") < 5, F("share") < 0.5, F("share") > 1
     with monkeypatch.context() as patch:
@@ -173,10 +173,10 @@ def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(tmp_p
     with Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index:
         index.add([Document(f"near{n:03}", "The budget.", None, {"far": False}) for n in range(200)])
         index.add([Document(f"far{n:03}", "The tea honey.", None, {"far": True}) for n in range(20)])
-        monkeypatch.setattr(vector_search, "_FEW", 0)
+        monkeypatch.setattr(vector_search, "_FEW_NUMBERS", 0)
         monkeypatch.setattr(vector_search, "_MORE", 0.02)  # three are asked for: which ones Chroma finds does not matter
         far = F("far") == True  # noqa: E712
-        assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "_scan": 1}
+        assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "scan": 1}
         found = index.retrieve("budget", Vector(), k=5, candidates=5, where=far)
         assert [passage.document_id for passage in found] == [f"far{n:03}" for n in range(5)]
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from leafspan.embedding import normalize
 from leafspan.engine import run
-from leafspan.mirror import MirrorSnapshot
+from leafspan.mirror import MirrorSnapshot, vector_arrays
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._snapshot import OpenSegment
-from leafspan.search._vectors import _best, _rank, _scan, leaf_vectors, similarities
+from leafspan.search import _scanning
+from leafspan.search._scanning import best, rank, scan
+from leafspan.search._vectors import leaf_vectors, similarities
 from leafspan.store import Catalogue, Row, Selection
 from leafspan.values import LeafId
 from tests.profiles import examples
@@ -34,7 +36,7 @@ class Copy:
             OpenSegment(
                 Segment(
                     tuple((id_, V, len(vectors)) for id_, vectors in each.items()),
-                    {"vectors": normalize(np.concatenate(list(each.values())).astype(np.float32))},
+                    vector_arrays(normalize(np.concatenate(list(each.values())).astype(np.float32))),
                 ),
                 None,
             )
@@ -87,14 +89,14 @@ def test_a_score_is_the_cosine_however_long_the_vectors_are():
 def test_ranking_fetched_vectors_is_by_cosine_however_long_they_are():
     stored = np.array([[30.0, 40.0], [0.1, 0.0], [5.0, 5.0]], np.float32)
     leaves = [LeafId("a", V, n) for n in range(3)]
-    [row] = _rank(leaves, stored, [[2.0, 0.0]], 2)
+    [row] = rank(leaves, stored, [[2.0, 0.0]], 2)
     assert [(hit.leaf.ordinal, hit.score) for hit in row] == [(1, pytest.approx(1.0)), (2, pytest.approx(sqrt(0.5)))]
 
 
 def test_scanning_the_copy_is_by_cosine_for_queries_of_any_length():
     copy = Copy({"a": np.array([[30.0, 40.0], [0.1, 0.0]])}, {"b": np.array([[5.0, 5.0]]), "c": np.array([[-1.0, 0.0]])})
     selection = Selection(frozenset("abc"), 4)
-    first, second = _scan(copy.snapshot, copy.catalogue, selection, [[20.0, 0.0], [0.0, 0.01]], 3)
+    first, second = scan(copy.snapshot, copy.catalogue, selection, [[20.0, 0.0], [0.0, 0.01]], 3)
     assert [(hit.id, hit.score) for hit in first] == [
         (leaf("a", 1), pytest.approx(1.0)),
         (leaf("b", 0), pytest.approx(sqrt(0.5))),
@@ -105,7 +107,7 @@ def test_scanning_the_copy_is_by_cosine_for_queries_of_any_length():
         (leaf("b", 0), pytest.approx(sqrt(0.5))),
         (leaf("a", 1), pytest.approx(0.0, abs=1e-9)),  # ties with c, and comes first
     ]
-    assert [hit.id for hit in _scan(copy.snapshot, copy.catalogue, Selection(frozenset("c"), 1), [[1.0, 0.0]], 3)[0]] == [
+    assert [hit.id for hit in scan(copy.snapshot, copy.catalogue, Selection(frozenset("c"), 1), [[1.0, 0.0]], 3)[0]] == [
         leaf("c", 0)
     ]
 
@@ -113,7 +115,7 @@ def test_scanning_the_copy_is_by_cosine_for_queries_of_any_length():
 def test_scores_are_computed_in_64_bits():
     stored, query = chance.normal(size=(30, 300)).astype(np.float32), chance.normal(size=(1, 300)).astype(np.float32)
     once, twice, ids = normalize(stored), normalize(normalize(stored)), [leaf("a", n) for n in range(30)]
-    [row] = _rank([LeafId("a", V, n) for n in range(30)], stored, query, 30)
+    [row] = rank([LeafId("a", V, n) for n in range(30)], stored, query, 30)
     assert [hit.score for hit in sorted(row, key=lambda hit: hit.leaf.ordinal)] == near(once, normalize(query)[0])
     copy = Copy({"a": stored})  # has them at length 1, to which they are brought again
     assert list(run(similarities(Reader(copy.catalogue), copy, query, ids))[0]) == near(twice, normalize(query)[0])
@@ -135,14 +137,14 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     noise = data.draw(st.lists(st.floats(-4e-6, 4e-6), min_size=number, max_size=number))
     query = np.array([1.0, 0.0])
     rough = vectors @ query + np.array(noise)
-    found = _best(rough, lambda places: vectors[places], query, lambda at: LeafId("a", V, at), count)
+    found = best(rough + 5e-6, lambda places: vectors[places], query, lambda at: LeafId("a", V, at), count)
     wanted = sorted(range(number), key=lambda at: (-float((vectors[at] * query).sum()), at))[:count]
     assert [hit.leaf.ordinal for hit in found] == wanted
 
 
 def test_a_score_is_never_beyond_1():
     vectors = np.array([[1.0000001, 0.0], [-1.0000001, 0.0]])
-    found = _best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)
+    found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)
     assert [hit.score for hit in found] == [1.0, -1.0]
 
 
@@ -179,10 +181,44 @@ def test_equal_vectors_tie_wherever_they_are_and_leaves_come_by_score_then_place
     stored = np.array(vectors * times)
     query = [0.3, -0.2, 0.9]
     leaves = [LeafId("a", V, n) for n in range(len(stored))]
-    [row] = _rank(leaves, stored.astype(np.float32), [query], len(stored))
+    [row] = rank(leaves, stored.astype(np.float32), [query], len(stored))
     scores = {hit.leaf.ordinal: hit.score for hit in row}
     for at in range(len(stored)):
         assert scores[at] == scores[at % len(vectors)]
         assert scores[at] == pytest.approx(exact_cosine(stored[at], query), abs=1e-5)
     assert row == sorted(row, key=lambda hit: hit.order)
-    assert _rank(leaves, stored.astype(np.float32), [query], 2)[0] == row[:2]
+    assert rank(leaves, stored.astype(np.float32), [query], 2)[0] == row[:2]
+
+
+@examples(100)
+@given(st.data())
+def test_a_scan_is_exact_however_rough_the_codes_are(data):
+    """Numbers of 8 bits tell these vectors apart badly, and some of them not at all."""
+    sizes = data.draw(st.lists(st.integers(1, 150), min_size=1, max_size=3))
+    seed = data.draw(st.integers(0, 10**6))
+    chance = np.random.default_rng(seed)
+    spread = data.draw(st.sampled_from([1e-4, 1e-2, 1.0]))
+    stored = [1 + spread * chance.normal(size=(size, 5)) for size in sizes]
+    for matrix in stored:
+        matrix[:, 0] *= data.draw(st.sampled_from([1, 100]))  # so that little is left for the other numbers
+    copy = Copy(*({f"{number}": matrix} for number, matrix in enumerate(stored)))
+    chosen = [f"{number}" for number in range(len(sizes)) if data.draw(st.booleans())] or ["0"]
+    selection = Selection(frozenset(chosen), sum(sizes[int(id_)] for id_ in chosen))
+    queries = 1 + spread * chance.normal(size=(data.draw(st.sampled_from([1, 4, 5])), 5))
+    count = data.draw(st.integers(1, 30))
+    ids = [LeafId(id_, V, ordinal) for id_ in chosen for ordinal in range(sizes[int(id_)])]
+    vectors = normalize(np.concatenate([stored[int(id_)] for id_ in chosen]).astype(np.float32))
+    found = scan(copy.snapshot, copy.catalogue, selection, queries, count)
+    for hits, query in zip(found, normalize(queries.astype(np.float32)), strict=True):
+        cosines = (vectors.astype(np.float64) * query).sum(axis=1).clip(-1, 1)
+        order = sorted(range(len(ids)), key=lambda at: (-cosines[at], ids[at].document_id, ids[at].ordinal))
+        assert [hit.leaf for hit in hits] == [ids[at] for at in order[:count]]
+
+
+def test_a_scan_is_the_same_without_the_library_that_compares_codes(monkeypatch):
+    copy = Copy({"a": chance.normal(size=(500, 64))}, {"b": chance.normal(size=(300, 64))})
+    selection = Selection(frozenset("ab"), 800)
+    queries = chance.normal(size=(2, 64))
+    found = scan(copy.snapshot, copy.catalogue, selection, queries, 20)
+    monkeypatch.setattr(_scanning, "_cdist", lambda: None)
+    assert scan(copy.snapshot, copy.catalogue, selection, queries, 20) == found

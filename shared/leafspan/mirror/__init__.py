@@ -2,7 +2,7 @@
 
 from leafspan.mirror._mirror import Mirror, Recipe
 from leafspan.mirror._snapshot import MirrorSnapshot
-from leafspan.mirror._vector_copy import VectorCopy
+from leafspan.mirror._vector_copy import Codes, VectorCopy, vector_arrays
 from leafspan.mirror._word_postings import WordPostings
 
-__all__ = ["Mirror", "MirrorSnapshot", "Recipe", "VectorCopy", "WordPostings"]
+__all__ = ["Codes", "Mirror", "MirrorSnapshot", "Recipe", "VectorCopy", "WordPostings", "vector_arrays"]

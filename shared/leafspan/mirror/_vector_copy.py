@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from leafspan.mirror._snapshot import MaskedArrays
 
 _BATCH = 2_000  # vectors to read at a time, since Chroma returns each as an object of its own
+_LARGEST = 127  # of a code
 
 
 class VectorCopy:
-    """The recipe for a mirror of the leaves' vectors, scaled to length 1."""
+    """The recipe for a mirror of the leaves' vectors, scaled to length 1, and of their codes."""
 
-    name = "vectors"
+    name = "vectors-2"  # leafspan 0.1.0 kept no codes, in a folder named vectors
     task = "Copying vectors"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
@@ -33,14 +34,51 @@ class VectorCopy:
             some = ids[start : start + _BATCH]
             vectors = yield from reader.fetch_vectors(some)
             pieces.append((yield Call(_matrix, ([vectors[id_] for id_ in some],))))
-        return {"vectors": np.concatenate(pieces)}
+        return (yield Call(vector_arrays, (np.concatenate(pieces),)))  # type: ignore[no-any-return]
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         import numpy as np
 
-        kept = [arrays["vectors"] if mask is None else arrays["vectors"][mask] for arrays, mask in parts]
-        return {"vectors": np.concatenate(kept)}
+        return {
+            name: np.concatenate([arrays[name] if mask is None else arrays[name][mask] for arrays, mask in parts])
+            for name in parts[0][0]
+        }
+
+
+class Codes(NamedTuple):
+    """Vectors as whole numbers of 8 bits, which are searched in a quarter of the time: ``numbers * scales`` is near them.
+
+    Attributes:
+        numbers: Matrix with a row for each vector.
+        scales: What a 1 in each row stands for.
+        errors: The length of the difference between each vector and what its numbers stand for.
+    """
+
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    errors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32]) -> Codes:
+        """The codes of vectors, given as the rows of a matrix."""
+        import numpy as np
+
+        scales = np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST
+        numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
+        return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
+
+    @classmethod
+    def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
+        """Those of a segment."""
+        return cls(arrays["codes"], arrays["scales"], arrays["errors"])
+
+
+def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """The arrays of a segment, from the vectors of its leaves."""
+    numbers, scales, errors = Codes.of(vectors)
+    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors}
 
 
 def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:

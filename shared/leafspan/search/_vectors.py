@@ -14,7 +14,7 @@ The exact search reads the vectors from the mirror of an index in a folder, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,7 @@ from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
 from leafspan.filters import Where
 from leafspan.mirror import Mirror, MirrorSnapshot
+from leafspan.search._scanning import rank, scan, vectors_of
 from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection
 from leafspan.values import Hit, LeafId
 
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FEW = 30_000  # leaves that the mirror searches exactly within 5 ms; over-fetching hundreds is not exact, and no faster
+_FEW_NUMBERS = 75_000_000  # that a scan compares within 5 ms: 300,000 vectors of 256; Chroma is not exact, and no faster
 _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
 _MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
-_BLOCK = 512  # vectors that fit into a processor's cache
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
 _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
-_ROUNDING = 1e-5  # more than rounding can change a cosine of 32-bit numbers
 
 
 def nearest_leaves(
@@ -65,15 +64,16 @@ def nearest_leaves(
     if not chosen.leaves:
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
-    if share == 1 or (share >= _MIN_SHARE and chosen.leaves > (_FEW_FETCHED if copy is None else _FEW)):
+    few = _FEW_FETCHED if copy is None else _FEW_NUMBERS // len(vectors[0])
+    if (share == 1 and copy is None) or (share >= _MIN_SHARE and chosen.leaves > few):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) for row in rows):
             return [row[:count] for row in rows]
     if copy is not None:
         snapshot = yield from copy.current(reader)
-        return (yield Call(_scan, (snapshot, visible, chosen, vectors, count)))  # type: ignore[no-any-return]
+        return (yield Call(scan, (snapshot, visible, chosen, vectors, count)))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
-    return (yield Call(_rank, (leaves, stored, vectors, count)))  # type: ignore[no-any-return]
+    return (yield Call(rank, (leaves, stored, vectors, count)))  # type: ignore[no-any-return]
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
@@ -126,14 +126,7 @@ def _cosines_in(snapshot: MirrorSnapshot, visible: Catalogue, vectors: Any, ids:
 
 def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of leaves, of which there is at least one, in the mirror."""
-    import numpy as np
-
-    rows = _rows(snapshot, visible, tuple(ids))
-    order = np.argsort(rows, kind="stable")
-    sorted_vectors = np.concatenate(list(_matrices(snapshot, rows[order])))
-    stored = np.empty_like(sorted_vectors)
-    stored[order] = sorted_vectors
-    return stored
+    return vectors_of(snapshot, _rows(snapshot, visible, tuple(ids)))
 
 
 def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) -> NDArray[np.intp]:
@@ -198,77 +191,3 @@ def _fetch_vectors(reader: Reader, visible: Catalogue, chosen: Selection) -> Flo
     vectors = yield from reader.fetch_vectors([id_ for row in rows for id_ in row.leaf_ids])
     leaves = [LeafId(row.document_id, row.version or "", ordinal) for row in rows for ordinal in range(row.leaves)]
     return leaves, np.asarray([vectors[str(leaf)] for leaf in leaves], dtype=np.float32)
-
-
-def _rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
-    """The nearest of the leaves to each vector, from a matrix of their vectors."""
-    import numpy as np
-
-    stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))
-    scores = zip((stored @ queries.T).T, queries, strict=True)
-    return [_best(column, stored.__getitem__, query, leaves.__getitem__, count) for column, query in scores]
-
-
-def _scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
-    """The leaves of a selection that are nearest to each vector, from the vectors in the mirror."""
-    import numpy as np
-
-    rows = np.flatnonzero(snapshot.mask(chosen))
-    queries = normalize(np.asarray(vectors, dtype=np.float32))
-    scores = np.empty((len(rows), len(queries)), dtype=np.float32)
-    # In blocks: copying all rows into fresh memory at once would take ten times as long as multiplying them.
-    for start in range(0, len(rows), _BLOCK):
-        done = start
-        for matrix in _matrices(snapshot, rows[start : start + _BLOCK]):
-            np.matmul(matrix, queries.T, out=scores[done : done + len(matrix)])
-            done += len(matrix)
-
-    def leaf_at(place: int) -> LeafId:
-        leaf = snapshot.leaf(int(rows[place]))
-        return leaf._replace(document_id=visible.shown_id(leaf.document_id) or "")
-
-    def vectors_at(places: NDArray[np.intp]) -> NDArray[np.float32]:
-        return np.concatenate(list(_matrices(snapshot, rows[places])))  # at least one, since the selection is not empty
-
-    return [_best(column, vectors_at, query, leaf_at, count) for column, query in zip(scores.T, queries, strict=True)]
-
-
-def _matrices(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
-    """The vectors of rows of the mirror, given in ascending order: a matrix for each segment that has some of them."""
-    import numpy as np
-
-    start = segment_start = 0
-    for arrays, _ in snapshot.parts:
-        matrix = arrays["vectors"]
-        stop = int(np.searchsorted(rows, segment_start + len(matrix)))
-        if stop > start:
-            yield matrix[rows[start:stop] - segment_start]
-        start, segment_start = stop, segment_start + len(matrix)
-
-
-def _best(
-    scores: NDArray[np.float32],
-    vectors_at: Callable[[NDArray[np.intp]], NDArray[np.float32]],
-    query: NDArray[np.float32],
-    leaf_at: Callable[[int], LeafId],
-    count: int,
-) -> list[Hit]:
-    """The ``count`` best leaves, best first. Ties are ordered by document, then position, also at the last place.
-
-    Args:
-        scores: Approximate score of each leaf.
-        vectors_at: Function from places in ``scores`` to the vectors of the leaves there, as a matrix.
-        query: The vector they are compared with.
-        leaf_at: Function from a place in ``scores`` to the id of the leaf there.
-        count: Number of leaves that are wanted.
-    """
-    import numpy as np
-
-    places = np.arange(len(scores))
-    if len(scores) > count:
-        places = np.flatnonzero(scores >= np.partition(scores, len(scores) - count)[len(scores) - count] - _ROUNDING)
-    # The result of a product of matrices for a vector depends on the row it is in. So the scores of the best leaves are
-    # computed again, each in the same way: equal leaves tie, and no score depends on the other leaves.
-    cosines = (vectors_at(places).astype(np.float64) * query).sum(axis=1)
-    hits = [Hit(leaf_at(int(at)), max(-1.0, min(1.0, float(cosine)))) for at, cosine in zip(places, cosines, strict=True)]
-    return sorted(hits, key=lambda hit: hit.order)[:count]
