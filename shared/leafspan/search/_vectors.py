@@ -3,9 +3,9 @@
 Chroma's own filter is slow if many leaves match, and its conditions mean something else than those of ``leafspan.filters``.
 So filters are evaluated here, on documents, and their nearest leaves are found in one of three ways:
 
-- If all documents match, Chroma's search gives the result.
-- If few leaves match, an exact search compares all of their vectors with the query.
-- If many leaves match, Chroma is asked for more leaves than are wanted, and those that do not match are left out
+- Without a filter, Chroma's search gives the result; behind a server also if all documents match.
+- Up to hundreds of thousands of leaves, an exact search compares all of their vectors with the query.
+- If more match, Chroma is asked for more leaves than are wanted, and those that do not match are left out
   (over-fetching). If too few remain to be sure of the nearest, the exact search follows.
 
 The exact search reads the vectors from the mirror of an index in a folder, and fetches them from a server.
