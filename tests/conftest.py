@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Index
+from leafspan.mirror import Mirror
 from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
@@ -66,3 +67,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
 
     monkeypatch.setattr(Collection, "_call", counting)
     return counted
+
+
+@pytest.fixture
+def nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written is read back at the next question, as what an earlier version of leafspan has written."""
+    monkeypatch.setattr(Mirror, "take", lambda self, documents, catalogue: iter(()))

@@ -44,6 +44,8 @@ from leafspan.store import Met
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 
+pytestmark = pytest.mark.usefixtures("nothing_is_taken")
+
 _LETTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("a.b ,'é’3東京가\n\u0301İI>")
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(20,))
 WORDS = ["oxygen", "oxygen", "oxygen", "steam", "steam", "engine", "forest", "river", "plague", "network", "piston", "cell"]

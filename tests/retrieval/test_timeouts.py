@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from leafspan import (
     Vault,
     Vector,
 )
+from leafspan.search import _vectors
 from leafspan.store._collection import Collection
 from leafspan.strategies import CallFunction
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -270,6 +272,8 @@ def waiting_at(gate: Gate, monkeypatch: pytest.MonkeyPatch, method: str) -> None
 async def test_a_chroma_that_hangs_ends_in_time_also_while_the_copy_of_the_words_is_made(
     index: Index, chroma: Gate, reported: list[str], monkeypatch: pytest.MonkeyPatch, method: str, strategy: Strategy
 ):
+    shutil.rmtree(index._store.cache_folder)  # so that words and vectors must be read of Chroma
+    monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)  # and it is asked for the nearest
     waiting_at(chroma, monkeypatch, method)
     chroma.close()
     timeout = 3 * TIMEOUT  # a busy machine takes its time to get to where it waits
@@ -293,6 +297,7 @@ def test_one_that_waits_for_another_thread_s_copy_is_told_of_it_after_a_minute_w
     index: Index, chroma: Gate, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("leafspan.mirror._mirror._PATIENCE", TIMEOUT)
+    shutil.rmtree(index._store.cache_folder)
     waiting_at(chroma, monkeypatch, "get")
     chroma.close()
     with pytest.raises(RetrievalTimeout):

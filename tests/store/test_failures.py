@@ -32,6 +32,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.engine import arun, run
+from leafspan.search import _vectors
 from leafspan.store._caller import Caller
 from leafspan.store._collection import Collection
 from leafspan.store._disk_errors import chroma_disk_error
@@ -179,6 +180,13 @@ def failing(monkeypatch: pytest.MonkeyPatch, method: str, times: int, error: Exc
     return failed
 
 
+@pytest.fixture
+def chroma_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chroma is asked for the nearest leaves, as where there are hundreds of thousands."""
+    monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)
+
+
+@pytest.mark.usefixtures("chroma_searches")
 def test_a_leaf_that_goes_while_chroma_looks_for_it_is_looked_for_again(index: Index, monkeypatch: pytest.MonkeyPatch):
     expected = index.retrieve("How do bees dance?", Vector())
     failed = failing(monkeypatch, "query", 3, internal("Error executing plan: Error finding id"))
@@ -186,6 +194,7 @@ def test_a_leaf_that_goes_while_chroma_looks_for_it_is_looked_for_again(index: I
     assert len(failed) == 3
 
 
+@pytest.mark.usefixtures("chroma_searches")
 def test_a_leaf_that_goes_each_time_is_an_error_that_says_so(index: Index, monkeypatch: pytest.MonkeyPatch):
     failing(monkeypatch, "query", 1_000, internal("Error executing plan: Error finding id"))
     with pytest.raises(ConcurrentUpdate) as caught:

@@ -84,6 +84,7 @@ def test_a_mirror_behind_a_link_is_kept_in_memory(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(DOCUMENTS)
         (tmp_path / "elsewhere").mkdir()
+        shutil.rmtree(tmp_path / "kb" / "leafspan.mirror")
         (tmp_path / "kb" / "leafspan.mirror").symlink_to(tmp_path / "elsewhere")
         with pytest.warns(RuntimeWarning, match="is a link, which is not followed"):
             assert index.retrieve("anything", BM25()) is not None

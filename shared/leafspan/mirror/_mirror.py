@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import WriterBusy
+from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, MetDamage, Reader, Row, StaleRead, grouped
+from leafspan.store import Catalogue, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _GROUP = 20_000  # leaves to make into one segment
 _MOST_SEGMENTS = 8
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
+_MOST_TAKEN = 64  # segments of what was written that are merged without waiting for a question
 _MOST_DEFERRALS = 4  # changes after which segments are merged and removed even if the reader may be stale
 _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
@@ -58,6 +59,14 @@ class Recipe(Protocol):
         """
         ...
 
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """The arrays of the leaves of documents that are at hand, with at least one leaf each.
+
+        Raises:
+            LeafspanError: if a function of the user's fails.
+        """
+        ...
+
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
         ...
@@ -81,6 +90,7 @@ class Mirror:
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
         self._deferred = 0  # changes since segments were last merged and removed
+        self._taken = 0  # segments of what was written, since then
         self._mutex = threading.Lock()
         self._went_on = 0.0  # when a segment was last made, or begun
 
@@ -121,11 +131,44 @@ class Mirror:
             self._deferred += 1
             if not reader.may_be_stale or self._deferred > _MOST_DEFERRALS:
                 snapshot = yield Call(self._compact, (snapshot,), finish=True)
-                self._deferred = 0
+                self._deferred = self._taken = 0
             self._snapshot = snapshot
             return snapshot  # type: ignore[no-any-return]
         finally:
             self._mutex.release()
+
+    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
+        """Make a segment of documents that have just been written, so that no question has to read them back.
+
+        Where that fails, or another thread is making segments, it is left to the next question.
+
+        Args:
+            documents: The documents.
+            catalogue: The catalogue of the whole index with them. None if it is not at hand: segments are merged later.
+        """
+        documents = [each for each in documents if each.texts]
+        if not documents or not self._mutex.acquire(blocking=False):
+            return
+        try:
+            yield Call(self._take, (documents, catalogue), finish=True)
+        finally:
+            self._mutex.release()
+
+    def _take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> None:
+        try:
+            arrays = self._recipe.of(documents)
+        except LeafspanError:
+            return
+        rows = [each.row for each in documents]
+        segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
+        self._taken += 1
+        if self._segments is None and self._folder.path is not None:
+            self._folder.keep(segment)  # it is opened with the others
+        else:
+            self._segments = [*(self._segments or []), self._folder.keep(segment)]
+        if self._taken > _MOST_TAKEN and catalogue is not None:
+            self._compact(self._existing(catalogue)[0])
+            self._taken = 0
 
     def at_hand(self, catalogue: Catalogue) -> MirrorSnapshot:
         """What the files have of these documents by now. Nothing is made, so documents may be missing."""

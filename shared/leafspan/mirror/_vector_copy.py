@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
-from leafspan.store import Reader, Row
+from leafspan.store import DocumentToWrite, Reader, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,12 @@ class VectorCopy:
             vectors = yield from reader.fetch_vectors(some)
             pieces.append((yield Call(_matrix, ([vectors[id_] for id_ in some],))))
         return (yield Call(vector_arrays, (np.concatenate(pieces),)))  # type: ignore[no-any-return]
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        import numpy as np
+
+        return vector_arrays(normalize(np.concatenate([each.vectors for each in documents]).astype(np.float32)))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""

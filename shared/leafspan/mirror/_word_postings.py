@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leafspan.documents import titles_of_leaves
 from leafspan.engine import Call, Flow
 from leafspan.lexical import Analysis, Analyzer, build_postings, describe_analyzer, merge_postings, probe_terms, to_terms
-from leafspan.store import Reader, Row
+from leafspan.store import DocumentToWrite, Reader, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,13 +46,18 @@ class WordPostings:
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
-        titles = [each for row in rows for each in titles_of_leaves(row.title, row.sections, row.leaves)]
+        titles = [each for row in rows for each in _titles(row)]
         terms: list[list[str]] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
             texts = yield from reader.fetch(some)
             terms += yield Call(self._terms, (titles[start : start + _BATCH], [texts[id_] for id_ in some]))
         return (yield Call(build_postings, (terms,)))  # type: ignore[no-any-return]
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        titles = [each for document in documents for each in _titles(document.row)]
+        return build_postings(self._terms(titles, [text for document in documents for text in document.texts]))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
@@ -64,3 +69,7 @@ class WordPostings:
         parts = list(dict.fromkeys(part for leaf in leaves for part in leaf if part))
         terms_of = dict(zip(parts, to_terms(self._analyzer, parts), strict=True))
         return [[term for part in leaf if part for term in terms_of[part]] for leaf in leaves]
+
+
+def _titles(row: Row) -> Sequence[Sequence[str]]:
+    return titles_of_leaves(row.title, row.sections, row.leaves)

@@ -27,7 +27,7 @@ class LeafReader:
 
     def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
         """The nearest to each vector, loaded: in one round trip where nothing is filtered."""
-        if request.where is None and self._reader.scope is None:
+        if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             rows = yield from self._reader.search(request.vectors, request.count)
             return [
                 [scored(self.candidate(stored), stored.score, "vector", rank) for rank, stored in enumerate(row, start=1)]

@@ -7,12 +7,12 @@ from functools import partial
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
 from leafspan.retrieval._sources import Sources
-from leafspan.search import SearchIndexes
+from leafspan.search import SearchIndexes, nearest_leaves
 from leafspan.store import Reader, read_consistently
 
 
 def warm(sources: Sources) -> Flow[None]:
-    """Load the embedder, Chroma's vectors and both mirrors, of the documents and of the trees.
+    """Load the embedder, both mirrors and, where they are needed, Chroma's vectors, of the documents and of the trees.
 
     Args:
         sources: The open index.
@@ -34,4 +34,5 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     yield from indexes.words.warm(reader)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
-    yield from reader.search_hits(identity.vector[None], 1)  # Chroma loads its vectors at the first search
+    # Where Chroma searches, it loads its vectors at the first search.
+    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leafspan.documents import IndexSettings
+from leafspan.engine import Flow
 from leafspan.mirror import Mirror, VectorCopy
 from leafspan.search._words import LexicalIndex
-from leafspan.store import Store
+from leafspan.store import Catalogue, DocumentToWrite, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +35,12 @@ class SearchIndexes:
             settings: How its documents are indexed.
         """
         words = LexicalIndex(store.cache_folder, settings.analyzer, settings.bm25)
-        return cls(store, words, Mirror(store.cache_folder, VectorCopy()) if store.embedded else None)
+        indexes = cls(store, words, Mirror(store.cache_folder, VectorCopy()) if store.embedded else None)
+        store.follower = indexes.take
+        return indexes
+
+    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
+        """Index documents that have just been written, so that no question has to read them back: see ``Mirror.take``."""
+        yield from self.words.take(documents, catalogue)
+        if self.vectors is not None:
+            yield from self.vectors.take(documents, catalogue)

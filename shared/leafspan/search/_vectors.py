@@ -1,14 +1,13 @@
 """Vector search: finding the leaves nearest to vectors, among all or some of the documents.
 
 Chroma's own filter is slow if many leaves match, and its conditions mean something else than those of ``leafspan.filters``.
-So filters are evaluated here, on documents, and their nearest leaves are found in one of three ways:
+So filters are evaluated here, on documents, and the nearest leaves are found in one of three ways:
 
-- Without a filter, Chroma's search gives the result; behind a server also if all documents match.
-- Up to hundreds of thousands of leaves, an exact search compares all of their vectors with the query.
-- If more match, Chroma is asked for more leaves than are wanted, and those that do not match are left out
-  (over-fetching). If too few remain to be sure of the nearest, the exact search follows.
-
-The exact search reads the vectors from the mirror of an index in a folder, and fetches them from a server.
+- An exact search compares all vectors with the query: those in the mirror of an index in a folder, of up to hundreds of
+  thousands of leaves; behind a server, those of the few leaves that match.
+- If more leaves are to be searched, and all match, Chroma's search gives the result.
+- If many match, Chroma is asked for more leaves than are wanted, and those that do not match are left out (over-fetching).
+  If too few remain to be sure of the nearest, the exact search follows.
 """
 
 from __future__ import annotations
@@ -56,7 +55,8 @@ def nearest_leaves(
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
     """
-    if where is None and reader.scope is None:
+    unfiltered = where is None and reader.scope is None
+    if unfiltered and copy is None:
         return (yield from reader.search_hits(vectors, count))
     everything = yield from reader.everything()
     visible = yield from reader.whole_catalogue(where)
@@ -65,6 +65,8 @@ def nearest_leaves(
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
     few = _FEW_FETCHED if copy is None else _FEW_NUMBERS // len(vectors[0])
+    if unfiltered and chosen.leaves > few:
+        return (yield from reader.search_hits(vectors, count))
     if (share == 1 and copy is None) or (share >= _MIN_SHARE and chosen.leaves > few):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) for row in rows):

@@ -23,7 +23,7 @@ from leafspan.store._naming import manifest_name, read_embedder, settings_with, 
 from leafspan.store._reader import Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._waiting import wait_for_lock
-from leafspan.store._writer import Writer
+from leafspan.store._writer import DocumentToWrite, Follower, Writer
 
 _WRITING = "writing:"  # start of a token while a writer is at work
 
@@ -71,6 +71,7 @@ class ClientStore:
         self._texts_name = texts_name(name)
         self._texts: Collection | None = None
         self._mutex = threading.Lock()
+        self.follower: Follower | None = None
         self._last = LastChange(token)
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
@@ -113,7 +114,18 @@ class ClientStore:
         except BaseException:
             lock.release()
             raise
-        return Writer(self._leaves, self._manifest, rows=rows, advance=self._advance, stop=lambda _: lock.release())
+        return Writer(
+            self._leaves,
+            self._manifest,
+            rows=rows,
+            advance=self._advance,
+            stop=lambda _: lock.release(),
+            follower=self._followed,
+        )
+
+    def _followed(self, documents: Sequence[DocumentToWrite]) -> Flow[None]:
+        if self.follower is not None:
+            yield from self.follower(documents, None)
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""

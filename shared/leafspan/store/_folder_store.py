@@ -28,7 +28,7 @@ from leafspan.store._opened import Opened
 from leafspan.store._reader import Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._waiting import deadline_after, wait_for_lock
-from leafspan.store._writer import Writer
+from leafspan.store._writer import DocumentToWrite, Follower, Writer
 
 
 class FolderStore:
@@ -56,6 +56,7 @@ class FolderStore:
         self.settings = settings
         self.batch = folder.opened().batch
         self.damage = DamageRule()
+        self.follower: Follower | None = None
 
     embedded = True
 
@@ -142,12 +143,17 @@ class FolderStore:
             folder.catalogues[self._manifest_name] = (count, Catalogue(dict(rows)))
             yield from ()
 
+        def followed(documents: Sequence[DocumentToWrite]) -> Flow[None]:
+            if self.follower is not None:
+                yield from self.follower(documents, folder.catalogues[self._manifest_name][1])
+
         return Writer(
             leaves,
             manifest,
             rows=rows,
             advance=advance,
             stop=lambda whole: folder.stop_writing(lock, whole=whole),
+            follower=followed,
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:

@@ -12,7 +12,7 @@ from leafspan.store._catalogue import Visibility
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import Reader
 from leafspan.store._texts import Texts
-from leafspan.store._writer import Writer
+from leafspan.store._writer import Follower, Writer
 
 
 class Store(Protocol):
@@ -27,6 +27,7 @@ class Store(Protocol):
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
+        follower: Flow to which a writer gives the documents that it has written, for what is derived. Default: none.
     """
 
     batch: int
@@ -37,6 +38,7 @@ class Store(Protocol):
     cache_folder: Path | None
     home: Path | None
     damage: DamageRule
+    follower: Follower | None
 
     @property
     def interrupted(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from leafspan.engine import Flow
 from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
@@ -38,6 +39,10 @@ class DocumentToWrite(NamedTuple):
     vectors: Any
 
 
+Follower = Callable[[Sequence[DocumentToWrite], Catalogue | None], Flow[None]]
+"""Takes documents that were written, and the catalogue of the whole index with them, if it is at hand."""
+
+
 class Writer:
     """The only writer of an index, for as long as it holds the lock. Call ``stop`` when done, and after a failure.
 
@@ -59,6 +64,7 @@ class Writer:
         rows: Rows of the manifest by stored id. The writer keeps them up to date.
         advance: Flow that lets readers notice a change. Its option ``settled`` is False if more changes follow at once.
         stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
+        follower: Flow to which documents are given after they were written. Default: none.
     """
 
     def __init__(
@@ -69,11 +75,13 @@ class Writer:
         rows: dict[str, Row],
         advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
+        follower: Callable[[Sequence[DocumentToWrite]], Flow[None]] | None = None,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
         self._advance = advance
         self._stop = stop
+        self._follower = follower
         self._is_finished = True  # nothing is half written, or written and not announced to readers
         self.rows = rows
 
@@ -127,6 +135,8 @@ class Writer:
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
+        if self._follower is not None:
+            yield from self._follower(documents)
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
         """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.

@@ -1,0 +1,103 @@
+"""What is written is taken over from memory: no question has to read it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import chromadb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan import BM25, Document, FunctionFailed, Index, Vector
+from leafspan.mirror import Mirror, VectorCopy, WordPostings, _mirror
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.profiles import examples
+
+STRATEGIES = (BM25(), Vector())
+
+
+def never(self, reader, rows, ids):
+    raise AssertionError(f"{[row.document_id for row in rows]} is read back")
+
+
+@pytest.fixture
+def nothing_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for recipe in (WordPostings, VectorCopy):
+        monkeypatch.setattr(recipe, "read", never)
+
+
+def answers(index: Index) -> list:
+    return [index.retrieve(QUESTIONS, each, k=50) for each in STRATEGIES]
+
+
+def files(folder: Path) -> int:
+    return len(list(folder.glob("leafspan.mirror/*/*/*.segment")))
+
+
+@pytest.mark.usefixtures("nothing_is_read_back")
+def test_what_was_added_replaced_and_deleted_is_found_and_nothing_is_read_back(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.add(Document("tea", "Tea is another thing now. It is drunk cold."))
+        index.add(Document("empty", ""))
+        index.delete(["bees"])
+        index.build_tree()
+        found = answers(index)
+        assert all(found)
+        assert index.retrieve("drunk cold", Vector(), k=1)[0].document_id == "tea"
+    with Index.open(tmp_path / "kb") as again:
+        assert answers(again) == found
+
+
+@examples(30, fast=8)
+@given(steps=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "both", "delete"])), min_size=1, max_size=8))
+def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list):
+    folder = tmp_path_factory.mktemp("taking")
+    texts = ["Green tea steams.", "A kettle boils. Tea is green.", "Nothing of that."]
+    with Index.open(folder / "taken", splitter=SPLITTER) as taken, Index.open(folder / "read", splitter=SPLITTER) as read:
+        for number, what in steps:
+            for index in (taken, read):
+                with pytest.MonkeyPatch.context() as patch:
+                    if index is read:
+                        patch.setattr(Mirror, "take", lambda self, documents, catalogue: iter(()))
+                    if what == "delete":
+                        index.delete(["a"])
+                    else:
+                        index.add([Document(id_, texts[number]) for id_ in ("a", "b") if what in (id_, "both")])
+        for mine, theirs in zip(answers(taken), answers(read), strict=True):
+            # Chroma brings vectors to length 1 itself, and rounds otherwise.
+            assert [[(each.id, pytest.approx(each.score, abs=1e-7)) for each in row] for row in mine] == [
+                [(each.id, each.score) for each in row] for row in theirs
+            ]
+
+
+def test_documents_that_are_added_one_by_one_do_not_leave_a_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_mirror, "_MOST_TAKEN", 6)
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        most = 0
+        for number in range(40):
+            index.add(Document(f"d{number % 30}", f"Number {number} of several."))
+            most = max(most, files(tmp_path / "kb"))
+        assert most <= 2 * (6 + 1 + _mirror._MOST_SEGMENTS)
+        assert {each.document_id for each in index.retrieve("Number", BM25(), k=50)} == {f"d{n}" for n in range(30)}
+
+
+def test_an_analyzer_that_fails_is_told_of_by_the_search_and_not_by_what_is_added(tmp_path: Path):
+    def words(text: str) -> list[str]:
+        if "tea" in text:
+            raise ValueError("no tea")
+        return text.split() or ["a"]
+
+    with Index.open(tmp_path / "kb", analyzer=words) as index:
+        assert index.add(Document("a", "Green tea.")).added == ("a",)
+        assert index.retrieve("green", Vector())
+        with pytest.raises(FunctionFailed, match="no tea"):
+            index.retrieve("green", BM25())
+
+
+def test_behind_a_client_words_are_taken_as_well(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(WordPostings, "read", never)
+    with Index.open(client=chromadb.EphemeralClient(), name="taken") as index:
+        index.add(DOCUMENTS)
+        assert index.retrieve(QUESTIONS[0], BM25())
