@@ -94,6 +94,17 @@ def test_every_part_of_a_document_counts_as_a_change(index: Index, change):
     assert index.doctor() == []
 
 
+@pytest.mark.parametrize("wrong", ["tea.md", "drinks/tea.md", "notes/drinks/teas.md"])
+def test_an_id_that_is_nearly_one_is_told_which_is_meant_if_the_view_shows_it(index: Index, wrong: str):
+    index.add(Document("notes/drinks/tea.md", "Oolong.", metadata={"tenant": "a"}))
+    message = f"there is no document '{wrong}' in the index"
+    with pytest.raises(DocumentNotFound, match=f"^{message}; did you mean 'notes/drinks/tea.md'\\?$"):
+        index.get(wrong)
+    for view in (index.scoped({"tenant": "b"}), index.scoped({"topic": "animals"})):
+        with pytest.raises(DocumentNotFound, match=f"^{message}$"):
+            view.get(wrong)
+
+
 def test_deleting_removes_a_document_and_nothing_else(index: Index):
     assert index.delete(["bees", "unknown", "bees"]) == ["bees"]
     assert [d.id for d in index.documents()] == ["harbour", "tea"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leafspan.checks import check_whole, checked_id, is_unicode, shown
 from leafspan.engine import Flow
-from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.errors import InvalidArgument
 from leafspan.store import Reader, Row, StaleRead, StoredLeaf
 from leafspan.values import Candidate, LeafId, Passage
 
@@ -119,7 +119,7 @@ def find_target(reader: Reader, piece: Piece) -> Flow[Target | Row]:
     if row is not None and row.damage is not None:
         return row
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {shown(piece.document_id)} in the index")
+        raise (yield from reader.catalogue()).lacks(piece.document_id)
     if not row.leaves and piece.text is None:
         return row
     start, end = piece.start or 0, row.characters if piece.end is None else piece.end

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from leafspan.checks import is_unicode, shown
+from leafspan.checks import is_unicode
 from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call, Flow
-from leafspan.errors import DocumentNotFound
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
 from leafspan.tree import Trees, count_trees
@@ -197,5 +196,5 @@ def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
     if row is not None and row.damage is not None:
         raise reader.error({document_id: row.damage.problem})
     if row is None or row.version is None:
-        raise DocumentNotFound(f"there is no document {shown(document_id)} in the index")
+        raise (yield from reader.catalogue()).lacks(document_id)
     return row

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
+from leafspan.checks import did_you_mean, shown
+from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
 from leafspan.store._manifest import Damage, Row
 
 K = TypeVar("K")
 V = TypeVar("V")
 
+_MOST_COMPARED = 5_000  # ids among which one that may be meant is looked for
 _CACHE_SIZE = 128  # entries of each cache of a catalogue: selections by filter, and catalogues by visibility
 
 
@@ -124,6 +127,17 @@ class Catalogue:
         if self._stored is None:
             return stored if stored in self.rows else None
         return self._shown.get(stored)
+
+    def lacks(self, document_id: str) -> DocumentNotFound:
+        """The error for an id that no document of the view has, with an id that may be meant."""
+        there = [id_ for id_, row in self.rows.items() if row.version is not None]
+        # Who gives the name of a file knows no more of its path.
+        ends = [id_ for id_ in there if id_.endswith(f"/{document_id}")] if document_id else []
+        if len(ends) == 1:
+            hint = f"; did you mean {ends[0]!r}?"
+        else:
+            hint = did_you_mean(document_id, there) if len(there) <= _MOST_COMPARED else ""
+        return DocumentNotFound(f"there is no document {shown(document_id)} in the index{hint}")
 
     @property
     def leaves(self) -> int:

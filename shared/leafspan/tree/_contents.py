@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from leafspan.checks import shown
 from leafspan.engine import Flow
-from leafspan.errors import DocumentNotFound
 from leafspan.store import Met, Reader, Scope, Store, read_consistently
 from leafspan.tree._passages import document_of, summary_passage
 from leafspan.tree._summary_reader import SummaryReader
@@ -66,7 +64,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
     def read(summaries: SummaryReader) -> Flow[list[Passage]]:
         documents = yield from summaries.documents()
         if document_id is not None and document_id not in documents.rows:
-            raise DocumentNotFound(f"there is no document {shown(document_id)} in the index")
+            raise documents.lacks(document_id)
         ids = (yield from summaries.visible()).summaries(document_id)
         passages = {
             each.id: summary_passage(each, text, documents.rows.get(document_of(each)))
