@@ -82,7 +82,7 @@ SCENARIOS = [
     Scenario(
         "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-6": 0.7049}))
     ),
-    Scenario("short segments", "RelevantSegmentsRetriever", {"words": 50, "max_words": 20, "run_cost": 0}, {"k": 4}),
+    Scenario("short segments", "RelevantSegmentsRetriever", {"words": 60, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
     Scenario("segments filtered", "RelevantSegmentsRetriever", {}, {"where": {"topic": {"$ne": "animals"}}}),
     Scenario("vector", "VectorRetriever"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import chromadb
 import pytest
+from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +99,6 @@ def test_an_analyzer_that_fails_is_told_of_by_the_search_and_not_by_what_is_adde
 
 def test_behind_a_client_words_are_taken_as_well(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(WordPostings, "read", never)
-    with Index.open(client=chromadb.EphemeralClient(), name="taken") as index:
+    with Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="taken") as index:
         index.add(DOCUMENTS)
         assert index.retrieve(QUESTIONS[0], BM25())

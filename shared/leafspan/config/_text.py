@@ -99,32 +99,34 @@ def load_config(path: str | FilePath) -> tuple[Any, Place]:
     Raises:
         InvalidArgument: if it cannot be read, too.
     """
-    try:
-        text = _read(FilePath(path))
-    except (OSError, ValueError) as error:
-        rule = f"a configuration must be a file in UTF-8, got {shown(str(path))}"
-        raise InvalidArgument(f"{rule}: {reason_of(error)}") from error
-    return parse_config(text, str(path))
+    return parse_config(_read(FilePath(path)), str(path))
 
 
 def _read(path: FilePath) -> str:
-    """The text of a file.
+    """The text of a file."""
 
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is no regular file, too long, or not in UTF-8.
-    """
-    if path.exists() and not path.is_file():  # a FIFO would block
-        raise ValueError("it is a folder" if path.is_dir() else "it is no regular file")
-    with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
+    def refused(reason: str) -> InvalidArgument:
+        return InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {reason}")
+
+    try:
+        is_something_else = path.exists() and not path.is_file()  # such as a FIFO, which would block
+        content = b"" if is_something_else else _beginning(path)
+    except (OSError, ValueError) as error:
+        raise refused(reason_of(error)) from error
+    if is_something_else:
+        raise refused("it is a folder" if path.is_dir() else "it is no regular file")
     if len(content) > _MOST_BYTES:
-        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        raise refused(f"it has more than {_MOST_BYTES:,} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"line {line} has a byte that is not UTF-8") from error
+        raise refused(f"line {line} has a byte that is not UTF-8") from error
+
+
+def _beginning(path: FilePath) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES + 1)
 
 
 def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
