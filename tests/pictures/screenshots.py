@@ -11,7 +11,7 @@ from PIL import Image
 
 from leafspan import AutoMerging, Document, Hybrid, Index, SentenceWindow
 from leafspan.examples import example_documents
-from leafspan.pictures import comparison_picture, document_picture, page, results_picture, tree_picture
+from leafspan.pictures import comparison_picture, document_picture, explanation_picture, page, results_picture, tree_picture
 from tests.chromium import screenshot
 from tests.corpus import HARBOUR, SPLITTER
 from tests.serving.browsing import Browser
@@ -25,6 +25,7 @@ SIZES = {
     "strategies": (1100, 640),
     "tree": (900, 560),
     "document": (900, 560),
+    "explanation": (900, 560),
     "serve": (1100, 700),
 }
 """Width and height of each picture, in pixels."""
@@ -47,6 +48,7 @@ def drawn() -> Iterator[dict[str, str]]:
             "strategies": comparison_picture(QUESTION, results, found.words),
             "tree": tree_picture(index.summaries("Steam_engine", leaves=True)),
             "document": document_picture(document),
+            "explanation": explanation_picture(index.explain(QUESTION, Hybrid(), document_id="Steam_engine", k=3)),
         }
         with Browser(index) as browser:
             served = browser.ask(QUESTION, "hybrid", "auto-merging", "vector", k="3").html.replace(f"{folder}/", "")
