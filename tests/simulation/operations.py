@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from inspect import iscoroutine
@@ -217,13 +217,13 @@ class Actor:
     def _check(self, operation: Operation, result: Any, start: int) -> None:
         match operation.kind:
             case "add":
-                self._check_written(operation, start)
                 reported = sorted([*result.added, *result.replaced])
+                self._check_written(operation, reported, start)
                 given = sorted(id_ for id_, _ in operation.documents)
                 if len(reported) + result.unchanged != len(given) or not set(reported) <= set(given):
                     self._world.problem(f"{operation} reports {result}")
             case "sync":
-                self._check_written(operation, start)
+                self._check_written(operation, [*result.added, *result.replaced], start)
                 kept = {id_ for id_, _ in operation.documents}
                 for id_ in self._covered(operation):
                     if id_ not in {self._expected.ids[operation.view, each] for each in kept}:
@@ -290,11 +290,13 @@ class Actor:
         versions = self._expected.versions[stored_id].values()
         return next((each for each in versions if (each.text, each.metadata) == (text, metadata)), None)
 
-    def _check_written(self, operation: Operation, start: int) -> None:
-        """What was added was current at some time meanwhile."""
-        for id_, version in operation.documents:
+    def _check_written(self, operation: Operation, reported: Sequence[str], start: int) -> None:
+        """What was written was current at some time meanwhile; what was not, since it was there, may have been seen so."""
+        for id_, number in operation.documents:
             stored_id = self._expected.ids[operation.view, id_]
-            self._check_was(operation, stored_id, self._expected.versions[stored_id][version].version, start)
+            version = self._expected.versions[stored_id][number].version
+            if id_ in reported or version not in self._history.legal(stored_id, start, self._world.step):
+                self._check_was(operation, stored_id, version, start)
 
     def _check_was(self, operation: Operation, stored_id: str, version: str | None, start: int) -> None:
         current = self._history.current(stored_id, start, self._world.step)
