@@ -133,8 +133,17 @@ class OsWithPoints:
 
 
 @contextmanager
-def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None) -> Iterator[None]:
-    """A context in which leafspan runs in this world."""
+def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None, *, scans: bool = True) -> Iterator[None]:
+    """A context in which leafspan runs in this world.
+
+    Args:
+        world: The world.
+        locks: Its locks.
+        history: The history of the index.
+        disk: The disk of a folder.
+        scans: Whether vectors in a folder are compared one by one. If not, Chroma searches them, as where there are very
+            many. Default: True.
+    """
     changes: list[tuple[Any, str, Any]] = []
 
     def put(where: Any, name: str, value: Any) -> None:
@@ -154,6 +163,8 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                 elif value is FileLock:
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
+    if not scans:
+        put(_vectors, "_FEW_NUMBERS", 0)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     copy = _vector_files._copy
 

@@ -125,7 +125,9 @@ class _Run:
         threshold = dict(_connecting._HNSW)
         _connecting._HNSW["sync_threshold"] = scenario.threshold
         try:
-            with replaced(world, self._locks, self._history, self._disk), warnings.catch_warnings(record=True):
+            scans = scenario.seed % 2 == 0
+            put = replaced(world, self._locks, self._history, self._disk, scans=scans)
+            with put, warnings.catch_warnings(record=True):
                 self._start()
                 world.run()
                 if not world.problems:
