@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.profiles import THOROUGH
-from tests.simulation.mutants import MUTANTS, Mutant, planted, seed_that_finds
+from tests.simulation.mutants import MOST_SEEDS, MUTANTS, Mutant, planted, seed_that_finds
 from tests.simulation.running import run_scenario
 from tests.simulation.scenario import STORES, scenario_of
 from tests.simulation.shrinking import described, shrunk
@@ -72,7 +72,7 @@ def test_a_planted_fault_is_found(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_planted_fault_is_found(mutant: Mutant) -> None:
-    _check_found(mutant, 1_000)
+    _check_found(mutant, MOST_SEEDS)
 
 
 def _check_found(mutant: Mutant, seeds: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import ConcurrentUpdate
+from leafspan import ConcurrentUpdate, DamagedIndex
 from leafspan.documents import pack_place
 from leafspan.engine import run
 from leafspan.reserved import STRUCTURE_KEY
@@ -95,6 +95,18 @@ def test_reading_starts_again_where_a_leaf_without_a_text_was_deleted():
     index.leaves.records[IDS[1]]["documents"] = None  # as an embedded Chroma shows what another process has deleted
     with pytest.raises(StaleRead):
         run(index.reader().fetch(IDS))
+
+
+def test_a_current_leaf_without_a_text_is_not_left_out_but_an_error_unless_it_may_just_have_been_deleted():
+    index = Index(a=OLD)
+    index.leaves.records[IDS[1]]["documents"] = None
+    for read in (Reader.fetch_leaves, Reader.fetch_records):
+        index.changed = True
+        with pytest.raises(StaleRead):
+            run(read(index.reader(), IDS))
+        index.changed = False
+        with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: the text of its leaf 1 is missing"):
+            run(read(index.reader(), IDS))
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["asked", "known"])
