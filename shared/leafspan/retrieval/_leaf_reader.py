@@ -26,7 +26,7 @@ class LeafReader:
         return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
 
     def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
-        """The nearest to each vector, loaded: in one round trip where nothing is filtered."""
+        """The nearest to each vector, loaded: behind a client in one round trip where nothing is filtered."""
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             rows = yield from self._reader.search(request.vectors, request.count)
             return [

@@ -140,30 +140,23 @@ def _bounds(
     arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """What the cosines of each query with these rows of a segment do not exceed: a row for each query."""
-    if len(queries) > _MOST_CODED or _cdist() is None:
+    import numpy as np
+
+    cdist = _cdist()
+    if len(queries) > _MOST_CODED or cdist is None:
         return _products(arrays["vectors"], rows, queries) + _ROUNDING
     codes = Codes.in_arrays(arrays)
     sparse = len(rows) * _DENSE < len(codes.scales)
     compared = Codes(codes.numbers[rows], codes.scales[rows], codes.errors[rows]) if sparse else codes
     coded = Codes.of(queries)
-    bounds = _products_of_codes(coded.numbers, compared.numbers)
+    bounds = np.empty((len(queries), len(rows) if sparse else len(codes.scales)), dtype=np.float32)
+    cdist(coded.numbers, np.ascontiguousarray(compared.numbers), "inner", out=bounds)
     # The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
     bounds *= compared.scales
     bounds *= coded.scales[:, None]
     bounds += compared.errors * (1 + coded.errors.max())
     bounds += (coded.errors + _ROUNDING)[:, None]
     return bounds if sparse or len(rows) == len(codes.scales) else bounds[:, rows]
-
-
-def _products_of_codes(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The product of each row of one matrix with each of another one."""
-    import numpy as np
-
-    cdist = _cdist()
-    assert cdist is not None
-    products = np.empty((len(some), len(others)), dtype=np.float32)
-    cdist(some, np.ascontiguousarray(others), "inner", out=products)
-    return products
 
 
 @cache
