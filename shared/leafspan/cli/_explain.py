@@ -69,7 +69,7 @@ def explain(
                 start=start,
                 end=end,
                 text=text,
-                k=k_of_query(k, budget, least, chosen, config),
+                k=k_of_query(k, budget, least, chosen, opened),
                 candidates=candidates,
                 budget=budget,
                 where=condition,

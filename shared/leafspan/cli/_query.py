@@ -78,7 +78,7 @@ def query(
             found = opened.retrieve(
                 each,
                 chosen,
-                k=k_of_query(k, budget, min_score, chosen, config),
+                k=k_of_query(k, budget, min_score, chosen, opened),
                 candidates=candidates,
                 budget=budget,
                 where=condition,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
-from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.explaining import Explanation
+from leafspan.retrieval import DEFAULT_K
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
 from leafspan.view import View
-
-_DEFAULT_K = 5  # as in Index.retrieve
 
 
 def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
@@ -40,9 +37,7 @@ def hidden_by_query(explanation: Explanation) -> bool:
     return bool(held) and "min_score" not in explanation.changes and not any(map(is_worth_showing, held))
 
 
-def k_of_query(
-    k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, config: Path | None
-) -> int | None:
+def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:
     """The ``k`` with which ``query`` retrieves: with a lowest score no more passages than without one.
 
     ``Index.retrieve`` returns all that reach a score. These may be thousands, too many to print unasked.
@@ -52,12 +47,12 @@ def k_of_query(
         budget: That of the command, None if it was not given.
         min_score: That of the command, None if it was not given.
         strategy: The strategy that is asked.
-        config: The file of the configuration, None if there is none.
+        view: The index.
     """
     if k is not None or budget is not None or min_score is None or strategy.returns_all:
         return k
-    configured = Config.of(config)
-    return _DEFAULT_K if configured.k is None and configured.budget is None else None
+    configured = view.default_limits
+    return DEFAULT_K if configured.k is None and configured.budget is None else None
 
 
 def in_place_of_configured(view: View, min_score: float | None) -> float | None:

@@ -3,7 +3,7 @@
 from leafspan.retrieval._defaults import Defaults
 from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._left_out import without_damaged
-from leafspan.retrieval._limits import Limits, check_timeout
+from leafspan.retrieval._limits import DEFAULT_K, Limits, check_timeout
 from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
 from leafspan.retrieval._result_list import Passages
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve
@@ -14,6 +14,7 @@ from leafspan.retrieval._without_index import aretrieve as aretrieve_outside
 from leafspan.retrieval._without_index import retrieve as retrieve_outside
 
 __all__ = [
+    "DEFAULT_K",
     "INDEX_IS_EMPTY",
     "Answered",
     "Defaults",

@@ -13,7 +13,8 @@ from leafspan.store import MOST_RESULTS
 from leafspan.strategies import RetrievalContext, Strategy
 from leafspan.values import Candidate
 
-_DEFAULT_K = 5
+DEFAULT_K = 5
+"""Most passages where nothing limits them."""
 _LEAST_CANDIDATES = 24
 _CANDIDATES_A_PASSAGE = 4
 _WORDS_A_LEAF = 30  # as the default splitter makes them; if leaves are shorter, more are looked at afterwards
@@ -88,7 +89,7 @@ class Limits:
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""
         returns_all = self.k is None and self.budget is None and strategy.returns_all
-        k = _DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
+        k = DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
         candidates = self.candidates or self._first_candidates(k, words)
         if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
