@@ -62,7 +62,7 @@ def make_vectors_anew(
     again = set(again)
     catalogue = yield from read_consistently(store, Reader.everything)
     rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
-    snapshot = None if copy is None else (yield Call(copy.at_hand, (catalogue,)))
+    snapshot = None if copy is None else (yield from copy.at_hand(catalogue))
     leaves = sum(row.leaves for row in rows)
     show = None if leaves >= _MIN_FOR_PROGRESS else False
     progress = Progress(leaves, show=show, what="Looking at vectors", unit=" leaves")

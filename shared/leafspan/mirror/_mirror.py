@@ -89,6 +89,7 @@ class Mirror:
         self._recipe = recipe
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
+        self._glimpse: MirrorSnapshot | None = None  # the last snapshot that was made of what was at hand
         self._deferred = 0  # changes since segments were last merged and removed
         self._taken = 0  # segments of what was written, since then
         self._mutex = threading.Lock()
@@ -170,10 +171,17 @@ class Mirror:
             self._compact(self._existing(catalogue)[0])
             self._taken = 0
 
-    def at_hand(self, catalogue: Catalogue) -> MirrorSnapshot:
-        """What the files have of these documents by now. Nothing is made, so documents may be missing."""
-        known = self._segments
-        return MirrorSnapshot(catalogue, self._folder.read([]) if known is None else known)
+    def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
+        """What there is of these documents by now. Nothing is made, so documents may be missing."""
+        for known in (self._snapshot, self._glimpse):
+            if known is not None and known.catalogue is catalogue:
+                return known
+        self._glimpse = glimpse = yield Call(self._look, (catalogue,))
+        return glimpse  # type: ignore[no-any-return]
+
+    def _look(self, catalogue: Catalogue) -> MirrorSnapshot:
+        segments = self._segments
+        return MirrorSnapshot(catalogue, self._folder.read([]) if segments is None else segments)
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None

@@ -152,6 +152,17 @@ class MirrorSnapshot:
                 return segment.arrays[name][segment.starts[place] :][: segment.sizes[place]]
         return None
 
+    def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
+        """The arrays that have this version of a document, with the first of its rows there, and their number.
+
+        None if it is not current here.
+        """
+        for segment, current in zip(self._segments, self._current, strict=True):
+            place = segment.places.get(document_id)
+            if place is not None and current[place] and segment.documents[place][1] == version:
+                return segment.arrays, segment.starts[place], segment.sizes[place]
+        return None
+
     def mask(self, selection: Selection) -> Mask:
         """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
         mask = self._masks.get(selection)

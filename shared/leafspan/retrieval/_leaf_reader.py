@@ -64,6 +64,7 @@ class LeafReader:
         Raises:
             StaleRead: if a leaf was met that may just have been replaced.
         """
+        yield from self._indexes.keep_up(self._reader)
         stored = yield from self._reader.fetch_leaves(ids)
         return {id_: self.candidate(leaf) for id_, leaf in stored.items()}
 

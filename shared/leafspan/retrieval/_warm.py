@@ -12,7 +12,7 @@ from leafspan.store import Reader, read_consistently
 
 
 def warm(sources: Sources) -> Flow[None]:
-    """Load the embedder, both mirrors and, where they are needed, Chroma's vectors, of the documents and of the trees.
+    """Load the embedder, the mirrors and, where they are needed, Chroma's vectors, of the documents and of the trees.
 
     Args:
         sources: The open index.
@@ -34,5 +34,6 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     yield from indexes.words.warm(reader)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
+    yield from indexes.keep_up(reader)
     # Where Chroma searches, it loads its vectors at the first search.
     yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leafspan.documents import IndexSettings
 from leafspan.engine import Flow
-from leafspan.mirror import Mirror, VectorCopy
+from leafspan.mirror import Mirror, RecordCopy, VectorCopy, records_in
 from leafspan.search._words import LexicalIndex
-from leafspan.store import Catalogue, DocumentToWrite, Store
+from leafspan.store import Catalogue, DocumentToWrite, Reader, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class SearchIndexes:
         store: The store.
         words: Its lexical index.
         vectors: A copy of its vectors for exact search, for a store in a folder. None for others.
+        records: A copy of its leaves' texts, places and metadata, for a store in a folder. None for others.
     """
 
     store: Store
     words: LexicalIndex
     vectors: Mirror | None
+    records: Mirror | None
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
@@ -35,12 +38,29 @@ class SearchIndexes:
             settings: How its documents are indexed.
         """
         words = LexicalIndex(store.cache_folder, settings.analyzer, settings.bm25)
-        indexes = cls(store, words, Mirror(store.cache_folder, VectorCopy()) if store.embedded else None)
+        copies = [Mirror(store.cache_folder, each) if store.embedded else None for each in (VectorCopy(), RecordCopy())]
+        indexes = cls(store, words, *copies)
         store.follower = indexes.take
+        if store.embedded:
+            store.copied = indexes._copied
         return indexes
+
+    def keep_up(self, reader: Reader) -> Flow[None]:
+        """Bring the copy of the leaves up to date, from which what a search has found is read.
+
+        Raises:
+            StaleRead: if a document is replaced meanwhile.
+        """
+        if self.records is not None:
+            yield from self.records.current(reader)
+
+    def _copied(self, catalogue: Catalogue, ids: Iterable[str]) -> Flow[dict[str, dict[str, Any]]]:
+        assert self.records is not None
+        return records_in((yield from self.records.at_hand(catalogue)), ids)
 
     def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
         """Index documents that have just been written, so that no question has to read them back: see ``Mirror.take``."""
         yield from self.words.take(documents, catalogue)
-        if self.vectors is not None:
-            yield from self.vectors.take(documents, catalogue)
+        for copy in (self.vectors, self.records):
+            if copy is not None:
+                yield from copy.take(documents, catalogue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from leafspan.store._forks import check_process
 from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
-from leafspan.store._reader import Reader
+from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._waiting import wait_for_lock
 from leafspan.store._writer import DocumentToWrite, Follower, Writer
@@ -72,6 +72,7 @@ class ClientStore:
         self._texts: Collection | None = None
         self._mutex = threading.Lock()
         self.follower: Follower | None = None
+        self.copied: CopiedRecords | None = None
         self._last = LastChange(token)
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
@@ -194,7 +195,7 @@ class ClientStore:
             self._catalogue = known
         return known[1]
 
-    def _advance(self, *, settled: bool) -> Flow[None]:
+    def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         """Give the manifest a new token, which no writer has used before."""
         token = ("" if settled else _WRITING) + uuid.uuid4().hex
         yield from self._manifest.upsert([CHANGES_ID], **token_columns(token))

@@ -15,7 +15,8 @@ from platformdirs import user_cache_path
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
 from leafspan.engine import Call, Flow
-from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument, StorageFailed
+from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._client_store import ClientStore, Connection, last_token
 from leafspan.store._database_file import check_there
@@ -144,8 +145,14 @@ def _in_folder(
     suggest: bool,
 ) -> Flow[Store]:
     deadline = deadline_after(timeout)
-    folder = yield Call(_open_folder, (folder_path, client, deadline))
+    folder = yield Call(folder_at, (folder_path, client, deadline))
     folder.check()
+    if (found := (yield Call(folder.known, (name,)))) is not None:
+        kept: KnownIndex = found[1]
+        _check_format(kept.settings)
+        return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder)
+    if not create and not suggest and (yield Call(folder.lacks, (name,))):
+        raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
     opened = yield Call(folder.reopened_reader, (deadline,))
     try:
         known = yield from _stored_settings(opened.client, name)
@@ -173,7 +180,8 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
     try:
         try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
         yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
-        chroma, use = folder.opened().client, folder.opened().use(timeout)
+        opened = folder.opened(deadline_after(timeout))
+        chroma, use = opened.client, opened.use(timeout)
         # Another process may have made the index while this one waited.
         stored_settings: Mapping[str, Any] | None = yield from _stored_settings(chroma, name)
         if stored_settings is None:
@@ -194,15 +202,6 @@ _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 # 10 % faster.
 _HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 5_000}
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
-
-
-def _open_folder(folder_path: Path, client: Any, deadline: float) -> Folder:
-    from chromadb.errors import ChromaError
-
-    try:
-        return folder_at(folder_path, client, deadline)
-    except ChromaError as error:
-        raise StorageFailed(f"what is in {str(folder_path)!r} cannot be opened as a Chroma database: {error}") from error
 
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:

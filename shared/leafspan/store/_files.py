@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,6 +43,9 @@ class Files:
     Args:
         path: Folder of the embedded Chroma.
         changes: Counter file of the folder, which notes that the files are in use.
+
+    Attributes:
+        forget: Function to call when others than leafspan have written, for what was copied from the database.
     """
 
     def __init__(self, path: Path, changes: ChangeFile) -> None:
@@ -52,6 +55,18 @@ class Files:
         self._database: DatabaseFile | None = None
         self._known: dict[str, Stamp | None] = {}  # vector files as they were when this process has last checked them
         self._stored: dict[str, StoredVectors] | None = None
+        self.forget: Callable[[], None] = lambda: None
+
+    def is_as_left(self) -> bool:
+        """Whether nobody but leafspan has written the database since leafspan was last there, as far as that is known.
+
+        Raises:
+            DamagedIndex: if it is gone, or no database.
+        """
+        self._look_at_database()
+        return (
+            self._database is not None and not self._changes.touching and self._database.changes == self._changes.database
+        )
 
     @property
     def is_replaced(self) -> bool:
@@ -104,6 +119,7 @@ class Files:
         touched = self._changes.touching
         if opening:
             self._look_at_database()
+            self._look_at_vectors()
         known_count = self._changes.database
         count = self._database.changes if self._database else None
         if known_count is not None and count is not None and is_older(count, known_count):
@@ -113,6 +129,8 @@ class Files:
                 "older database, delete leafspan.changes, and run doctor()"
             )
         written_by_others = known_count is None or known_count != count
+        if written_by_others:
+            self.forget()
         for files in self._vector_files():
             name = files.place.name
             if (
@@ -191,14 +209,18 @@ class Files:
         return "some" if missing is None else missing
 
     def _look_at_database(self) -> None:
-        """Check the database, and learn whose the vectors are."""
-        check_links(self.path)
+        """Check the database, as far as that is possible without SQLite."""
+        if self.path.is_dir():
+            check_links(self.path)
         if not check_there(self.path):
             return
         if self._database is None or not self._database.is_at_its_path:
             self._database = DatabaseFile(self.path)
         self._database.check()
-        if self._stored is None:
+
+    def _look_at_vectors(self) -> None:
+        """Learn whose the vectors are."""
+        if self._database is not None and self._stored is None:
             self._stored = stored_vectors(self.path)
             self._forget_gone()
 

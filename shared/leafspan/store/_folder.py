@@ -7,22 +7,28 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Collection, Iterable, Set
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.errors import StorageFailed
 from leafspan.store._catalogue import Catalogue
+from leafspan.store._catalogue_file import CatalogueFile
+from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_file import check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
-from leafspan.store._forks import use_embedded_chroma
+from leafspan.store._forks import check_process, use_embedded_chroma
 from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
 
 _SPELLINGS = 64
+_BATCH = 5_000  # records of one write, as long as Chroma has not said what it takes: it is somewhat more
+_ATTEMPTS = 3  # to read what is known at one count of changes, while others write
 _CHECK_SECONDS = 0.1
 _openings = itertools.count()
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str], Folder] = weakref.WeakValueDictionary()
@@ -32,6 +38,9 @@ _mutexes_mutex = threading.Lock()
 
 class Folder:
     """The embedded Chroma in a folder. ``folder_at`` gives the only instance in this process.
+
+    Chroma is opened when it is first needed. What documents there are, a file says, as long as nobody but leafspan has
+    written the database since.
 
     An embedded Chroma never sees vectors that another process adds. So the change counter is compared before each use, and
     Chroma is opened again if another process has changed it.
@@ -45,8 +54,7 @@ class Folder:
 
     Attributes:
         read_only: Whether the folder cannot be written.
-        catalogues: The catalogue of each manifest, by its name, with the count of changes that it belongs to. All indexes
-            of this process share them.
+        catalogues: The catalogue of each manifest, by its name. All indexes of this process share them.
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
@@ -55,7 +63,6 @@ class Folder:
     """
 
     def __init__(self, path: Path, tenant: str, database: str, client: Any, deadline: float) -> None:
-        use_embedded_chroma()
         check_there(path)
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,12 +72,16 @@ class Folder:
         self.read_only = not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
-        self.catalogues: dict[str, tuple[int, Catalogue]] = {}
-        self.files = ReadOnlyFiles(path) if self.read_only else Files(path, self.changes)
+        self.catalogues: dict[str, Found] = {}
+        self.files = ReadOnlyFiles(path, self.changes) if self.read_only else Files(path, self.changes)
         self._next_check = 0.0
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._opened = self._open(deadline, client)
+        self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / "catalogue")
+        if isinstance(self.files, Files):
+            self.files.forget = self._catalogue_file.forget
+        self._is_trusted = self.files.is_as_left()
+        self._opened = None if client is None else self._open(deadline, client)
 
     @property
     def is_replaced(self) -> bool:
@@ -96,6 +107,59 @@ class Folder:
             raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
         self.changes.follow()
 
+    def known(self, name: str) -> tuple[int, KnownIndex] | None:
+        """An index as it is now, and the count of changes that it belongs to; None if only Chroma can tell."""
+        for _ in range(_ATTEMPTS if self._is_trusted else 0):
+            count = self.changes.count
+            if (known := self._catalogue_file.read(name, count)) is not None:
+                return count, known
+        return None
+
+    def lacks(self, name: str) -> bool:
+        """Whether it is known that there is no index of this name."""
+        return self._is_trusted and self._catalogue_file.lacks(name, self.changes.count)
+
+    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
+        """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it.
+
+        Args:
+            name: Name of the index.
+            count: The count.
+            known: The index.
+            names: The names of all indexes of the folder.
+        """
+        if self.read_only or self.changes.count != count:
+            return
+        if not self._is_trusted:
+            self._catalogue_file.forget()
+        with suppress(OSError):  # who needs it reads Chroma
+            self._catalogue_file.keep(name, count, known, names)
+            self._is_trusted = True
+
+    def check_process(self) -> None:
+        """Check that this process may use what is open.
+
+        Raises:
+            ForkedProcess: if a parent of it has opened Chroma here.
+        """
+        if self._opened is not None:
+            check_process(self._opened.process)
+
+    @property
+    def batch(self) -> int:
+        """Most records of one write."""
+        return _BATCH if self._opened is None else self._opened.batch
+
+    def found(self, name: str) -> None:
+        """Note that no vectors of a collection are missing any more."""
+        if self._opened is not None:
+            self._opened.lost.discard(name)
+
+    @property
+    def lost(self) -> Set[str]:
+        """Names of the collections that have lost vectors, which are not made anew yet."""
+        return self.files.lost.collections() if self._opened is None else self._opened.lost
+
     def reader(self) -> Opened | None:
         """The open client, entered by one more reader; None if it is out of date or is being reopened."""
         return self._entered(up_to_date=True)
@@ -108,7 +172,7 @@ class Folder:
         if not self._mutex.acquire(blocking=False):
             return None
         try:
-            if self._opened.failed or (up_to_date and self._synced != self.changes.count):
+            if self._opened is None or self._opened.failed or (up_to_date and self._synced != self.changes.count):
                 return None
             self._opened.enter()
             return self._opened
@@ -125,12 +189,19 @@ class Folder:
             WriterBusy: if they do not let go of the files in time.
         """
         with held(self._mutex, deadline, self._what):
-            self._reopen_if_changed(deadline)
-            self._opened.enter()
-            return self._opened
+            opened = self._up_to_date(deadline)
+            opened.enter()
+            return opened
 
-    def opened(self) -> Opened:
-        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced."""
+    def opened(self, deadline: float) -> Opened:
+        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced.
+
+        Args:
+            deadline: Until when to wait for others if it has to be opened first.
+        """
+        if self._opened is None:
+            self.reopened_reader(deadline).leave()
+        assert self._opened is not None
         return self._opened
 
     def writer_lock(self) -> FileLock:
@@ -148,11 +219,11 @@ class Folder:
             return False
         with held(self._mutex, deadline, self._what):
             if self.read_only:
-                self._reopen_if_changed(deadline)
+                self._up_to_date(deadline)
                 return True
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may not have counted what it wrote
-            self._reopen_if_changed(deadline)
+            self._up_to_date(deadline)
             self.changes.writing = True
         return True
 
@@ -170,12 +241,13 @@ class Folder:
             finally:
                 lock.release()
 
-    def advance(self, lock: FileLock, deadline: float) -> int:
+    def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Args:
             lock: The writer's lock.
             deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
+            change: What has changed of an index, if it is known.
 
         Raises:
             StorageFailed: if the lock's file was deleted, so that another writer may be at work.
@@ -184,6 +256,10 @@ class Folder:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
         with held(self._mutex, deadline, self._what):
             self.changes.follow()
+            if change is not None and self._is_trusted:
+                # Before it is counted: so the file has it as soon as somebody looks for it.
+                with suppress(OSError):
+                    self._catalogue_file.append(*change.at(self.changes.count))
             self._synced = self.changes.advance()
             return self._synced
 
@@ -191,22 +267,67 @@ class Folder:
     def _what(self) -> str:
         return f"opening {str(self.path)!r}"
 
-    def _reopen_if_changed(self, deadline: float) -> None:
+    def _up_to_date(self, deadline: float) -> Opened:
+        """The open client, opened first if it is not, and opened again if others have written since."""
         count = self.changes.count
-        if self._synced != count or self._opened.failed:
+        if self._opened is None or self._synced != count or self._opened.failed:
             old, self._opened = self._opened, self._open(deadline)
             self._synced = count
-            old.retire()
+            if old is not None:
+                old.retire()
+        return self._opened
 
     def _open(self, deadline: float, client: Any = None) -> Opened:
+        use_embedded_chroma()
         with self.files.locked(deadline, opening=True) as place:
             try:
                 opened = client or fresh_client(place.path, **self._database)
             except BaseException as error:
-                if explained := self.files.explain(error, "open Chroma"):
+                if explained := self.files.explain(error, "open Chroma") or _refused(error, self.path):
                     raise explained from error
                 raise
         return Opened(opened, self.files, owned=client is None, place=place)
+
+
+class Found(NamedTuple):
+    """A catalogue as this process has found it.
+
+    Attributes:
+        change: The count of changes that it belongs to.
+        catalogue: The catalogue.
+        is_of_chroma: Whether Chroma itself was read, or has been written by this process.
+    """
+
+    change: int
+    catalogue: Catalogue
+    is_of_chroma: bool
+
+
+class Change(NamedTuple):
+    """A change of an index.
+
+    Attributes:
+        name: Name of the index.
+        known: The index after the change.
+        documents: Ids of the documents whose rows have changed, or are gone.
+    """
+
+    name: str
+    known: KnownIndex
+    documents: Collection[str]
+
+    def at(self, count: int) -> tuple[str, tuple[int, int], KnownIndex, Collection[str]]:
+        """What is written of a change after this count of changes."""
+        return self.name, (count, (count + 1) % 2**64), self.known, self.documents
+
+
+def _refused(error: BaseException, path: Path) -> StorageFailed | None:
+    """What to raise where Chroma itself refuses to open what is there; None for other failures."""
+    from chromadb.errors import ChromaError
+
+    if not isinstance(error, ChromaError):
+        return None
+    return StorageFailed(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}")
 
 
 def _can_be_written(path: Path) -> bool:
@@ -240,10 +361,7 @@ def folder_at(path: Path, client: Any, deadline: float) -> Folder:
         client: Client to use if the instance is new. None for a new client.
         deadline: Until when to wait for others, in seconds of ``time.monotonic``.
 
-    Raises:
-        ForkedProcess: if the parent of this process has used a Chroma.
     """
-    use_embedded_chroma()
     tenant, database = (client.tenant, client.database) if client else (None, None)
     key = (path.resolve(), tenant or "default_tenant", database or "default_database")
     with _mutexes_mutex:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,21 @@ from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Call, Flow
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
+from leafspan.store._catalogue_records import KnownIndex
+from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
 from leafspan.store._current_leaves import version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
 from leafspan.store._file_lock import FileLock
-from leafspan.store._folder import Folder
-from leafspan.store._forks import check_process
+from leafspan.store._folder import Change, Folder, Found
+from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._opened import Opened
-from leafspan.store._reader import Reader
+from leafspan.store._ownership import index_names
+from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import DocumentToWrite, Follower, Writer
@@ -40,11 +42,20 @@ class FolderStore:
         settings: What the index was made with.
         id_: Id of the collection of the leaves.
         timeout: Seconds to wait for other processes that use the folder.
+        embedder: The embedder that it was made with, as it is stored, if that is known. Default: Chroma is asked.
     """
 
-    def __init__(self, folder: Folder, name: str, settings: Mapping[str, Any], id_: str, timeout: float) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        name: str,
+        settings: Mapping[str, Any],
+        id_: str,
+        timeout: float,
+        embedder: str | None = None,
+    ) -> None:
         self._folder: Folder | None = folder
-        self._process = os.getpid()
+        self._name = name
         self._timeout = timeout
         self.id = id_
         self.described = f"{name!r} in the folder {str(folder.path)!r}"
@@ -53,12 +64,18 @@ class FolderStore:
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
+        self._embedder = embedder
         self.settings = settings
-        self.batch = folder.opened().batch
         self.damage = DamageRule()
         self.follower: Follower | None = None
+        self.copied: CopiedRecords | None = None
 
     embedded = True
+
+    @property
+    def batch(self) -> int:
+        """See Store."""
+        return self._open_folder().batch
 
     @property
     def interrupted(self) -> bool:
@@ -69,52 +86,79 @@ class FolderStore:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
+        count, catalogue = yield from self._catalogue(folder)
+        chroma = LateChroma(self._opened_reader)
+
+        def collection(name: str) -> Flow[Collection]:
+            opened = yield from chroma.opened()
+            found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
+            return found.lacking(self._what_lost) if name in opened.lost else found
+
+        return Reader(
+            LateCollection(partial(collection, self._leaves_name)),
+            LateCollection(partial(collection, self._manifest_name)),
+            known=catalogue,
+            load=_never_called,
+            has_changed=lambda: folder.changes.count != count,
+            has_lost=partial(self._has_replaced, folder, catalogue),
+            stay=chroma.stay,
+            leave=chroma.leave,
+            met=met,
+            scope=scope,
+            rule=self.damage,
+            copied=self.copied,
+        )
+
+    def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
+        """The catalogue as it is now, and the count of changes that it belongs to.
+
+        Args:
+            folder: The folder.
+            of_chroma: Whether Chroma itself must have been read. If not, what is known of it will do.
+        """
         count = folder.changes.count  # first, so that what is read below can only be newer
-        known = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
-        if known is None or known[0] != count:
-            # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was
-            # opened, so it may lack leaves of a version that has become current since.
-            folder.catalogues[self._manifest_name] = known = (count, (yield from self._read_catalogue(folder)))
-        opened = yield from self._opened_reader()
-        try:
-            for name in (self._leaves_name, self._manifest_name):
-                if name not in opened.collections:
-                    yield Call(opened.collection, (name, deadline_after(self._timeout)))
-            leaves = opened.collections[self._leaves_name]
-            return Reader(
-                leaves.lacking(self._what_lost) if self._leaves_name in opened.lost else leaves,
-                opened.collections[self._manifest_name],
-                known=known[1],
-                load=_never_called,
-                has_changed=lambda: folder.changes.count != count,
-                has_lost=partial(self._has_replaced, folder, known[1]),
-                stay=opened.enter,
-                leave=opened.leave,
-                met=met,
-                scope=scope,
-                rule=self.damage,
-            )
-        except BaseException:
-            opened.leave()
-            raise
+        found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
+        if found is not None and found.change == count and (found.is_of_chroma or not of_chroma):
+            return count, found.catalogue
+        known = None if of_chroma else (yield Call(folder.known, (self._name,)))
+        if known is not None:
+            count, index = known
+            self._embedder = self._embedder or index.embedder
+            folder.catalogues[self._manifest_name] = Found(count, index.catalogue, is_of_chroma=False)
+            return count, index.catalogue
+        # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was opened,
+        # so it may lack leaves of a version that has become current since.
+        catalogue = yield from self._read_catalogue(folder)
+        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
+        return count, catalogue
 
     def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
-        """The catalogue as it is now."""
+        """The catalogue as Chroma has it now. It is kept for others."""
+        count = folder.changes.count
         opened = folder.manifest_reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
         try:
             manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
-            return Catalogue(unpack_rows((yield from manifest.scan(["metadatas"]))))
+            catalogue = Catalogue(unpack_rows((yield from manifest.scan(["metadatas"]))))
+            names = yield from index_names(Chroma(opened.client))
+            embedder = (yield from self._stored_metadata(opened)).get("embedder")
+            yield Call(folder.keep, (self._name, count, KnownIndex(self.id, self.settings, embedder, catalogue), names))
+            return catalogue
         finally:
             opened.leave()
+
+    def _stored_metadata(self, opened: Opened) -> Flow[Mapping[str, Any]]:
+        """The metadata of the manifest's collection."""
+        handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+        return handle.metadata or {}
 
     def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
         """Whether a writer of this process has replaced or deleted a document since a catalogue was made.
 
         A writer notes it here before it deletes leaves. Other processes delete none that this one finds.
         """
-        latest = folder.catalogues[self._manifest_name][1]
+        latest = folder.catalogues[self._manifest_name].catalogue
         return latest is not known and any(
             row.version is not None and version_of(latest.rows, id_) != row.version for id_, row in known.rows.items()
         )
@@ -126,26 +170,26 @@ class FolderStore:
         try:
             deadline = deadline_after(timeout)
             yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            reader = yield from self.reader(Met())
-            reader.leave()
-            rows = dict((yield from reader.rows()))
-            # Not always the reader's: another thread opens Chroma anew if a call of its has failed.
-            opened = folder.opened()
+            _, catalogue = yield from self._catalogue(folder, of_chroma=True)
+            rows = dict(catalogue.rows)
+            opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             folder.stop_writing(lock, whole=False)
             raise
 
-        def advance(*, settled: bool) -> Flow[None]:
+        def advance(changed: Set[str], *, settled: bool) -> Flow[None]:
             # A new catalogue each time, since readers go on with the one they have.
-            count = folder.advance(lock, deadline_after(self._timeout))
-            folder.catalogues[self._manifest_name] = (count, Catalogue(dict(rows)))
+            catalogue = Catalogue(dict(rows))
+            change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
+            count = folder.advance(lock, deadline_after(self._timeout), change)
+            folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
 
         def followed(documents: Sequence[DocumentToWrite]) -> Flow[None]:
             if self.follower is not None:
-                yield from self.follower(documents, folder.catalogues[self._manifest_name][1])
+                yield from self.follower(documents, folder.catalogues[self._manifest_name].catalogue)
 
         return Writer(
             leaves,
@@ -158,22 +202,26 @@ class FolderStore:
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
-        opened = yield from self._opened_reader()
-        try:
-            handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
-            return read_embedder(handle.metadata)
-        finally:
-            opened.leave()
+        if self._embedder is None:
+            opened = yield from self._opened_reader()
+            try:
+                self._embedder = (yield from self._stored_metadata(opened)).get("embedder")
+            finally:
+                opened.leave()
+        return read_embedder({} if self._embedder is None else {"embedder": self._embedder})
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See Store."""
-        manifest = yield self._to_write(self._open_folder().opened(), self._manifest_name)
-        yield from manifest.modify(settings_with(self.settings, identity))
+        opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
+        manifest = yield self._to_write(opened, self._manifest_name)
+        metadata = settings_with(self.settings, identity)
+        yield from manifest.modify(metadata)
+        self._embedder = metadata["embedder"]
 
     @property
     def has_lost(self) -> bool:
         """See Store."""
-        return bool(self._open_folder().opened().lost)
+        return bool(self._open_folder().lost)
 
     def lost_vectors(self) -> int | None:
         """See Store."""
@@ -197,7 +245,7 @@ class FolderStore:
         lost = self._open_folder().files.lost
         if (loss := lost.find(self._leaves_name)) is not None:
             lost.forget(loss)
-        self._open_folder().opened().lost.discard(self._leaves_name)
+        self._open_folder().found(self._leaves_name)
 
     def _with_leaves(self, use: Callable[[Collection], Flow[set[str]]]) -> Flow[set[str]]:
         """The result of a flow with the collection of the leaves, whatever is known to be lacking there."""
@@ -261,7 +309,7 @@ class FolderStore:
     @property
     def client(self) -> Any:
         """See Store."""
-        return self._open_folder().opened().client
+        return self._open_folder().opened(deadline_after(self._timeout)).client
 
     def close(self) -> None:
         """See Store."""
@@ -278,7 +326,7 @@ class FolderStore:
     def _open_folder(self) -> Folder:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
-        check_process(self._process)
+        self._folder.check_process()
         return self._folder
 
 

@@ -101,16 +101,21 @@ class Row:
 
     def pack(self) -> dict[str, str]:
         """The row as the metadata of its record in Chroma. A checksum comes last."""
+        return packed_row(self.packed)
+
+    @property
+    def packed(self) -> str:
+        """The row as a line of JSON."""
         values = {stored: getattr(self, name) for name, stored in _STORED.items()}
         if not self.checksums:
             del values["checks"]
         body = json.dumps(values, ensure_ascii=False, separators=(",", ":"))[:-1]
-        return {_ROW_KEY: f'{body},"crc":"{_checksum(self.document_id, body)}"}}'}
+        return f'{body},"crc":"{_checksum(self.document_id, body)}"}}'
 
     @property
     def crc(self) -> str:
         """The checksum that is stored with the row."""
-        return self.pack()[_ROW_KEY][-_CHECKED:].split('"')[3]
+        return self.packed[-_CHECKED:].split('"')[3]
 
     @classmethod
     def unpack(cls, document_id: str, metadata: Any) -> Row:
@@ -119,6 +124,11 @@ class Row:
             return cls(document_id, **_values(document_id, metadata))
         except ValueError as error:
             return cls(document_id, "", None, 0, damage=Damage(f"its row in the manifest is damaged: {error}", in_row=True))
+
+
+def packed_row(packed: str) -> dict[str, str]:
+    """The metadata of a row's record in Chroma, from its line of JSON."""
+    return {_ROW_KEY: packed}
 
 
 def _values(document_id: str, metadata: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Opened:
 
     Attributes:
         lost: Names of the collections that have lost vectors, until these are made anew.
+        process: Id of the process that has opened it.
     """
 
     def __init__(self, client: Any, files: Files | ReadOnlyFiles, *, owned: bool, place: Place) -> None:
@@ -40,7 +41,8 @@ class Opened:
         self._readers = 0
         self._retired = False
         self._mutex = threading.Lock()
-        self._close = weakref.finalize(self, _close, client if owned else None, place, self._state, os.getpid())
+        self.process = os.getpid()
+        self._close = weakref.finalize(self, _close, client if owned else None, place, self._state, self.process)
 
     def collection(self, name: str, deadline: float) -> Collection:
         """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.

@@ -39,6 +39,14 @@ def find_manifest(chroma: Chroma, name: str) -> Flow[Any]:
     return None
 
 
+def index_names(chroma: Chroma) -> Flow[list[str]]:
+    """The names of all indexes behind a client."""
+    every = yield chroma.call("list_collections")
+    return [
+        name.removesuffix(manifest_name("")) for each in every if is_manifest(each.metadata) and (name := str(each.name))
+    ]
+
+
 def _refusal(handle: Any, maker: str | None) -> IndexMismatch:
     whose = f"its records were written by {maker}" if maker else "it is empty"
     return IndexMismatch(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from leafspan.errors import StorageFailed, StorageReadOnly, WriterBusy
+from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors, count_missing, stored_vectors
 from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, is_vector_folder
 from leafspan.store._disk_errors import chroma_disk_error, disk_error
@@ -29,12 +30,22 @@ class ReadOnlyFiles:
 
     Args:
         path: The folder.
+        changes: Counter file of the folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, changes: ChangeFile) -> None:
         self.path = path
         self.lost = LostVectors(path / _COPIES)
+        self._changes = changes
         self._database: DatabaseFile | None = None
+
+    def is_as_left(self) -> bool:
+        """See Files."""
+        if not check_there(self.path):
+            return False
+        self._database = DatabaseFile(self.path)
+        self._database.check()
+        return not self._changes.touching and self._database.changes == self._changes.database
 
     @property
     def is_replaced(self) -> bool:

@@ -10,19 +10,24 @@ from typing import Any, TypeVar
 from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
+from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._checksums import text_is_as_written
-from leafspan.store._collection import MOST_RESULTS, Collection
+from leafspan.store._checksums import is_as_written, text_is_as_written
+from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
 from leafspan.store._last_change import LastChange
+from leafspan.store._late_collection import ReadableCollection
 from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
 from leafspan.store._stale_read import StaleRead
 from leafspan.values import Hit, LeafId
 
 T = TypeVar("T")
+
+CopiedRecords = Callable[[Catalogue, Iterable[str]], Flow[dict[str, dict[str, Any]]]]
+"""Reads leaves by their stored ids from a copy, as records of Chroma. Those that it does not have are left out."""
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
 
@@ -51,12 +56,13 @@ class Reader:
         scope: What is visible. Default: the whole index.
         rule: What to do about damaged documents. Default: they are errors.
         last: The last change that was seen, where the manifest is asked for each document. Default: none.
+        copied: Flow that reads leaves from a copy of them, where there is one. Default: none.
     """
 
     def __init__(
         self,
-        leaves: Collection,
-        manifest: Collection,
+        leaves: ReadableCollection,
+        manifest: ReadableCollection,
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
@@ -68,7 +74,9 @@ class Reader:
         rule: DamageRule | None = None,
         has_lost: Callable[[], bool] = lambda: False,
         last: LastChange | None = None,
+        copied: CopiedRecords | None = None,
     ) -> None:
+        self._copied = copied
         self._leaves = leaves
         self._manifest = manifest
         self._known = known
@@ -244,7 +252,7 @@ class Reader:
         rows = yield from self._rows_of(stored)
         # Only the place says how long a text without a checksum is.
         columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
-        records = yield from self._leaves.get(list(stored), columns)
+        records = yield from self._records(stored, columns)
         texts: dict[str, str] = {}
         problems: dict[str, str] = {}
         for id_, shown in stored.items():
@@ -331,7 +339,7 @@ class Reader:
     def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, dict[str, Any]], Current]]:
         """The records of these leaves, with texts and metadatas, and which of them are current."""
         stored = yield from self._stored_ids(ids)
-        records = yield from self._leaves.get(list(stored), ["documents", "metadatas"])
+        records = yield from self._records(stored, ["documents", "metadatas"])
         current = yield from self._current(list(records), [record["document"] for record in records.values()])
         if len(records) < len(stored):
             missing = [id_ for id_ in stored if id_ not in records]
@@ -345,6 +353,17 @@ class Reader:
                 }
             )
         return records, current
+
+    def _records(self, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records of leaves, by stored id: from the copy, as far as it has them as they were written, else Chroma."""
+        if self._copied is None or self._known is None:
+            return (yield from self._leaves.get(list(ids), columns))
+        everything = yield from self.everything()
+        found = yield from self._copied(everything, ids)
+        records = {id_: record for id_, record in found.items() if _is_as_written(everything.rows, id_, record)}
+        if missing := [id_ for id_ in ids if id_ not in records]:
+            records |= yield from self._leaves.get(missing, columns)
+        return records
 
     def doubt(self, id_: str) -> None:
         """Start reading again, once, because a leaf that a host retriever returned is missing: it may be replaced by now.
@@ -540,6 +559,13 @@ class Reader:
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in sorted_out.stale):
                 raise StaleRead
         return Current(sorted_out.current, rows)
+
+
+def _is_as_written(rows: Mapping[str, Row], id_: str, record: Mapping[str, Any]) -> bool:
+    """Whether a copied record is what its document's row says; also if the row says nothing, as of an earlier version."""
+    document_id, _, ordinal = id_.rsplit("#", 2)
+    checksums = rows[document_id].checksums
+    return not checksums or is_as_written(checksums, int(ordinal), record["document"], record["metadata"][STRUCTURE_KEY])
 
 
 _COLUMNS = ("ids", "documents", "metadatas", "distances")

@@ -10,7 +10,7 @@ from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
 from leafspan.store._catalogue import Visibility
 from leafspan.store._damage import DamageRule, Met
-from leafspan.store._reader import Reader
+from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import Texts
 from leafspan.store._writer import Follower, Writer
 
@@ -19,7 +19,6 @@ class Store(Protocol):
     """Where the documents of an index are stored.
 
     Attributes:
-        batch: Most records of one write.
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         described: What it is called, and where it lies, in a few words for people.
@@ -28,9 +27,9 @@ class Store(Protocol):
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
         follower: Flow to which a writer gives the documents that it has written, for what is derived. Default: none.
+        copied: Flow that reads leaves from a copy, which a store in a folder asks before Chroma. Default: none.
     """
 
-    batch: int
     described: str
     id: str
     settings: Mapping[str, Any]
@@ -39,6 +38,12 @@ class Store(Protocol):
     home: Path | None
     damage: DamageRule
     follower: Follower | None
+    copied: CopiedRecords | None
+
+    @property
+    def batch(self) -> int:
+        """Most records of one write."""
+        ...
 
     @property
     def interrupted(self) -> bool:

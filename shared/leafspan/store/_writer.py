@@ -62,7 +62,8 @@ class Writer:
         leaves: Collection of the leaves.
         manifest: Collection of the manifest.
         rows: Rows of the manifest by stored id. The writer keeps them up to date.
-        advance: Flow that lets readers notice a change. Its option ``settled`` is False if more changes follow at once.
+        advance: Flow that lets readers notice a change, from the ids of the documents whose rows have changed, or are gone.
+            Its option ``settled`` is False if more changes follow at once.
         stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
         follower: Flow to which documents are given after they were written. Default: none.
     """
@@ -82,6 +83,7 @@ class Writer:
         self._advance = advance
         self._stop = stop
         self._follower = follower
+        self._changed: set[str] = set()  # documents whose rows have changed since readers were last told
         self._is_finished = True  # nothing is half written, or written and not announced to readers
         self.rows = rows
 
@@ -95,7 +97,8 @@ class Writer:
 
     def advance(self, *, settled: bool = True) -> Flow[None]:
         """Let readers notice what has been written so far. ``settled`` is False if more changes follow at once."""
-        yield from self._advance(settled=settled)
+        yield from self._advance(self._changed, settled=settled)
+        self._changed = set()
         self._is_finished = True
 
     def recover(self) -> Flow[None]:
@@ -186,6 +189,7 @@ class Writer:
         yield from self._manifest.delete(deleted)
         for document_id in deleted:
             self.rows.pop(document_id, None)
+        self._changed.update(deleted)
         yield from self.advance()
 
     def delete_leaves(self, ids: Sequence[str]) -> Flow[None]:
@@ -209,6 +213,7 @@ class Writer:
             self._is_finished = False
             yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)
+            self._changed.update(row.document_id for row in rows)
 
     def _is_damaged(self, document_id: str) -> bool:
         row = self.rows.get(document_id)

@@ -1,0 +1,159 @@
+"""A recipe for a mirror of all texts, places and metadata, from which leaves are read without Chroma."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from leafspan.engine import Call, Flow
+from leafspan.mirror._snapshot import MirrorSnapshot
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leafspan.mirror._snapshot import MaskedArrays
+
+_BATCH = 1_000  # records to read at a time
+
+
+class RecordCopy:
+    """The recipe for a mirror of what is stored of each leaf, apart from its vector.
+
+    Texts and places stand one after the other in UTF-8, each up to its end. Metadata is JSON; leaves of one document mostly
+    share it, so each is kept once, and every leaf has the number of its own.
+    """
+
+    name = "records-1"
+    task = "Copying texts"
+
+    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
+        """See Recipe."""
+        stored: list[tuple[str, Mapping[str, Any]]] = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            records = yield from reader.fetch_records(some)
+            if len(records) < len(some):
+                raise StaleRead
+            stored += [records[id_] for id_ in some]
+        return (yield Call(_arrays_of, (stored,)))  # type: ignore[no-any-return]
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        return _arrays_of(pair for each in documents for pair in zip(each.texts, each.metadatas, strict=True))
+
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        import numpy as np
+
+        merged: dict[str, NDArray[Any]] = {}
+        for name in ("texts", "places"):
+            kept = [_kept(arrays[name], arrays[f"{name}_ends"], mask) for arrays, mask in parts]
+            merged[name] = np.concatenate([content for content, _ in kept])
+            merged[f"{name}_ends"] = np.cumsum(np.concatenate([lengths for _, lengths in kept]), dtype=np.int64)
+        numbers, contents, ends, before = [], [], [], 0
+        for arrays, mask in parts:
+            of_leaves = arrays["metadata_of"] if mask is None else arrays["metadata_of"][mask]
+            used, renumbered = np.unique(of_leaves, return_inverse=True)
+            marked = np.zeros(len(arrays["metadata_ends"]), bool)
+            marked[used] = True
+            content, lengths = _kept(arrays["metadata"], arrays["metadata_ends"], marked)
+            numbers.append((renumbered + before).astype(np.int32))
+            contents.append(content)
+            ends.append(lengths)
+            before += len(used)
+        merged["metadata_of"] = np.concatenate(numbers)
+        merged["metadata"] = np.concatenate(contents)
+        merged["metadata_ends"] = np.cumsum(np.concatenate(ends), dtype=np.int64)
+        return merged
+
+
+def records_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The records of leaves, by stored id, as Chroma gives them: ``document`` and ``metadata``.
+
+    Those of documents that are not current in the snapshot are left out.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, _Rows | None] = {}
+    for id_ in ids:
+        document, _, ordinal = id_.rpartition("#")
+        if document not in rows:
+            place = snapshot.place_of(*document.rpartition("#")[::2])
+            rows[document] = None if place is None else _Rows(*place)
+        if (of_document := rows[document]) is not None and (record := of_document.record(ordinal)) is not None:
+            found[id_] = record
+    return found
+
+
+class _Rows:
+    """The rows that one document has in the arrays of a segment."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int) -> None:
+        self._arrays = arrays
+        self._first = first
+        self._count = count
+
+    def record(self, ordinal: str) -> dict[str, Any] | None:
+        """The record of the leaf with this ordinal; None if the document has none."""
+        if not ordinal.isdecimal() or int(ordinal) >= self._count:
+            return None
+        arrays, row = self._arrays, self._first + int(ordinal)
+        metadata = json.loads(_slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row])))
+        metadata[STRUCTURE_KEY] = _slice(arrays["places"], arrays["places_ends"], row).decode()
+        return {"document": _slice(arrays["texts"], arrays["texts_ends"], row).decode(), "metadata": metadata}
+
+
+def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a segment, from the text and the metadata of each leaf."""
+    import numpy as np
+
+    texts: list[bytes] = []
+    places: list[bytes] = []
+    numbers: list[int] = []
+    known: dict[bytes, int] = {}
+    for text, metadata in stored:
+        texts.append(text.encode())
+        places.append(str(metadata[STRUCTURE_KEY]).encode())
+        own = {key: value for key, value in metadata.items() if key != STRUCTURE_KEY}
+        numbers.append(known.setdefault(json.dumps(own, ensure_ascii=False, separators=(",", ":")).encode(), len(known)))
+    return {
+        "texts": _joined(texts),
+        "texts_ends": _ends(texts),
+        "places": _joined(places),
+        "places_ends": _ends(places),
+        "metadata": _joined(known),
+        "metadata_ends": _ends(known),
+        "metadata_of": np.array(numbers, dtype=np.int32),
+    }
+
+
+def _joined(pieces: Iterable[bytes]) -> NDArray[np.uint8]:
+    import numpy as np
+
+    return np.frombuffer(b"".join(pieces), dtype=np.uint8)
+
+
+def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.fromiter(accumulate(map(len, pieces)), dtype=np.int64)
+
+
+def _slice(content: NDArray[np.uint8], ends: NDArray[np.int64], row: int) -> bytes:
+    return content[ends[row - 1] if row else 0 : ends[row]].tobytes()
+
+
+def _kept(
+    content: NDArray[np.uint8], ends: NDArray[np.int64], mask: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The pieces that a mask marks, one after the other, and their lengths."""
+    import numpy as np
+
+    lengths = np.diff(ends, prepend=0)
+    if mask is None:
+        return content, lengths
+    return content[np.repeat(mask, lengths)], lengths[mask]

@@ -1,0 +1,224 @@
+"""The catalogues of a folder's indexes in a file, from which a process learns them without opening Chroma."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import uuid
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+from zlib import crc32
+
+from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, Head, KnownIndex, Record, whole_index
+from leafspan.store._descriptors import NO_FOLLOW
+
+_SMALL = 1 << 20  # bytes of changes that are not worth writing an index whole again
+
+
+class CatalogueFile:
+    """The file: a list of records, to which each change of an index adds one, written at the end.
+
+    Each record belongs to the counts of changes before and after it, so the records are a chain. The file can be lost,
+    torn, damaged or out of date at any time, and two processes may write it at once: it counts as far as the chain is
+    unbroken, if that reaches the count that the folder has now. So nobody waits for anybody.
+
+    All methods may be called by any thread. Only the holder of the writer's lock may ``append`` changes.
+
+    Args:
+        path: Its path. It is made when something is first written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: dict[str, _Place] = {}  # by name of the index
+        self._mutex = threading.Lock()
+
+    def read(self, name: str, count: int) -> KnownIndex | None:
+        """An index as it was at a count of changes; None if the file does not tell."""
+        with self._mutex:
+            place = self._follow(name, count)
+            return None if place is None else place.known
+
+    def lacks(self, name: str, count: int) -> bool:
+        """Whether the file tells that there was no index of this name at a count of changes."""
+        with self._mutex:
+            place = self._follow(name, count)
+            return place is not None and name not in place.names
+
+    def append(self, name: str, counts: tuple[int, int], known: KnownIndex, changed: Collection[str]) -> None:
+        """Write a change of an index, if the file has the index as it was before.
+
+        Args:
+            name: Name of the index.
+            counts: The counts of changes before and after this one.
+            known: The index after the change.
+            changed: Ids of the documents whose rows have changed, or are gone.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        with self._mutex:
+            place = self._follow(name, counts[0])
+            if place is None or place.known is None or known.has_damage:
+                return  # the chain ends here, and who needs it reads Chroma
+            if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
+                self._rewrite(name, counts, known, place.names)
+            else:
+                self._write(place, Record.change(name, counts, known, place.known, changed), known)
+
+    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
+        """Write an index that was read from Chroma.
+
+        Args:
+            name: Name of the index.
+            count: The count of changes that it belongs to.
+            known: The index.
+            names: The names of all indexes of the folder.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        with self._mutex:
+            if known.has_damage:
+                return  # each process is to meet the damage itself
+            place = self._follow(name, count)
+            if place is not None and place.is_at_end:
+                self._write(place, Record.whole(name, count, known), known)
+            else:
+                self._rewrite(name, (count, count), known, names)
+
+    def forget(self) -> None:
+        """Remove the file, since others may have changed what it is a copy of."""
+        with self._mutex, suppress(OSError):
+            self._places.clear()
+            self._path.unlink(missing_ok=True)
+
+    def _follow(self, name: str, count: int) -> _Place | None:
+        """What the file has of an index at this count; None if the chain does not reach it."""
+        place = self._places.get(name)
+        if place is not None and place.is_begun and place.count == count and place.is_at_end:
+            return place
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | NO_FOLLOW)
+        except OSError:
+            return None
+        with open(descriptor, "rb") as file:
+            own = os.fstat(descriptor)
+            if place is not None and place.file == (own.st_dev, own.st_ino) and place.go_on(file, name, count):
+                return place
+            # Another process has written the file anew, or this one has lost its place in it.
+            self._places[name] = place = _Place((own.st_dev, own.st_ino))
+            return place if place.go_on(file, name, count) else None
+
+    def _write(self, place: _Place, record: Record, known: KnownIndex) -> None:
+        """Write a record at the end, unless another process was faster."""
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | NO_FOLLOW)
+        try:
+            own = os.fstat(descriptor)
+            if (own.st_dev, own.st_ino, own.st_size) == (*place.file, place.position):
+                content = record.pack()
+                if os.write(descriptor, content) == len(content):
+                    place.note(record, known, place.position + len(content))
+        finally:
+            os.close(descriptor)
+
+    def _rewrite(self, name: str, counts: tuple[int, int], known: KnownIndex, names: Iterable[str]) -> None:
+        """Write the file anew, with what it has of other indexes, which have not changed meanwhile."""
+        before, count = counts
+        names = {*names, name}
+        records = [Record.of_names(names, count)]
+        for other in sorted(names - {name}):
+            place = self._follow(other, before)
+            if place is not None and place.known is not None:
+                records.append(Record.whole(other, count, place.known))
+        records.append(Record.whole(name, count, known))
+        self._path.parent.mkdir(exist_ok=True, mode=0o700)
+        unfinished = self._path.with_name(f"{self._path.name}.{uuid.uuid4().hex}.writing")
+        try:
+            with unfinished.open("xb") as file:
+                for record in records:
+                    file.write(record.pack())
+                own = os.fstat(file.fileno())
+                length = file.tell()
+            os.replace(unfinished, self._path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        place = _Place((own.st_dev, own.st_ino), names=names)
+        place.note(records[-1], known, length)
+        place.is_at_end = True
+        self._places = {name: place}
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a file was read for one index, and what it says of that.
+
+    Attributes:
+        file: What tells the file from others.
+        position: Where the next record begins.
+        count: The count of changes that the last record belongs to.
+        is_begun: Whether there was one.
+        is_at_end: Whether nothing followed.
+        known: The index, if the file has it.
+        names: The names of all indexes.
+        whole: Bytes of the last record that has the index whole.
+        changed: Bytes of its changes since then.
+    """
+
+    file: tuple[int, int]
+    position: int = 0
+    count: int = 0
+    is_begun: bool = False
+    is_at_end: bool = False
+    known: KnownIndex | None = None
+    names: set[str] = field(default_factory=set)
+    whole: int = 0
+    changed: int = 0
+
+    def go_on(self, file: BinaryIO, name: str, count: int) -> bool:
+        """Read on to the last record of this count. False if there is none."""
+        length = os.fstat(file.fileno()).st_size
+        file.seek(self.position)
+        while (head := Head.read(file)) is not None:
+            if self.is_begun and (head.before != self.count or self.count == count != head.after):
+                break
+            end = file.tell() + head.length
+            if end > length or not self._take(head, file, own=head.name == name):
+                break
+            file.seek(end)
+            self.position, self.count, self.is_begun = end, head.after, True
+        self.is_at_end = self.position == length
+        return self.is_begun and self.count == count
+
+    def note(self, record: Record, known: KnownIndex, end: int) -> None:
+        """Go on by a record of the index that was just written, up to here."""
+        self.position, self.count, self.is_begun, self.known = end, record.after, True, known
+        self._measure(record.kind, len(record.body))
+
+    def _take(self, head: Head, file: BinaryIO, *, own: bool) -> bool:
+        """Learn what the body of a record says. False if it is damaged."""
+        if head.kind == WHOLE:
+            self.names.add(head.name)
+        if not own and head.kind != NAMES:
+            return True
+        body = file.read(head.length)
+        if crc32(body) != head.checksum:
+            return False
+        if head.kind == NAMES:
+            self.names = set(json.loads(body))
+        elif head.kind == WHOLE:
+            self.known = whole_index(body)
+        elif head.kind == CHANGE and self.known is not None:
+            self.known = self.known.changed_by(body)
+        self._measure(head.kind, len(body))
+        return True
+
+    def _measure(self, kind: bytes, length: int) -> None:
+        if kind == WHOLE:
+            self.whole, self.changed = length, 0
+        elif kind == CHANGE:
+            self.changed += length

@@ -1,0 +1,89 @@
+"""A collection of an embedded Chroma that is opened only if something is asked of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from leafspan.engine import Flow
+from leafspan.store._collection import Collection
+from leafspan.store._opened import Opened
+
+
+class ReadableCollection(Protocol):
+    """What reading needs of a collection: see ``Collection``."""
+
+    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """The nearest records of each vector."""
+        ...
+
+    def get(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records with these ids."""
+        ...
+
+    def scan(self, columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """All records."""
+        ...
+
+
+class LateChroma:
+    """Chroma for one reader and all who use it: entered when it is first asked, and left with the last of them.
+
+    Args:
+        enter: Flow that opens Chroma, and enters it.
+    """
+
+    def __init__(self, enter: Callable[[], Flow[Opened]]) -> None:
+        self._enter = enter
+        self._opened: Opened | None = None
+        self._users = 1
+        self._mutex = threading.Lock()
+
+    def opened(self) -> Flow[Opened]:
+        """The open client."""
+        if (known := self._opened) is not None:
+            return known
+        opened = yield from self._enter()
+        with self._mutex:
+            if self._opened is None and self._users > 0:
+                self._opened = opened
+                return opened
+        opened.leave()  # another thread was faster, or nobody waits for this any more
+        return self._opened or opened
+
+    def stay(self) -> None:
+        """Count one more user."""
+        with self._mutex:
+            self._users += 1
+
+    def leave(self) -> None:
+        """Count one user less."""
+        with self._mutex:
+            self._users -= 1
+            opened = self._opened if self._users == 0 else None
+        if opened is not None:
+            opened.leave()
+
+
+class LateCollection:
+    """A collection whose methods are those of ``Collection``.
+
+    Args:
+        find: Flow that gives the collection.
+    """
+
+    def __init__(self, find: Callable[[], Flow[Collection]]) -> None:
+        self._find = find
+
+    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """See Collection."""
+        return (yield from (yield from self._find()).query(vectors, count, include))
+
+    def get(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """See Collection."""
+        return (yield from (yield from self._find()).get(ids, columns)) if ids else {}
+
+    def scan(self, columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """See Collection."""
+        return (yield from (yield from self._find()).scan(columns))
