@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
-from leafspan.checks import check_flag, shown
+from leafspan.checks import check_choice, check_flag, shown
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
@@ -26,6 +27,9 @@ from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
 from leafspan.tree import Trees, check_summary
 from leafspan.view import View
+
+Mode = Literal["rw", "r"]
+"""Whether an index is read and written, or only read."""
 
 TREES = ".tree"
 """The end of the name under which the trees of an index are stored."""
@@ -59,6 +63,7 @@ class Index(View):
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
+        mode: Mode = "rw",
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
     ) -> Self:
@@ -87,6 +92,8 @@ class Index(View):
                 ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
+            mode: ``"r"`` to read only: nothing is made, and nothing in the folder is written, as of one that cannot be
+                written. ``"rw"`` to write, too. Default: ``"rw"``.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
@@ -115,7 +122,13 @@ class Index(View):
             )
         wanted = Config.of(config)
         options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
-        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        place: dict[str, Any] = {
+            "create": create,
+            "mode": mode,
+            "timeout": timeout,
+            "on_damage": on_damage,
+            "suggest": True,
+        }
         place["defaults"] = wanted.defaults()
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return run(opened)
@@ -137,13 +150,20 @@ class Index(View):
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
+        mode: Mode = "rw",
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         wanted = Config.of(config)
         options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
-        place: dict[str, Any] = {"create": create, "timeout": timeout, "on_damage": on_damage, "suggest": True}
+        place: dict[str, Any] = {
+            "create": create,
+            "mode": mode,
+            "timeout": timeout,
+            "on_damage": on_damage,
+            "suggest": True,
+        }
         place["defaults"] = wanted.defaults()
         opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
         return await arun(opened)
@@ -296,18 +316,21 @@ class Index(View):
         create: bool,
         timeout: float,
         *,
+        mode: Mode = "rw",
         on_damage: OnDamage = "raise",
         suggest: bool = False,
         defaults: Defaults | None = None,
     ) -> Flow[Self]:
         check_flag("create", create)
+        check_choice("mode", mode, get_args(Mode))
+        create, read_only = create and mode != "r", mode == "r"
         rule = DamageRule.of(on_damage)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
-        place: dict[str, Any] = {"timeout": timeout, "cache": cache}
+        place: dict[str, Any] = {"timeout": timeout, "cache": cache, "read_only": read_only}
         store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
         store.damage = rule
         settings = IndexSettings.recorded(store.settings, options)
@@ -318,10 +341,30 @@ class Index(View):
             return trees
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
-        sources = Sources(SearchIndexes.of(store, settings), checked, Trees(open_trees, settings), defaults or Defaults())
+        reopen = None
+        if path is not None:
+            again = (
+                Path(path).expanduser().absolute(),
+                None,
+                name,
+                embedder,
+                options,
+                cache,
+                embedding_cache,
+                False,
+                timeout,
+            )
+            reopen = partial(cls._reopened, again, {"mode": mode, "on_damage": on_damage, "defaults": defaults})
+        trees = Trees(open_trees, settings)
+        sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen)
         index = cls(sources, settings, timeout)
         yield from index._restore_vectors(embed=used.local)
         return index
+
+    @classmethod
+    def _reopened(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Self:
+        """The index that was opened with these, opened again."""
+        return run(cls._open(*arguments, **options))
 
     @staticmethod
     def _check_new_name(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[None]:

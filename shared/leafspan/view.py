@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Never, overload
+from typing import Any, overload
 
 from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document
@@ -110,11 +110,19 @@ class View:
         """A picture for notebooks: what it holds, how it was made, and its documents."""
         return view_picture(repr(self), self._list_documents(), self._stats())
 
-    def __reduce__(self) -> Never:
-        """Raises: files, locks and connections belong to one process."""
-        raise TypeError(
-            f"{type(self).__name__} cannot be pickled or copied, nor what holds it: open the index again where it is needed"
-        )
+    def __reduce__(self) -> tuple[Callable[..., View], tuple[object, ...]]:
+        """The folder and the options: where it is unpickled, the index is opened again.
+
+        Raises:
+            TypeError: behind a client, or if names are pseudonyms: connections and keys belong to one process.
+        """
+        if self._sources.reopen is None or self.is_private:
+            why = "its key" if self.is_private else "its client"
+            raise TypeError(
+                f"this {type(self).__name__} cannot be pickled or copied, nor what holds it, since {why} belongs to one "
+                "process: open the index again where it is needed"
+            )
+        return _opened_again, (self._sources.reopen, self._scope)
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
@@ -813,3 +821,9 @@ class View:
 
 def _checked_id(document_id: object) -> str | None:
     return None if document_id is None else checked_id("document_id", document_id)
+
+
+def _opened_again(reopen: Callable[[], View], scope: Scope | None) -> View:
+    """A view as it was before it was pickled."""
+    index = reopen()
+    return index if scope is None else View(index._sources, index._settings, index._timeout, scope)

@@ -82,10 +82,11 @@ class Mirror:
     Args:
         folder: Folder for the files of all mirrors of the index. None to keep the segments in memory.
         recipe: How the arrays are made.
+        read_only: Whether nothing must be written or removed in the folder. Default: False.
     """
 
-    def __init__(self, folder: Path | None, recipe: Recipe) -> None:
-        self._folder = SegmentFolder(None if folder is None else folder / recipe.name)
+    def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
+        self._folder = SegmentFolder(None if folder is None else folder / recipe.name, read_only=read_only)
         self._recipe = recipe
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None

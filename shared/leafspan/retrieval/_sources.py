@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from leafspan.embedding import CheckedEmbedder
 from leafspan.retrieval._defaults import Defaults
@@ -20,12 +22,15 @@ class Sources:
         embedder: What embeds queries and texts.
         trees: The trees of the documents.
         defaults: What a call that says nothing else is answered by.
+        reopen: Function that opens the same index again, in another process, too; it can be pickled. None for one behind a
+            client.
     """
 
     indexes: SearchIndexes
     embedder: CheckedEmbedder
     trees: Trees
     defaults: Defaults
+    reopen: Callable[[], Any] | None = None
 
     @property
     def store(self) -> Store:

@@ -37,8 +37,11 @@ class SearchIndexes:
             store: The store.
             settings: How its documents are indexed.
         """
-        words = LexicalIndex(store.cache_folder, settings.analyzer, settings.bm25)
-        copies = [Mirror(store.cache_folder, each) if store.embedded else None for each in (VectorCopy(), RecordCopy())]
+        folder, read_only = store.cache_folder, store.cache_read_only
+        words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only)
+        copies = [
+            Mirror(folder, each, read_only=read_only) if store.embedded else None for each in (VectorCopy(), RecordCopy())
+        ]
         indexes = cls(store, words, *copies)
         store.follower = indexes.take
         if store.embedded:

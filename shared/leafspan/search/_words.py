@@ -26,12 +26,15 @@ class LexicalIndex:
         folder: Folder for its files. None to keep everything in memory.
         analyzer: How texts become terms. None if the index was made with a function that was not given again.
         settings: How to score, unless a search says otherwise.
+        read_only: Whether nothing must be written or removed in the folder. Default: False.
     """
 
-    def __init__(self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
+    def __init__(
+        self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings, *, read_only: bool = False
+    ) -> None:
         self.analyzer = analyzer
         self._settings = settings
-        self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer))
+        self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only)
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engine import Flow
+from leafspan.errors import StorageReadOnly
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
@@ -43,6 +44,7 @@ class ClientStore:
         token: The last change of it.
         id_: Id of the collection of the leaves.
         cache: Folder for what is derived from all indexes of the client. None to keep that in memory.
+        read_only: Whether it must not be written. Default: False.
     """
 
     def __init__(
@@ -54,6 +56,8 @@ class ClientStore:
         token: str | None,
         id_: str,
         cache: Path | None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self.client = client
         self._process = os.getpid()
@@ -70,6 +74,7 @@ class ClientStore:
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
         self._texts: Collection | None = None
+        self._read_only = read_only
         self._mutex = threading.Lock()
         self.follower: Follower | None = None
         self.copied: CopiedRecords | None = None
@@ -77,6 +82,7 @@ class ClientStore:
         self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
 
     embedded = False
+    cache_read_only = False
 
     @property
     def interrupted(self) -> bool:
@@ -106,6 +112,7 @@ class ClientStore:
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)
+        self._check_writable()
         lock = _WriterLock(self._mutex)
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
@@ -164,6 +171,8 @@ class ClientStore:
         """See Store. No writer waits for another one."""
 
         def lease(write: bool) -> Flow[CollectionLease | None]:
+            if write:
+                self._check_writable()
             if self._texts is None:
                 method = "get_or_create_collection" if write else "get_collection"
                 try:
@@ -174,6 +183,12 @@ class ClientStore:
             return CollectionLease(self._texts, lambda: None)
 
         return Texts(lease)
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise StorageReadOnly(
+                f"the index {self.described} was opened to be read only: open it without mode='r' to write"
+            )
 
     def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
         """Wait until what earlier writers of this store have given up is sent, or dropped: it must not overtake.

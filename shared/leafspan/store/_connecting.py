@@ -41,6 +41,7 @@ def open_store(
     timeout: float,
     cache: str | Path | None = None,
     suggest: bool = False,
+    read_only: bool = False,
 ) -> Flow[Store]:
     """The store of an index, made if there is none.
 
@@ -55,6 +56,7 @@ def open_store(
             an index in memory.
         suggest: Whether to say that collections of others there can be adopted: in a warning if one of the same name is
             beside an index that is made, and in the error if there is no index. Default: False.
+        read_only: Whether it must not be written. Default: False.
 
     Raises:
         InvalidArgument: if neither or both of ``path`` and ``client`` are given, or one is out of its range.
@@ -70,10 +72,11 @@ def open_store(
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
             place = partial(_behind_client, client, name, settings)
-            return (yield from place(create=create, native=native, timeout=timeout, cache=cache, suggest=suggest))
+            how: dict[str, Any] = {"native": native, "cache": cache, "read_only": read_only}
+            return (yield from place(create=create, timeout=timeout, suggest=suggest, **how))
         path = config.persist_directory
     folder_path = _folder_path(path, create=create)
-    place = partial(_in_folder, folder_path, client, name, settings)
+    place = partial(_in_folder, folder_path, client, name, settings, read_only=read_only)
     return (yield from place(create=create, timeout=timeout, suggest=suggest))
 
 
@@ -140,12 +143,13 @@ def _in_folder(
     name: str,
     settings: Mapping[str, Any],
     *,
+    read_only: bool,
     create: bool,
     timeout: float,
     suggest: bool,
 ) -> Flow[Store]:
     deadline = deadline_after(timeout)
-    folder = yield Call(folder_at, (folder_path, client, deadline))
+    folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
     if (found := (yield Call(folder.known, (name,)))) is not None:
         kept: KnownIndex = found[1]
@@ -220,6 +224,7 @@ def _behind_client(
     timeout: float,
     cache: str | Path | None,
     suggest: bool,
+    read_only: bool,
 ) -> Flow[Store]:
     plain: dict[str, Any] = {"embedding_function": None}
     chroma = Chroma(client, timeout)
@@ -243,7 +248,7 @@ def _behind_client(
     _check_format(stored_settings)
     token = yield from last_token(connection.manifest)
     cache_path = _cache_path(client, cache, native=native)
-    return ClientStore(client, name, stored_settings, connection, token, str(leaves.id), cache_path)
+    return ClientStore(client, name, stored_settings, connection, token, str(leaves.id), cache_path, read_only=read_only)
 
 
 def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:

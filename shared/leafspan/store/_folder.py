@@ -21,7 +21,7 @@ from leafspan.store._database_file import check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
-from leafspan.store._forks import check_process, use_embedded_chroma
+from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
@@ -31,8 +31,8 @@ _BATCH = 5_000  # records of one write, as long as Chroma has not said what it t
 _ATTEMPTS = 3  # to read what is known at one count of changes, while others write
 _CHECK_SECONDS = 0.1
 _openings = itertools.count()
-_folders: weakref.WeakValueDictionary[tuple[Path, str, str], Folder] = weakref.WeakValueDictionary()
-_mutexes: dict[tuple[Path, str, str], threading.Lock] = {}
+_folders: weakref.WeakValueDictionary[tuple[Path, str, str, bool], Folder] = weakref.WeakValueDictionary()
+_mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
 _mutexes_mutex = threading.Lock()
 
 
@@ -49,11 +49,13 @@ class Folder:
         path: The folder. It is made if there is none, so that only this user can read it.
         tenant: Tenant of Chroma.
         database: Database of Chroma.
+        read_only: Whether nothing must be written, though it can be.
         client: Client that the user gave. None to open one.
         deadline: Until when to wait for other processes, in seconds of ``time.monotonic``.
 
     Attributes:
-        read_only: Whether the folder cannot be written.
+        read_only: Whether the folder cannot, or must not, be written.
+        only_to_read: Whether it must not, though it can.
         catalogues: The catalogue of each manifest, by its name. All indexes of this process share them.
 
     Raises:
@@ -62,18 +64,20 @@ class Folder:
         StorageFailed: if they cannot be read, or the folder cannot be made.
     """
 
-    def __init__(self, path: Path, tenant: str, database: str, client: Any, deadline: float) -> None:
+    def __init__(self, path: Path, tenant: str, database: str, read_only: bool, client: Any, deadline: float) -> None:
         check_there(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise disk_error(error, f"make the folder {str(path)!r}") from error
+        if not read_only:
+            try:
+                path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise disk_error(error, f"make the folder {str(path)!r}") from error
         self.path = path
-        self.read_only = not _can_be_written(path)
+        self.only_to_read = read_only
+        self.read_only = read_only or not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
         self.catalogues: dict[str, Found] = {}
-        self.files = ReadOnlyFiles(path, self.changes) if self.read_only else Files(path, self.changes)
+        self.files = ReadOnlyFiles(path, self.changes, asked=read_only) if self.read_only else Files(path, self.changes)
         self._next_check = 0.0
         self._mutex = threading.Lock()
         self._synced = self.changes.count
@@ -136,15 +140,6 @@ class Folder:
             self._catalogue_file.keep(name, count, known, names)
             self._is_trusted = True
 
-    def check_process(self) -> None:
-        """Check that this process may use what is open.
-
-        Raises:
-            ForkedProcess: if a parent of it has opened Chroma here.
-        """
-        if self._opened is not None:
-            check_process(self._opened.process)
-
     @property
     def batch(self) -> int:
         """Most records of one write."""
@@ -172,10 +167,13 @@ class Folder:
         if not self._mutex.acquire(blocking=False):
             return None
         try:
-            if self._opened is None or self._opened.failed or (up_to_date and self._synced != self.changes.count):
+            opened = self._opened
+            if opened is None or opened.failed or opened.process != os.getpid():
                 return None
-            self._opened.enter()
-            return self._opened
+            if up_to_date and self._synced != self.changes.count:
+                return None
+            opened.enter()
+            return opened
         finally:
             self._mutex.release()
 
@@ -199,7 +197,7 @@ class Folder:
         Args:
             deadline: Until when to wait for others if it has to be opened first.
         """
-        if self._opened is None:
+        if self._opened is None or self._opened.process != os.getpid():
             self.reopened_reader(deadline).leave()
         assert self._opened is not None
         return self._opened
@@ -269,6 +267,8 @@ class Folder:
 
     def _up_to_date(self, deadline: float) -> Opened:
         """The open client, opened first if it is not, and opened again if others have written since."""
+        if self._opened is not None and self._opened.process != os.getpid():
+            self._opened = None  # in a forked process, which is refused below
         count = self.changes.count
         if self._opened is None or self._synced != count or self._opened.failed:
             old, self._opened = self._opened, self._open(deadline)
@@ -353,17 +353,18 @@ def fresh_client(path: Path, **database: str) -> Any:
     return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False), **database)
 
 
-def folder_at(path: Path, client: Any, deadline: float) -> Folder:
+def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = False) -> Folder:
     """The embedded Chroma in a folder, the same instance for all users in this process.
 
     Args:
         path: The folder.
         client: Client to use if the instance is new. None for a new client.
         deadline: Until when to wait for others, in seconds of ``time.monotonic``.
+        read_only: Whether nothing in it must be written. Default: False.
 
     """
     tenant, database = (client.tenant, client.database) if client else (None, None)
-    key = (path.resolve(), tenant or "default_tenant", database or "default_database")
+    key = (path.resolve(), tenant or "default_tenant", database or "default_database", read_only)
     with _mutexes_mutex:
         mutex = _mutexes.setdefault(key, threading.Lock())
     with held(mutex, deadline, f"opening {str(path)!r}"):

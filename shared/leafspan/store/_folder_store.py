@@ -60,6 +60,7 @@ class FolderStore:
         self.id = id_
         self.described = f"{name!r} in the folder {str(folder.path)!r}"
         self.cache_folder: Path | None = _mirror_folder(folder, id_)
+        self.cache_read_only = folder.only_to_read and folder.path in self.cache_folder.parents
         self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
@@ -326,7 +327,6 @@ class FolderStore:
     def _open_folder(self) -> Folder:
         if self._folder is None:
             raise LeafspanError("this index is closed; open it again")
-        self._folder.check_process()
         return self._folder
 
 

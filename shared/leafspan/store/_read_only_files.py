@@ -31,12 +31,14 @@ class ReadOnlyFiles:
     Args:
         path: The folder.
         changes: Counter file of the folder.
+        asked: Whether it is the user who wants it so. Default: False.
     """
 
-    def __init__(self, path: Path, changes: ChangeFile) -> None:
+    def __init__(self, path: Path, changes: ChangeFile, *, asked: bool = False) -> None:
         self.path = path
         self.lost = LostVectors(path / _COPIES)
         self._changes = changes
+        self._asked = asked
         self._database: DatabaseFile | None = None
 
     def is_as_left(self) -> bool:
@@ -86,6 +88,8 @@ class ReadOnlyFiles:
         Raises:
             StorageReadOnly: always.
         """
+        if self._asked:
+            raise StorageReadOnly(f"{str(self.path)!r} was opened to be read only: open it without mode='r' to write")
         raise StorageReadOnly(
             f"the index in {str(self.path)!r} cannot be written: the folder, or a file in it, is read-only for this process"
         )

@@ -24,6 +24,7 @@ class Store(Protocol):
         described: What it is called, and where it lies, in a few words for people.
         id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
+        cache_read_only: Whether nothing must be written or removed there.
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
         follower: Flow to which a writer gives the documents that it has written, for what is derived. Default: none.
@@ -35,6 +36,7 @@ class Store(Protocol):
     settings: Mapping[str, Any]
     embedded: bool
     cache_folder: Path | None
+    cache_read_only: bool
     home: Path | None
     damage: DamageRule
     follower: Follower | None
