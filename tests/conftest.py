@@ -14,6 +14,7 @@ from leafspan.mirror import Mirror
 from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
+from tests.reading import reading_from_chroma
 from tests.server import running_server
 
 
@@ -73,3 +74,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
 def nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written is read back at the next question, as what an earlier version of leafspan has written."""
     monkeypatch.setattr(Mirror, "take", lambda self, documents, catalogue: iter(()))
+
+
+@pytest.fixture
+def leaves_from_chroma() -> Iterator[None]:
+    """See ``reading_from_chroma``."""
+    with reading_from_chroma():
+        yield

@@ -38,6 +38,7 @@ async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_pat
     assert Index.open(tmp_path / "kb", timeout=1).delete(["a"]) == ["a"]
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 def test_leaves_of_a_document_replaced_meanwhile_are_those_of_the_new_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

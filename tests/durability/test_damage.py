@@ -16,6 +16,7 @@ import pytest
 
 from leafspan.store import _connecting
 from tests.durability.damage_child import DOCUMENTS, build
+from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 120
@@ -62,6 +63,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         build(place / "kb", range(DOCUMENTS // 2))
         shutil.copytree(place / "kb", place / "old")
         build(place / "kb", range(DOCUMENTS // 2, DOCUMENTS))
+    for each in (place / "kb", place / "old"):
+        forget_catalogue(each)  # so that whoever opens them opens Chroma
     return place / "kb", place / "old"
 
 
@@ -112,6 +115,22 @@ def test_damaged_vectors_are_put_back_with_a_warning(
     assert met["mended"]["findings"] == []
     assert is_right(met["last"])
     assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("kind", ["bit", "gone"])
+def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
+    tmp_path: Path, folders: tuple[Path, Path], kind: str
+) -> None:
+    place = shutil.copytree(folders[0], tmp_path / "kb")
+    assert is_right(meet(place)["first"])  # from now on it is known what the index holds
+    file = vectors(place) / "data_level0.bin"
+    DAMAGES[kind](file, file, random.Random(3))
+    met = meet(place)
+    assert is_right(met["first"])
+    (told,) = met["mended"]["told"]  # by doctor, which opens Chroma
+    assert "they were put back from leafspan's copy" in told
+    assert met["mended"]["findings"] == []
+    assert is_right(met["last"])
 
 
 def test_an_older_file_of_ids_is_put_back(tmp_path: Path, folders: tuple[Path, Path]) -> None:

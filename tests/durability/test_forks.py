@@ -1,4 +1,4 @@
-"""A process that was forked from one that had used an embedded Chroma is told so at once, and ends; its parent goes on."""
+"""A process that was forked from one that had used an embedded Chroma can read, and is told at once that it cannot write."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if not child:
         calls |= {
             "count": lambda: index.count(),
             "retrieve": lambda: index.retrieve("text", Vector()),
-            "add": lambda: index.add(documents),
+            "add": lambda: index.add([Document("a", "Another text.")]),
             "delete": lambda: index.delete(["a"]),
             "doctor": lambda: index.doctor(),
         }
@@ -76,14 +76,21 @@ print(json.dumps(["ended", os.waitstatus_to_exitcode(ended[1]), 0]))
 
 
 @pytest.mark.parametrize("what", ["open", "closed", "memory", "chroma alone"])
-def test_a_forked_process_is_refused_at_once_and_ends_and_its_parent_goes_on(tmp_path: Path, what: str) -> None:
+def test_a_forked_process_is_refused_at_once_what_needs_chroma_and_ends_and_its_parent_goes_on(
+    tmp_path: Path, what: str
+) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, what, str(tmp_path / "kb")]
     done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr[-2000:]
     met = [json.loads(line) for line in done.stdout.splitlines()]
     assert met.pop() == ["ended", 7, 0]
     assert len(met) == {"open": 9, "memory": 8}.get(what, 4)
+    # What leafspan keeps beside Chroma is not Chroma's, so what was written can be read.
+    can = {"open": {"open", "aopen", "count", "retrieve"}, "closed": {"open", "aopen"}}.get(what, set())
+    assert {name for name, said, _ in met if said == "nothing"} == can
     for name, said, seconds in met:
+        if name in can:
+            continue
         assert said.startswith("ForkedProcess: "), (name, said)
         assert "open indexes after the fork only" in said
         assert seconds < 5, name

@@ -50,8 +50,8 @@ def test_behind_a_stopped_process_that_uses_the_files_everything_ends_and_names_
             )
             busy_within_its_timeout(lambda: waiting.add(Document("b", "Text.")), named)
             waiting._store._folder.changes.advance()  # as if that process had written, so that Chroma must be opened again
-            busy_within_its_timeout(waiting.count, named)
-            busy_within_its_timeout(lambda: waiting.retrieve("text", Vector()), named)
+            assert waiting.count() == 1  # which nobody has to open Chroma for
+            assert [passage.document_id for passage in waiting.retrieve("text", Vector(), k=1)] == ["a"]
             busy_within_its_timeout(waiting.doctor, named)
             busy_within_its_timeout(lambda: Index.open(tmp_path / "kb", name="other", timeout=TIMEOUT), named)
         finally:
@@ -77,6 +77,7 @@ def test_behind_a_stopped_writer_reading_goes_on_and_writing_ends_and_names_it(w
 
 def test_behind_a_thread_that_hangs_while_it_opens_chroma_everything_ends(waiting: Index):
     folder = waiting._store._folder
+    folder.changes.advance()  # as if an earlier version had written, so that Chroma must be asked
     with folder._mutex:
         busy_within_its_timeout(waiting.count, "another thread of this process is opening")
         busy_within_its_timeout(lambda: waiting.add(Document("b", "Text.")), "another thread of this process is opening")
@@ -86,7 +87,7 @@ def test_behind_a_thread_that_hangs_while_it_opens_chroma_everything_ends(waitin
 def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
     waiting: Index, monkeypatch: pytest.MonkeyPatch
 ):
-    before = waiting._store._folder.opened()
+    before = waiting._store._folder.opened(time.monotonic())
 
     class Broken(Exception):
         pass
@@ -102,8 +103,8 @@ def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
         with pytest.raises(StorageFailed, match=r"an earlier write to .* has failed"):
             before.use(1.0).call(len, "never")
     assert waiting.count() == 1
-    assert waiting._store._folder.opened() is not before
     assert waiting.add(Document("b", "Text.")).added == ("b",)
+    assert waiting._store._folder.opened(time.monotonic() + 20) is not before
     assert waiting.doctor() == []
 
 

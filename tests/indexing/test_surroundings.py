@@ -169,6 +169,7 @@ def test_options_out_of_range_and_leaves_that_are_not_there_are_refused(numbers:
             numbers.surroundings(wrong)
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 def test_it_costs_one_fetch_and_behind_a_client_the_row_of_the_document(numbers: Index, calls: Counter):
     passage = leaf(numbers, 30)
     calls.clear()

@@ -14,6 +14,7 @@ from leafspan.embedding import default_embedder
 from leafspan.indexing import Finding
 from leafspan.store import _connecting
 from leafspan.store._files import Files
+from tests.reading import forget_catalogue
 
 ALL = 10_000
 WORDLLAMA = default_embedder()
@@ -65,6 +66,7 @@ def lose_vectors(folder: Path) -> None:
     for ids in folder.glob("*/index_metadata.pickle"):
         shutil.rmtree(ids.parent)
     shutil.rmtree(folder / "leafspan.vectors")
+    forget_catalogue(folder)
 
 
 def found(index: Index) -> dict[str, float]:

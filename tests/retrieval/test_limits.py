@@ -65,6 +65,7 @@ def test_a_large_budget_is_filled_but_for_a_leaf(wikipedia: Index, strategy: Str
         assert budget - longest < words(wikipedia.retrieve(QUESTION, strategy, budget=budget)) <= budget
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize(
     ("strategy", "fetches"),
     [

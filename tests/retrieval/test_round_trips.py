@@ -102,12 +102,20 @@ def named(value: object) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize(("strategy", "fetches"), COSTS, ids=named)
 @pytest.mark.parametrize("query", [QUESTIONS[0], QUESTIONS], ids=["a query", "several"])
 def test_round_trips_at_any_depth(tree: Index, calls, strategy, fetches, query):
     calls.clear()
     tree.retrieve(query, strategy, k=3, candidates=6)
     assert calls == traffic(fetches)
+
+
+@pytest.mark.parametrize("strategy", [strategy for strategy, _ in COSTS], ids=named)
+def test_chroma_is_not_asked_for_what_is_beside_it(tree: Index, calls, strategy):
+    calls.clear()
+    tree.retrieve(QUESTIONS, strategy, k=3, candidates=6)
+    assert calls == Counter()
 
 
 COSTS_BEHIND_A_CLIENT = [
@@ -140,6 +148,7 @@ def test_what_results_carry_costs_no_round_trip_behind_a_client(remote: Index, c
     assert calls == +Counter({**leaves, ("trips.manifest", "get"): 1})
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 def test_nothing_is_fetched_where_nothing_is_missing(index: Index, calls):
     index.retrieve(QUESTIONS[0], BM25())
     calls.clear()

@@ -166,7 +166,7 @@ WAITS: dict[str, tuple[Callable[[Gate], Strategy], str]] = {
 
 def readers_of(index: Index) -> int:
     """How many hold Chroma open."""
-    return index._store._open_folder().opened()._readers  # type: ignore[attr-defined]
+    return index._store._open_folder().opened(time.monotonic() + 20)._readers  # type: ignore[attr-defined]
 
 
 def settled(index: Index) -> bool:

@@ -267,6 +267,7 @@ def test_another_process_s_changes_are_seen_by_a_filter_that_was_used_before(tmp
         assert other.retrieve(None, Filter(), where=where) == []
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize("strategy", [Vector(), BM25(), Filter(), Hybrid(), AutoMerging(base=Vector())], ids=repr)
 def test_what_is_replaced_between_the_search_and_the_fetch_is_searched_again(strategy, tmp_path, monkeypatch):
     with (

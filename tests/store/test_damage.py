@@ -20,6 +20,8 @@ from tests.store.tampering import count_a_change
 
 NAMES = ["first", "second", "third"]
 
+pytestmark = pytest.mark.usefixtures("leaves_from_chroma")
+
 
 @pytest.fixture(params=["folder", "server"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def test_the_trees_of_an_index_are_no_index(tmp_path):
         Index.open(tmp_path / "kb", name="kb.tree")
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 def test_a_leaf_in_another_format_is_refused_where_it_is_read(tmp_path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("plan", "The budget."))

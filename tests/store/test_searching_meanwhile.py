@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
         found = set()
         for before in range(0, 12, 2):
             index.add(Document("a", TEXT))
-            for collection in index._store._folder.opened().collections.values():
+            for collection in index._store._folder.opened(time.monotonic() + 60).collections.values():
                 collection.batch = 3  # so that the leaves go in several steps
             deletion = steps(writer._delete(["a"], None, False))
             searches = iter([before])

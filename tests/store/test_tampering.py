@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from leafspan import BM25, DamagedIndex, F, Hybrid, Vector
 from tests.corpus import DOCUMENTS
 from tests.profiles import examples
+from tests.reading import reading_from_chroma
 from tests.store.tampering import QUESTION, Tampered, check_reading, earlier, heard
 
 IDS = [document.id for document in DOCUMENTS]
@@ -23,7 +24,8 @@ JUNK = st.none() | st.booleans() | st.integers(-3, 60) | st.text(max_size=8) | s
 @pytest.fixture(scope="module")
 def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tampered]:
     made = Tampered(tmp_path_factory.mktemp("tampered") / "kb")
-    yield made
+    with reading_from_chroma():
+        yield made
     made.close()
 
 

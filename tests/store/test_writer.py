@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from contextlib import suppress
 
 import numpy as np
@@ -43,7 +44,7 @@ class Disk:
     def writer(self) -> Writer:
         """A writer that has just got the lock."""
 
-        def advance(*, settled: bool = True):
+        def advance(changed: Set[str], *, settled: bool = True):
             yield Call(self._happened, ("readers", "told, settled" if settled else "told", []))
 
         return Writer(

@@ -62,7 +62,7 @@ class CatalogueFile:
             OSError: if it cannot be written.
         """
         with self._mutex:
-            place = self._follow(name, counts[0])
+            place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage:
                 return  # the chain ends here, and who needs it reads Chroma
             if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
@@ -85,7 +85,7 @@ class CatalogueFile:
         with self._mutex:
             if known.has_damage:
                 return  # each process is to meet the damage itself
-            place = self._follow(name, count)
+            place = self._follow(name, count, writing=True)
             if place is not None and place.is_at_end:
                 self._write(place, Record.whole(name, count, known), known)
             else:
@@ -97,10 +97,16 @@ class CatalogueFile:
             self._places.clear()
             self._path.unlink(missing_ok=True)
 
-    def _follow(self, name: str, count: int) -> _Place | None:
-        """What the file has of an index at this count; None if the chain does not reach it."""
+    def _follow(self, name: str, count: int, *, writing: bool = False) -> _Place | None:
+        """What the file has of an index at this count; None if the chain does not reach it.
+
+        Args:
+            name: Name of the index.
+            count: The count of changes.
+            writing: Whether something is to be written at the end, where others may have written meanwhile.
+        """
         place = self._places.get(name)
-        if place is not None and place.is_begun and place.count == count and place.is_at_end:
+        if place is not None and place.is_begun and place.count == count and place.is_at_end and not writing:
             return place
         try:
             descriptor = os.open(self._path, os.O_RDONLY | NO_FOLLOW)

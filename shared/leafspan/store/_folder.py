@@ -27,7 +27,6 @@ from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
 
 _SPELLINGS = 64
-_BATCH = 5_000  # records of one write, as long as Chroma has not said what it takes: it is somewhat more
 _ATTEMPTS = 3  # to read what is known at one count of changes, while others write
 _CHECK_SECONDS = 0.1
 _openings = itertools.count()
@@ -65,7 +64,8 @@ class Folder:
     """
 
     def __init__(self, path: Path, tenant: str, database: str, read_only: bool, client: Any, deadline: float) -> None:
-        check_there(path)
+        if not check_there(path):
+            use_embedded_chroma()  # it is needed at once, so a forked process is refused before anything is made
         if not read_only:
             try:
                 path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -139,11 +139,6 @@ class Folder:
         with suppress(OSError):  # who needs it reads Chroma
             self._catalogue_file.keep(name, count, known, names)
             self._is_trusted = True
-
-    @property
-    def batch(self) -> int:
-        """Most records of one write."""
-        return _BATCH if self._opened is None else self._opened.batch
 
     def found(self, name: str) -> None:
         """Note that no vectors of a collection are missing any more."""

@@ -67,16 +67,12 @@ class FolderStore:
         self._texts_name = texts_name(name)
         self._embedder = embedder
         self.settings = settings
+        self.batch = _BATCH
         self.damage = DamageRule()
         self.follower: Follower | None = None
         self.copied: CopiedRecords | None = None
 
     embedded = True
-
-    @property
-    def batch(self) -> int:
-        """See Store."""
-        return self._open_folder().batch
 
     @property
     def interrupted(self) -> bool:
@@ -329,6 +325,8 @@ class FolderStore:
             raise LeafspanError("this index is closed; open it again")
         return self._folder
 
+
+_BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 
 # The vectors of texts mean nothing. So they need not be written to files, which two processes would overwrite in place.
 _TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}

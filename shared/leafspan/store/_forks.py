@@ -1,4 +1,4 @@
-"""Forked processes cannot use what their parent has opened: they have its memory, and not its threads."""
+"""Forked processes cannot use the Chroma that their parent has opened: they have its memory, and not its threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from leafspan.errors import ForkedProcess
 
 _REMEDY = (
     "open indexes after the fork only (gunicorn without --preload), or start processes that are not forked "
-    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index'
+    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder that was '
+    "searched before can be read here, but not written"
 )
 _users: list[int] = []  # the process that has used an embedded Chroma first
 
@@ -23,7 +24,7 @@ def use_embedded_chroma() -> None:
     """
     if _users and _users[0] != os.getpid():
         raise ForkedProcess(
-            f"this process was forked from process {_users[0]}, which had an index open in a folder or in memory: {_REMEDY}"
+            f"this process was forked from process {_users[0]}, which had used Chroma in a folder or in memory: {_REMEDY}"
         )
     _users[:] = [os.getpid()]
 

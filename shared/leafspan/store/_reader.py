@@ -361,7 +361,8 @@ class Reader:
         everything = yield from self.everything()
         found = yield from self._copied(everything, ids)
         records = {id_: record for id_, record in found.items() if _is_as_written(everything.rows, id_, record)}
-        if missing := [id_ for id_ in ids if id_ not in records]:
+        missing = [id_ for id_ in ids if id_ not in records and not _is_beyond(everything.rows, id_)]
+        if missing:
             records |= yield from self._leaves.get(missing, columns)
         return records
 
@@ -566,6 +567,13 @@ def _is_as_written(rows: Mapping[str, Row], id_: str, record: Mapping[str, Any])
     document_id, _, ordinal = id_.rsplit("#", 2)
     checksums = rows[document_id].checksums
     return not checksums or is_as_written(checksums, int(ordinal), record["document"], record["metadata"][STRUCTURE_KEY])
+
+
+def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
+    """Whether the id is that of a leaf after the last one of a document, such as a neighbour that was asked for."""
+    leaf = parsed(id_)
+    row = rows.get(leaf.document_id)
+    return row is not None and row.version == leaf.version and leaf.ordinal >= row.leaves
 
 
 _COLUMNS = ("ids", "documents", "metadatas", "distances")

@@ -19,6 +19,7 @@ class Store(Protocol):
     """Where the documents of an index are stored.
 
     Attributes:
+        batch: Most records of one group of documents.
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         described: What it is called, and where it lies, in a few words for people.
@@ -31,6 +32,7 @@ class Store(Protocol):
         copied: Flow that reads leaves from a copy, which a store in a folder asks before Chroma. Default: none.
     """
 
+    batch: int
     described: str
     id: str
     settings: Mapping[str, Any]
@@ -41,11 +43,6 @@ class Store(Protocol):
     damage: DamageRule
     follower: Follower | None
     copied: CopiedRecords | None
-
-    @property
-    def batch(self) -> int:
-        """Most records of one write."""
-        ...
 
     @property
     def interrupted(self) -> bool:

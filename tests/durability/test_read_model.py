@@ -1,0 +1,235 @@
+"""An index in a folder is read without Chroma: what leafspan keeps beside it answers everything, or Chroma does."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from chromadb.config import Settings
+
+import leafspan
+from leafspan import (
+    BM25,
+    AutoMerging,
+    Document,
+    F,
+    Hybrid,
+    Index,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    StorageReadOnly,
+    Tree,
+    Vector,
+)
+from leafspan.store import _folder
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+
+_ROOT = Path(__file__).parents[2]
+STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), SentenceWindow(), ParentDocument(), RelevantSegments(), Tree()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        index.build_tree()
+    return tmp_path / "kb"
+
+
+@pytest.fixture
+def without_chroma(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From the call of this on, Chroma must not be opened."""
+
+    def opened() -> None:
+        raise AssertionError("Chroma is opened")
+
+    return lambda: monkeypatch.setattr(_folder, "use_embedded_chroma", opened)
+
+
+def everything(index: Index | leafspan.View) -> list[Any]:
+    """All that can be read of an index."""
+    documents = index.documents()
+    found: list[Any] = [index.retrieve(each, strategy, k=5) for strategy in STRATEGIES for each in QUESTIONS]
+    found += [index.retrieve(QUESTIONS[0], strategy, where=F("doc_id") != "tea", budget=60) for strategy in STRATEGIES]
+    found += [documents, index.count(), index.stats(), [index.get(each.id) for each in documents]]
+    return [*found, [index.leaves(each.id) for each in documents]]
+
+
+def test_everything_is_read_without_chroma_and_is_the_same(folder: Path, without_chroma: Callable[[], None]):
+    shutil.rmtree(shutil.copytree(folder, folder.with_name("bare")) / "leafspan.mirror")
+    with Index.open(folder.with_name("bare")) as index:
+        expected = everything(index)
+        scoped = everything(index.scoped(F("year") > 1800))
+    without_chroma()
+    with Index.open(folder) as index:
+        assert everything(index) == expected
+        assert everything(index.scoped(F("year") > 1800)) == scoped
+
+
+def test_what_is_missing_is_made_again_so_that_the_next_process_needs_no_chroma(
+    folder: Path, without_chroma: Callable[[], None]
+):
+    shutil.rmtree(folder / "leafspan.mirror")
+    with Index.open(folder) as index:
+        expected = everything(index)
+    without_chroma()
+    with Index.open(folder) as index:
+        assert everything(index) == expected
+
+
+def test_a_process_of_an_earlier_version_that_writes_is_noticed(folder: Path):
+    """It counts its change, and writes no catalogue and no copy of the texts."""
+    kept = (folder / "leafspan.mirror" / "catalogue").read_bytes()
+    with Index.open(folder) as index:
+        index.add(Document("late", "A document that was added late."))
+    (folder / "leafspan.mirror" / "catalogue").write_bytes(kept)
+    for copied in folder.glob("leafspan.mirror/*/records-1"):
+        shutil.rmtree(copied)
+    with Index.open(folder) as index:
+        assert index.get("late").text == "A document that was added late."
+        assert "late" in [each.document_id for each in index.retrieve("document added late", Hybrid(), k=3)]
+
+
+def test_what_others_have_written_with_chroma_alone_is_noticed_when_the_folder_is_opened(folder: Path):
+    with Index.open(folder) as index:
+        before = index.count()
+    client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    manifest = client.get_collection("kb.manifest", embedding_function=None)
+    manifest.delete(manifest.get(limit=1)["ids"])
+    client.close()
+    with Index.open(folder) as index:
+        assert index.count() == before - 1
+        index.add(Document("more", "And one more."))
+    with Index.open(folder) as index:
+        assert index.count() == before
+
+
+def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma(
+    folder: Path, without_chroma: Callable[[], None]
+):
+    with Index.open(folder) as reader:
+        before = reader.retrieve(QUESTIONS[0], Hybrid(), k=3)
+        write(folder, "index.add(Document('new', 'Something new about zeppelins.'))")
+        without_chroma()
+        assert reader.retrieve("zeppelins", Hybrid(), k=1)[0].document_id == "new"
+        write(folder, "index.delete(['new'])")
+        assert reader.retrieve(QUESTIONS[0], Hybrid(), k=3) == before
+        assert reader.count() == len(DOCUMENTS)
+
+
+def test_an_index_that_is_not_there_is_not_looked_for_in_chroma_where_others_are_known(
+    folder: Path, without_chroma: Callable[[], None]
+):
+    without_chroma()
+    with Index.open(folder) as index:
+        assert index.stats().documents == len(DOCUMENTS)
+
+
+@pytest.mark.parametrize("pattern", ["catalogue", "*/records-1/*", "*/vectors-2/*", "*/words-*/*"])
+@pytest.mark.filterwarnings("ignore:.*made anew:RuntimeWarning")
+def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: Path, pattern: str):
+    with Index.open(folder) as index:
+        expected = everything(index)
+    for path in sorted(folder.glob(f"leafspan.mirror/{pattern}")):
+        whole = path.read_bytes()
+        for place in range(5, len(whole), max(1, len(whole) // 4)):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+            with Index.open(folder) as index:
+                assert everything(index) == expected, (path.name, place)
+            path.write_bytes(whole)
+
+
+def test_an_index_that_is_opened_to_read_writes_nothing(folder: Path):
+    def state() -> dict[str, object]:
+        return {str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in sorted(folder.rglob("*"))}
+
+    for lost in (None, "leafspan.mirror"):
+        if lost:
+            shutil.rmtree(folder / lost)
+        before = state()
+        with Index.open(folder, mode="r") as index:
+            assert len(everything(index)) > len(STRATEGIES)
+            for write in (
+                lambda: index.add(Document("new", "Text.")),
+                lambda: index.delete([DOCUMENTS[0].id]),
+                lambda: index.build_tree(max_layers=1),
+            ):
+                with pytest.raises(StorageReadOnly, match="opened to be read only: open it without mode='r' to write"):
+                    write()
+        assert state() == before
+
+
+def test_nothing_is_made_where_an_index_is_opened_to_read(tmp_path: Path):
+    with pytest.raises(leafspan.IndexNotFound):
+        Index.open(tmp_path / "none", mode="r")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(leafspan.InvalidArgument, match="mode must be one of 'rw', 'r', got 'w'"):
+        Index.open(tmp_path / "none", mode="w")  # type: ignore[arg-type]
+
+
+def test_a_reader_by_mode_sees_what_a_writer_beside_it_writes(folder: Path):
+    with Index.open(folder) as writer, Index.open(folder, mode="r") as reader:
+        writer.add(Document("new", "Something new about zeppelins."))
+        assert reader.retrieve("zeppelins", Hybrid(), k=1)[0].document_id == "new"
+
+
+def asked(view: leafspan.View) -> tuple[list[str], int]:
+    return [each.id for each in view.retrieve(QUESTIONS[0], Hybrid(), k=3)], os.getpid()
+
+
+@pytest.mark.parametrize("duplicate", [lambda view: pickle.loads(pickle.dumps(view)), copy.deepcopy, copy.copy])
+def test_an_index_and_its_views_are_pickled_as_their_place_and_options(folder: Path, duplicate):
+    with Index.open(folder, on_damage="leave out", timeout=7, config={"strategy": "bm25", "k": 2}) as index:
+        view = index.scoped(F("year") > 1800)
+        for each in (index, view):
+            again = duplicate(each)
+            assert type(again) is type(each)
+            assert repr(again) == repr(each)
+            assert again.retrieve(QUESTIONS[0]) == each.retrieve(QUESTIONS[0])
+            assert len(again.retrieve(QUESTIONS[0])) <= 2
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_processes_of_a_pool_search_the_index_of_their_parent(folder: Path, how: str):
+    with Index.open(folder) as index:
+        index.add(Document("more", "The parent has Chroma open."))
+        expected, own = asked(index)
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            answers = pool.map(asked, [index, index.scoped(F("year").exists() | ~F("year").exists())])
+        assert [found for found, _ in answers] == [expected] * 2
+        assert own not in [process for _, process in answers]
+
+
+def write(folder: Path, what: str) -> None:
+    """Another process writes."""
+    script = f"from leafspan import *\nwith Index.open({str(folder)!r}) as index: {what}"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, cwd=_ROOT, capture_output=True, timeout=120)
+
+
+_COLD = """
+import json, sys
+from leafspan import Hybrid, Index
+with Index.open(sys.argv[1]) as index:
+    found = [each.id for each in index.retrieve(sys.argv[2], Hybrid(), k=3)]
+print(json.dumps([found, "chromadb" in sys.modules]))
+"""
+
+
+def test_a_process_that_reads_does_not_even_import_chroma(folder: Path):
+    with Index.open(folder) as index:
+        expected = [each.id for each in index.retrieve(QUESTIONS[0], Hybrid(), k=3)]
+    command = [sys.executable, "-W", "ignore", "-c", _COLD, str(folder), QUESTIONS[0]]
+    done = subprocess.run(command, check=True, cwd=_ROOT, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout) == [expected, False]
