@@ -30,14 +30,17 @@ from leafspan import (
     retrieve,
 )
 from leafspan.sql import _language
+from leafspan.sql._database import Database
 from leafspan.sql._guard import Guard
 from leafspan.sql._prompts import find_sql
 from leafspan.sql._secrets import without_secrets
+from tests.event_loop import wait_for_the_loop
+from tests.lateness import ends_within, longer_and_longer
 from tests.postgres import PASSWORD
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n"
 MILLION = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT x FROM n"
-SLACK = 3.0  # seconds that a busy machine may add
+SLACK = 3.0  # seconds
 
 
 @contextmanager
@@ -88,36 +91,43 @@ def test_a_server_that_is_gone_is_not_asked_again_by_a_model():
 def test_a_server_that_never_answers_is_given_up():
     with silent_server() as port:
         strategy = SQL(f"postgresql+psycopg://me:sesame@127.0.0.1:{port}/shop?connect_timeout=60", timeout=0.5)
-        start = time.monotonic()
-        with pytest.raises(DatabaseUnavailable, match=r"did not take a connection: .* within timeout=0.5 seconds"):
+        Guard(dialect="postgres").check("SELECT 1")  # what is imported at first takes a part of the time
+        said = r"did not take a connection: .* within timeout=0.5 seconds"
+        with ends_within(0.5 + SLACK), pytest.raises(DatabaseUnavailable, match=said):
             retrieve("SELECT 1", strategy)
-        assert time.monotonic() - start < 0.5 + SLACK
 
 
 def test_the_time_that_a_query_takes_to_be_checked_counts(sqlite_url, monkeypatch):
-    monkeypatch.setattr(Guard, "check", lambda self, sql: time.sleep(10))
-    start = time.monotonic()
-    with pytest.raises(QueryTimeout, match=r"must answer within timeout=0.2 seconds, and did not"):
+    checked = threading.Event()
+    monkeypatch.setattr(Guard, "check", lambda self, sql: checked.wait(60))
+    said = r"must answer within timeout=0.2 seconds, and did not"
+    with ends_within(0.2 + SLACK), pytest.raises(QueryTimeout, match=said):
         retrieve("SELECT 1", SQL(sqlite_url, timeout=0.2))
-    assert time.monotonic() - start < 0.2 + SLACK
+    checked.set()
 
 
 @pytest.mark.parametrize("url", ["sqlite_url", "postgres"])
 def test_a_slow_query_is_stopped(request, url):
-    strategy = SQL(request.getfixturevalue(url), timeout=0.4)
-    start = time.monotonic()
-    with pytest.raises(QueryTimeout, match=r"must answer within timeout=0.4 seconds, and did not"):
-        retrieve(ENDLESS, strategy)
-    assert time.monotonic() - start < 0.4 + SLACK
+    for timeout in longer_and_longer(0.4):
+        strategy = SQL(request.getfixturevalue(url), timeout=timeout)
+        with ends_within(timeout + SLACK), pytest.raises((QueryTimeout, DatabaseUnavailable)) as caught:
+            retrieve(ENDLESS, strategy)
+        if caught.type is QueryTimeout:  # it was connected in time
+            break
+    assert f"must answer within timeout={timeout:g} seconds, and did not" in str(caught.value)
     assert retrieve("SELECT 1 AS one", SQL(strategy.database))[0].text == "one: 1"
 
 
 def test_a_slow_query_is_stopped_in_the_server(postgres):
-    with pytest.raises(QueryFailed, match="timeout"):
-        retrieve(ENDLESS, SQL(postgres, timeout=0.4))
+    for timeout in longer_and_longer(0.4):
+        with pytest.raises(QueryFailed, match="timeout") as caught:
+            retrieve(ENDLESS, SQL(postgres, timeout=timeout))
+        if caught.type is not DatabaseUnavailable:  # it was connected in time
+            break
+    assert caught.type is not DatabaseUnavailable
     engine = sqlalchemy.create_engine(postgres)
     busy = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%RECURSIVE n%' AND pid <> pg_backend_pid()"
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     with engine.connect() as connection:
         while connection.exec_driver_sql(busy, execution_options={"no_parameters": True}).scalar():
             assert time.monotonic() < end
@@ -129,10 +139,8 @@ def test_a_locked_file_is_waited_for_no_longer_than_the_timeout(tmp_path, shop_f
     path = shutil.copy(shop_file, tmp_path / "locked.db")
     with sqlite3.connect(path, isolation_level=None) as writer:
         writer.execute("BEGIN EXCLUSIVE")
-        start = time.monotonic()
-        with pytest.raises(QueryFailed, match=r"timeout=0.3|locked"):
+        with ends_within(0.3 + SLACK), pytest.raises(QueryFailed, match=r"timeout=0.3|locked"):
             retrieve("SELECT * FROM customers", SQL(f"sqlite:///{path}", timeout=0.3))
-        assert time.monotonic() - start < 0.3 + SLACK
         writer.execute("ROLLBACK")
     writer.close()
 
@@ -161,52 +169,37 @@ def test_a_million_rows_never_reach_memory(request, url):
     ],
 )
 def test_rows_that_are_large_together_are_an_error_before_they_fill_memory(request, url, sql):
-    strategy = SQL(request.getfixturevalue(url), timeout=20)
+    strategy = SQL(request.getfixturevalue(url), timeout=120)
     with pytest.raises(
         QueryFailed, match=r"at most 100000000 characters and bytes together, got \d+ in the first \d+ rows"
     ):
         retrieve(sql, strategy)
 
 
-def test_an_event_loop_goes_on_while_a_query_runs(sqlite_url):
-    async def both():
-        ticks = 0
+async def test_an_event_loop_goes_on_while_a_query_runs(sqlite_url, monkeypatch):
+    loop, run = asyncio.get_running_loop(), Database.run
 
-        async def tick():
-            nonlocal ticks
-            while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
+    def run_beside_the_loop(*arguments):
+        wait_for_the_loop(loop)
+        return run(*arguments)
 
-        ticking = asyncio.create_task(tick())
-        with pytest.raises(QueryFailed, match=r"timeout=0.5"):
-            await aretrieve(ENDLESS, SQL(sqlite_url, timeout=0.5))
-        ticking.cancel()
-        return ticks
-
-    assert asyncio.run(both()) > 5
+    monkeypatch.setattr(Database, "run", run_beside_the_loop)
+    assert (await aretrieve("SELECT 1 AS one", SQL(sqlite_url)))[0].text == "one: 1"
 
 
-def test_an_event_loop_goes_on_while_a_long_text_is_read(sqlite_url):
-    async def longest_pause():
-        pause = 0.0
+@pytest.mark.parametrize(("asked", "found"), [("SELECT 1 AS one", "one: 1"), ("What is two?", "two: 2")])
+async def test_an_event_loop_goes_on_while_a_text_is_read_as_sql(sqlite_url, monkeypatch, asked, found):
+    loop, parse, parsed = asyncio.get_running_loop(), _language.Language.parse, []
 
-        async def tick():
-            nonlocal pause
-            last = time.monotonic()
-            while True:
-                await asyncio.sleep(0.01)
-                pause, last = max(pause, time.monotonic() - last), time.monotonic()
+    def parse_beside_the_loop(self, sql):
+        wait_for_the_loop(loop)
+        parsed.append(sql)
+        return parse(self, sql)
 
-        ticking = asyncio.create_task(tick())
-        start = time.monotonic()
-        await aretrieve(
-            f"SELECT 1 IN ({', '.join(['1'] * 5000)}) AS n", SQL(sqlite_url, generate=lambda prompt: "SELECT 1")
-        )
-        ticking.cancel()
-        return pause / (time.monotonic() - start)
-
-    assert asyncio.run(longest_pause()) < 0.7
+    strategy = SQL(sqlite_url, generate=lambda prompt: "SELECT 2 AS two")
+    monkeypatch.setattr(_language.Language, "parse", parse_beside_the_loop)
+    assert (await aretrieve(asked, strategy))[0].text == found
+    assert parsed  # which takes a while for a long text
 
 
 def test_passwords_are_in_no_message_and_no_repr(postgres):
