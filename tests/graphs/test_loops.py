@@ -14,6 +14,9 @@ import pytest
 
 from leafspan import Ensemble, Index, InvalidArgument, LeafspanError, LightRAG, LightRAGThread, SourceTimeout, Vector
 from tests.graphs.scripted import QUESTION, language_model, maker
+from tests.lateness import ends_within, longer_and_longer
+
+PATIENCE = 60.0  # seconds, more than any timeout
 
 
 class Stuck:
@@ -23,10 +26,11 @@ class Stuck:
         self._storages_status = None
         self._owning_loop: asyncio.AbstractEventLoop | None = None
         self._blocking = blocking
+        self.released = threading.Event()
 
     async def aquery_data(self, question: str, param: Any) -> Any:
         if self._blocking:
-            time.sleep(1)  # noqa: ASYNC251
+            self.released.wait(PATIENCE)
         await asyncio.sleep(3600)
 
     aquery_llm = aquery_data
@@ -39,12 +43,6 @@ async def stuck(**options: Any) -> Stuck:
     made = Stuck(**options)
     await made.initialize_storages()
     return made
-
-
-def seconds(work: Any) -> float:
-    start = time.monotonic()
-    work()
-    return time.monotonic() - start
 
 
 # From everywhere
@@ -167,30 +165,31 @@ async def test_asynchronous_calls_end_with_their_timeout_and_block_nothing(sente
             ticks += 1
 
     ticking = asyncio.create_task(tick())
-    with LightRAGThread(Stuck) as thread, pytest.raises(SourceTimeout):
-        await sentences.aretrieve(QUESTION, LightRAG(thread, timeout=0.3))
-    with pytest.raises(SourceTimeout):
-        await LightRAG(await stuck(), timeout=0.3).aretrieve_data(QUESTION)
+    for timeout in longer_and_longer(0.3):
+        ticks = 0
+        with LightRAGThread(Stuck) as thread, pytest.raises(SourceTimeout):
+            await sentences.aretrieve(QUESTION, LightRAG(thread, timeout=timeout))
+        with pytest.raises(SourceTimeout):
+            await LightRAG(await stuck(), timeout=timeout).aretrieve_data(QUESTION)
+        if ticks > 10:
+            break
     ticking.cancel()
     assert ticks > 10
 
 
 def test_work_that_blocks_the_loop_is_waited_for_no_longer(sentences: Index):
-    def in_a_thread() -> None:
-        thread = LightRAGThread(lambda: Stuck(blocking=True))
+    of_a_thread = Stuck(blocking=True)
+    with ends_within(0.9):
+        thread = LightRAGThread(lambda: of_a_thread)
         with pytest.raises(SourceTimeout):
             sentences.retrieve(QUESTION, LightRAG(thread, timeout=0.2))
         thread.close(timeout=0.1)
-
-    assert seconds(in_a_thread) < 0.9
+    of_a_thread.released.set()
     with asyncio.Runner() as runner:
-        instance = runner.run(stuck(blocking=True))
-
-        def in_a_loop_at_rest() -> None:
-            with pytest.raises(SourceTimeout):
-                sentences.retrieve(QUESTION, LightRAG(instance, timeout=0.2))
-
-        assert seconds(in_a_loop_at_rest) < 0.9
+        of_a_loop_at_rest = runner.run(stuck(blocking=True))
+        with ends_within(0.9), pytest.raises(SourceTimeout):
+            sentences.retrieve(QUESTION, LightRAG(of_a_loop_at_rest, timeout=0.2))
+        of_a_loop_at_rest.released.set()
         while runner.get_loop().is_running():  # it cannot be closed before
             time.sleep(0.05)
 
@@ -204,10 +203,11 @@ def test_an_ensemble_goes_on_without_a_graph_that_is_late(sentences: Index):
 
 
 async def test_a_cancelled_question_is_cancelled_in_the_thread(light_rag: LightRAGThread):
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     class Slow(Stuck):
         async def aquery_data(self, question: str, param: Any) -> Any:
+            begun.set()
             try:
                 await asyncio.sleep(3600)
             finally:
@@ -215,11 +215,11 @@ async def test_a_cancelled_question_is_cancelled_in_the_thread(light_rag: LightR
 
     with LightRAGThread(Slow) as thread:
         asking = asyncio.create_task(LightRAG(thread).aretrieve_data(QUESTION))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert await asyncio.to_thread(ended.wait, 2)
+        assert await asyncio.to_thread(ended.wait, PATIENCE)
 
 
 # The thread
@@ -258,17 +258,21 @@ def test_making_must_make_a_lightrag_in_time(tmp_path: Path):
     with pytest.raises(InvalidArgument, match=r"instance must be a lightrag\.LightRAG"):
         LightRAGThread(lambda: "graph")
 
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     async def never() -> Any:
+        begun.set()
         try:
             await asyncio.sleep(3600)
         finally:
             ended.set()
 
-    with pytest.raises(SourceTimeout, match=r"make must answer within 0\.1 seconds"):
-        LightRAGThread(never, timeout=0.1)
-    assert ended.wait(2)
+    for timeout in longer_and_longer(0.1):
+        with pytest.raises(SourceTimeout, match=f"make must answer within {timeout:g} seconds"):
+            LightRAGThread(never, timeout=timeout)
+        if begun.is_set():
+            break
+    assert ended.wait(PATIENCE)
     with LightRAGThread(maker(tmp_path)) as thread, pytest.raises(InvalidArgument, match="timeout must be a number"):
         thread.run(lambda rag: rag.get_graph_labels(), timeout=0)
 

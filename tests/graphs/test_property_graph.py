@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import leafspan
 from leafspan import F, Index, InvalidArgument, NotALeaf, PropertyGraph, SentenceWindow, SourceFailed, SourceTimeout
 from leafspan.graphs._stores import read_relations
 from tests.graphs.scripted import QUESTION, property_graph, small_index
+from tests.lateness import ends_within
 from tests.profiles import examples
 
 BORN = "Who was born in Vienna?"
@@ -290,13 +290,15 @@ def test_without_keywords_the_rest_is_searched_and_the_trace_says_why(filled: An
 
 
 def test_a_language_model_that_never_answers_is_left_out(filled: Any):
+    released = threading.Event()
+
     def generate(prompt: str) -> str:
-        time.sleep(1)
+        released.wait(60)
         return "tea"
 
-    start = time.monotonic()
-    found = leafspan.retrieve(BORN, PropertyGraph(filled, generate=generate, entities=0, timeout=0.2))
-    assert time.monotonic() - start < 0.9
+    with ends_within(0.9):
+        found = leafspan.retrieve(BORN, PropertyGraph(filled, generate=generate, entities=0, timeout=0.2))
+    released.set()
     assert any("must answer within 0.2 seconds" in line for line in found[0].trace.explain())
 
 
@@ -369,12 +371,11 @@ def test_a_graph_that_fails_is_told(sentences: Index):
 
 def test_a_graph_that_never_answers_is_waited_for_no_longer_than_allowed(sentences: Index):
     graph = Gone(wait=3600)
-    start = time.monotonic()
-    with pytest.raises(SourceTimeout, match=r"PropertyGraph must answer within 0\.2 seconds"):
-        sentences.retrieve(QUESTION, PropertyGraph(graph, timeout=0.2))
-    with pytest.raises(TimeoutError):
-        PropertyGraph(graph, timeout=0.2).retrieve_data(QUESTION)
-    assert time.monotonic() - start < 2
+    with ends_within(2):
+        with pytest.raises(SourceTimeout, match=r"PropertyGraph must answer within 0\.2 seconds"):
+            sentences.retrieve(QUESTION, PropertyGraph(graph, timeout=0.2))
+        with pytest.raises(TimeoutError):
+            PropertyGraph(graph, timeout=0.2).retrieve_data(QUESTION)
     graph.release.set()
 
 
@@ -392,7 +393,7 @@ try:
 except SourceTimeout:
     print("late")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
     assert done.stdout == "late\n"
 
 
