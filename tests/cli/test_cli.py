@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.store._collection import Collection
+from tests.lateness import longer_and_longer
 
 FORMATS = Path(__file__).parent.parent / "store" / "formats"
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
@@ -757,11 +758,21 @@ def test_a_query_can_have_a_timeout(kb, monkeypatch):
         fails(leafspan("query", "volcano", "--kb", kb, "--timeout", 0))
         == "timeout must be a number of seconds > 0, got 0.0"
     )
-    monkeypatch.setattr("leafspan.retrieval._index_answers.LeafReader.loaded_vector_search", _sleep)
-    assert fails(leafspan("query", "volcano", "--kb", kb, "--strategy", "vector", "--timeout", 0.2)).startswith(
-        "a retrieval must be done within its timeout of 0.2 seconds, and this one still waits for sleep()"
+    searching, released = threading.Event(), threading.Event()
+
+    def never():
+        searching.set()
+        released.wait(60)
+
+    def search(*_):
+        yield Call(never, what="a search")
+
+    monkeypatch.setattr("leafspan.retrieval._index_answers.LeafReader.loaded_vector_search", search)
+    for timeout in longer_and_longer(0.2):
+        failed = fails(leafspan("query", "volcano", "--kb", kb, "--strategy", "vector", "--timeout", timeout))
+        if searching.is_set():
+            break
+    released.set()
+    assert failed.startswith(
+        f"a retrieval must be done within its timeout of {timeout:g} seconds, and this one still waits for a search"
     )
-
-
-def _sleep(*_):
-    yield Call(time.sleep, (1.5,))

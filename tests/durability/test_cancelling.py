@@ -35,7 +35,7 @@ async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_pat
     holder.stop()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert Index.open(tmp_path / "kb", timeout=1).delete(["a"]) == ["a"]
+    assert Index.open(tmp_path / "kb", timeout=20).delete(["a"]) == ["a"]
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")

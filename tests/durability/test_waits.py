@@ -15,6 +15,7 @@ from leafspan import Document, Index, StorageFailed, Vector, WriterBusy
 from leafspan.store._file_lock import FileLock
 from tests.durability.children import child
 from tests.durability.versions import open_index
+from tests.lateness import ends_within
 
 TIMEOUT = 1.0
 MOMENT = 1.0  # in which everything ends after its timeout
@@ -32,10 +33,8 @@ def waiting(tmp_path: Path) -> Iterator[Index]:
 
 
 def busy_within_its_timeout(call: Callable[[], Any], match: str) -> None:
-    started = time.monotonic()
-    with pytest.raises(WriterBusy, match=match):
+    with ends_within(TIMEOUT + MOMENT), pytest.raises(WriterBusy, match=match):
         call()
-    assert time.monotonic() - started < TIMEOUT + MOMENT
 
 
 @stopping

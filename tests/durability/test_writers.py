@@ -180,12 +180,12 @@ async def test_a_task_cancelled_while_it_waits_for_the_lock_does_not_keep_it(pla
     writer = run(index._store.start_writing(1.0, []))
     folder.try_writing = try_writing
     task = asyncio.create_task(index.aadd(document("late", 1)))
-    assert await asyncio.to_thread(entered.wait, 5.0)
+    assert await asyncio.to_thread(entered.wait, 60.0)
     task.cancel()
     writer.stop()
     with pytest.raises(asyncio.CancelledError):
         await task
-    with Index.open(place["path"], timeout=1.0) as other:
+    with Index.open(place["path"], timeout=20.0) as other:
         other.delete(["early"])
 
 

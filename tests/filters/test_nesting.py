@@ -80,9 +80,9 @@ def test_negations_inside_each_other_take_no_longer_than_other_filters():
     made: Where = A
     while made.levels < MOST_LEVELS - 1:
         made = ~(made & B)
-    start = time.perf_counter()
+    start = time.thread_time()
     repr(made)
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
     assert eval(repr(made)) == made
 
 

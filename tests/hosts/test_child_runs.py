@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from langchain_ext import (
 )
 from leafspan import F, Hybrid, Index, LeafspanError, SourceFailed, Vault
 from tests.corpus import QUESTIONS
+from tests.lateness import longer_and_longer
 from tests.private_view.people import KEY
 
 BEES = QUESTIONS[0]
@@ -110,18 +111,28 @@ async def test_runs_within_a_retrieval_that_fails_end_with_its_error(shared_inde
 
 
 def test_what_is_late_and_left_out_ends_with_an_error_and_logs_nothing(shared_index: Index, caplog):
+    begun, released, others = threading.Event(), threading.Event(), set(threading.enumerate())
+
     def slow(_question):
-        time.sleep(0.4)
+        begun.set()
+        released.wait(60)
         return []
 
     late = SentenceWindowRetriever(index=shared_index, base=RunnableLambda(slow))
-    legs, runs = [VectorRetriever(index=shared_index), late], Runs()
-    retriever = EnsembleRetriever(index=shared_index, retrievers=legs, timeout=[None, 0.1], on_failure="leave out")
-    assert retriever.invoke(BEES, {"callbacks": [runs]})
+    legs = [VectorRetriever(index=shared_index), late]
+    for timeout in longer_and_longer(0.1):
+        runs = Runs()
+        retriever = EnsembleRetriever(index=shared_index, retrievers=legs, timeout=[None, timeout], on_failure="leave out")
+        assert retriever.invoke(BEES, {"callbacks": [runs]})
+        if begun.is_set():
+            break
     by_name = {run.name: run for run in runs.roots[0].child_runs}
     assert by_name["VectorRetriever"].error is None
     assert "it failed or was late" in by_name["SentenceWindowRetriever"].error
-    time.sleep(0.5)
+    released.set()
+    for thread in set(threading.enumerate()) - others:
+        if thread.name.startswith("leafspan flow"):
+            thread.join()
     assert caplog.records == []
 
 

@@ -43,7 +43,7 @@ def started(kb: Path, *options: str, token: str | None = None) -> tuple[subproce
 def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> int:
     process.send_signal(number)
     try:
-        code = process.wait(10)
+        code = process.wait(60)
     finally:
         process.kill()
         for stream in (process.stdin, process.stdout, process.stderr):

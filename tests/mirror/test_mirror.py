@@ -43,6 +43,7 @@ from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment_folder
 from leafspan.store import Met
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
+from tests.event_loop import wait_for_the_loop
 
 pytestmark = pytest.mark.usefixtures("nothing_is_taken")
 
@@ -503,10 +504,10 @@ def test_a_document_replaced_while_a_mirror_is_made_does_not_undo_the_rest(tmp_p
 
 
 async def test_two_coroutines_that_need_it_make_it_once_and_leave_the_loop_free(tmp_path, monkeypatch):
-    terms = WordPostings._terms
+    loop, terms = asyncio.get_running_loop(), WordPostings._terms
 
     def slow(self, heads, texts):
-        time.sleep(0.3)
+        wait_for_the_loop(loop)
         return terms(self, heads, texts)
 
     calls = made(monkeypatch)
@@ -514,14 +515,9 @@ async def test_two_coroutines_that_need_it_make_it_once_and_leave_the_loop_free(
     index = await Index.aopen(tmp_path / "kb", embedder=EMBEDDER, splitter=SPLITTER)
     await index.aadd(some_documents(1, 2, 3))
     asked = [asyncio.ensure_future(index.aretrieve("oxygen steam", BM25(), k=ALL, candidates=ALL)) for _ in range(2)]
-    ticks = 0
-    while not all(task.done() for task in asked):
-        await asyncio.sleep(0.01)
-        ticks += 1
     first, second = [await task for task in asked]
     assert first == second != []
     assert calls == [["d1", "d2", "d3"]]
-    assert ticks > 10
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15])
@@ -541,7 +537,7 @@ async def test_a_cancelled_task_leaves_it_free_for_the_next(tmp_path, monkeypatc
     for task in tasks:
         task.cancel()
     assert all(isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*tasks, return_exceptions=True))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found = await index.aretrieve(QUERIES, BM25(), k=ALL, candidates=ALL)
     with in_memory() as fresh:
         fresh.add(some_documents(1, 2, 3, 4, 6))
@@ -568,9 +564,9 @@ def test_a_query_of_ten_thousand_words_is_answered_at_once(place):
     query = " ".join(generator.choice(WORDS) if i % 2 else f"word{i}" for i in range(10_000))
     with open_at(place) as index:
         index.retrieve("oxygen", BM25())
-        started = time.perf_counter()
+        started = time.process_time()
         found = index.retrieve(query, BM25(), k=ALL, candidates=ALL)
-        assert time.perf_counter() - started < 3.0
+        assert time.process_time() - started < 3.0
         assert len(found) == len(index.leaves())
 
 

@@ -138,6 +138,6 @@ def test_columns_with_their_table_pass_in_oracle(sql):
 def test_a_query_with_many_names_is_checked_in_a_moment():
     tables = ", ".join(f"orders AS o{number}" for number in range(300))
     columns = ", ".join(f"o{number}.c{number}" for number in range(300) for _ in range(10))
-    start = time.monotonic()
+    start = time.thread_time()
     assert len(Guard(dialect="postgres").check(f"SELECT {columns} FROM {tables}").attributes) == 300
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5

@@ -28,7 +28,7 @@ def test_whatever_is_opened_again_between_two_calls_an_index_opens(tmp_path: Pat
             return call(changed, *arguments, **options)
 
         monkeypatch.setattr(_connecting, "Call", call_after_a_change)
-        store = run(open_store(tmp_path, None, "kb", settings={}, create=False, timeout=1))
+        store = run(open_store(tmp_path, None, "kb", settings={}, create=False, timeout=60))
         assert store.id == index._store.id
 
 

@@ -28,8 +28,10 @@ from leafspan import (
 )
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.hostile_proxy import HostileProxy, proxy_before
+from tests.lateness import ends_within, longer_and_longer
 
 TIMEOUT = 1.0
+PATIENCE = 60.0  # seconds
 QUESTION = QUESTIONS[0]
 SLOW = ("stall", "drip")
 BROKEN = ("cut", "lose", "garbage", "broken", "other", "html", "failure")
@@ -91,10 +93,8 @@ def test_whatever_a_server_does_a_call_ends_in_time_with_an_error_of_ours_and_th
     index: Index, proxy: HostileProxy, mode: str, call: str
 ) -> None:
     proxy.do(mode)
-    start = time.monotonic()
-    with pytest.raises(StorageFailed) as caught:
+    with ends_within(TIMEOUT + 1), pytest.raises(StorageFailed) as caught:
         CALLS[call](index)
-    assert time.monotonic() - start < TIMEOUT + 1
     assert isinstance(caught.value, ServerTimeout) == (mode in SLOW)
     assert f"the Chroma server at http://127.0.0.1:{proxy.port}" in str(caught.value)
     assert "see whether the server runs and is reached" in str(caught.value)
@@ -145,10 +145,8 @@ def test_opening_ends_in_time(index: Index, proxy: HostileProxy, name: str, mode
     client = client_of(proxy)
     proxy.do(mode)
     for create in (True, False):
-        start = time.monotonic()
-        with pytest.raises(StorageFailed):
+        with ends_within(TIMEOUT + 1), pytest.raises(StorageFailed):
             Index.open(client=client, name=name, timeout=TIMEOUT, create=create)
-        assert time.monotonic() - start < TIMEOUT + 1
     with pytest.raises(StorageFailed):
         Index.adopt(client, client=client, name="adopted", collection="nothing", timeout=TIMEOUT)
 
@@ -192,7 +190,7 @@ def test_late_requests_leave_no_thread_behind_for_long(index: Index, proxy: Host
     for _ in range(3):
         with pytest.raises(ServerTimeout):
             index.count()
-    deadline = time.monotonic() + 5 * TIMEOUT
+    deadline = time.monotonic() + PATIENCE
     # Those of the proxy wait on; ours are idle, or have ended.
     while any(_is_in_a_request(each) for each in _stacks()) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -304,7 +302,7 @@ def test_the_next_writer_waits_for_a_late_request_that_has_not_ended(proxy: Host
     with pytest.raises(WriterBusy, match=r"a request to write .*, which was late, for more than the timeout of 1 seconds"):
         index.add(Document("a", NEW))
     proxy.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while late and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not late
@@ -313,7 +311,10 @@ def test_the_next_writer_waits_for_a_late_request_that_has_not_ended(proxy: Host
 def test_a_retrieval_has_its_own_deadline_before_that_of_the_server(index: Index, proxy: HostileProxy) -> None:
     patient = Index.open(client=client_of(proxy), name=index._store._manifest_name.removesuffix(".manifest"), timeout=60)
     proxy.do("stall")
-    start = time.monotonic()
-    with pytest.raises(RetrievalTimeout, match=r"0\.3 seconds, and this one still waits for the Chroma server at http"):
-        patient.retrieve(QUESTION, Vector(), timeout=0.3)
-    assert time.monotonic() - start < 1.3
+    asked = len(proxy.requests)
+    for timeout in longer_and_longer(0.3):
+        with ends_within(timeout + 1), pytest.raises(RetrievalTimeout) as caught:
+            patient.retrieve(QUESTION, Vector(), timeout=timeout)
+        if len(proxy.requests) > asked:
+            break
+    assert f"{timeout:g} seconds, and this one still waits for the Chroma server at http" in str(caught.value)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 import time
 from collections.abc import Iterator
 
@@ -31,6 +32,7 @@ from leafspan import (
 )
 from leafspan.strategies import HostResult, Passage, RetrievalContext, outside_candidate
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.lateness import ends_within
 from tests.profiles import examples
 
 
@@ -282,19 +284,21 @@ def test_a_mistake_of_the_caller_is_raised_all_the_same():
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_late_target_is_not_waited_for(asynchronous):
+    released = threading.Event()
+
     def ask(question):
-        time.sleep(1)
+        released.wait(60)
         return []
 
     async def aask(question):
-        await asyncio.sleep(1)
+        await asyncio.sleep(60)
         return []
 
     late = HostRetriever("late", ask, aask)
     strategy = Recursive(base=finds(("a", 0.9, "late")), targets={"late": late}, timeout=0.1, on_failure="leave out")
-    start = time.monotonic()
-    [found] = asyncio.run(leafspan.aretrieve("q", strategy)) if asynchronous else leafspan.retrieve("q", strategy)
-    assert time.monotonic() - start < 0.8
+    with ends_within(0.8):
+        [found] = asyncio.run(leafspan.aretrieve("q", strategy)) if asynchronous else leafspan.retrieve("q", strategy)
+    released.set()
     assert found.trace.notes == ("Recursive: the reference 'late' was left out: TimeoutError: not done after 0.1 seconds",)
 
 
@@ -382,9 +386,9 @@ def test_many_references_are_followed_in_one_comparison(tmp_path):
         names = [f"note {number}" for number in range(300)]
         index.add([Document(name, f"The {name} is about tea.") for name in names])
         index.add(Document("contents", "All notes.", None, {"reference": [*names, *(f"no {name}" for name in names)]}))
-        start = time.monotonic()
+        start = time.process_time()
         found = index.retrieve("tea", Recursive(base=overviews("contents")), k=500)
-        assert time.monotonic() - start < 5
+        assert time.process_time() - start < 5
         assert [each.document_id for each in found] == names
 
 

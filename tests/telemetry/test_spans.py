@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -200,16 +200,24 @@ def test_an_error_is_recorded_and_raised(shared_index: Index, exporter):
 
 
 async def test_late_and_cancelled_retrievals_end_their_spans(shared_index: Index, exporter, caplog):
+    asked, released = threading.Event(), threading.Event()
+
+    def never():
+        asked.set()
+        released.wait(60)
+
     with pytest.raises(RetrievalTimeout):
-        shared_index.retrieve(BEES, Asking(lambda: time.sleep(0.5)), timeout=0.05)
+        shared_index.retrieve(BEES, Asking(never), timeout=0.05)
     with pytest.raises(RetrievalTimeout):
-        await shared_index.aretrieve(BEES, Asking(lambda: time.sleep(0.5)), timeout=0.05)
-    task = asyncio.create_task(shared_index.aretrieve(BEES, Asking(lambda: time.sleep(0.5))))
-    await asyncio.sleep(0.05)
+        await shared_index.aretrieve(BEES, Asking(never), timeout=0.05)
+    asked.clear()
+    task = asyncio.create_task(shared_index.aretrieve(BEES, Asking(never)))
+    assert await asyncio.to_thread(asked.wait, 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0.6)  # until what was late has ended, too
+    released.set()
+    await asyncio.sleep(0.2)  # until what was late has ended, too
     descriptions = [span.status.description.partition(":")[0] for span in exporter.get_finished_spans()]
     assert descriptions == ["RetrievalTimeout", "RetrievalTimeout", "CancelledError"]
     assert caplog.records == []
