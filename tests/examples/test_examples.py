@@ -26,7 +26,7 @@ def test_it_runs_and_prints(example: Path, tmp_path: Path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

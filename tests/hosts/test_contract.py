@@ -756,11 +756,11 @@ async def test_the_retrievers_of_an_ensemble_run_together(host: Host, shared_ind
         results = [host.result(leaf.id, leaf.text)]
 
         def ask(question):
-            threads.wait(5)
+            threads.wait(60)
             return results
 
         async def aask(question):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await tasks.wait()
             return results
 

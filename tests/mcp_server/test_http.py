@@ -89,13 +89,13 @@ async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_sco
     ids=["none", "basic", "longer", "shorter", "no bearer"],
 )
 def test_nobody_is_answered_without_the_token(url, headers):
-    answer = httpx2.post(url, json=INITIALIZE, headers=headers)
+    answer = httpx2.post(url, json=INITIALIZE, headers=headers, timeout=60)
     assert answer.status_code == 401
     assert "bees" not in answer.text
 
 
 def test_the_token_is_not_taken_from_the_address(url):
-    assert httpx2.post(f"{url}?token={TOKEN}", json=INITIALIZE).status_code == 401
+    assert httpx2.post(f"{url}?token={TOKEN}", json=INITIALIZE, timeout=60).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_the_token_is_not_taken_from_the_address(url):
     ],
 )
 def test_a_page_of_a_browser_is_not_answered_even_with_the_token(url, headers, status):
-    assert httpx2.post(url, json=INITIALIZE, headers=with_token(**headers)).status_code == status
+    assert httpx2.post(url, json=INITIALIZE, headers=with_token(**headers), timeout=60).status_code == status
 
 
 def test_this_machine_is_answered(url):
-    assert httpx2.post(url, json=INITIALIZE, headers=with_token()).status_code == 200
+    assert httpx2.post(url, json=INITIALIZE, headers=with_token(), timeout=60).status_code == 200
 
 
 def test_no_other_machine_can_reach_it(url):
@@ -128,7 +128,7 @@ def test_a_token_is_made_and_printed_where_none_is_given_and_ctrl_c_ends_the_ser
     assert process.stderr
     token = process.stderr.readline().strip().removeprefix("Authorization: Bearer ")
     assert len(token) >= 32
-    assert httpx2.post(place, json=INITIALIZE, headers=with_token(token)).status_code == 200
+    assert httpx2.post(place, json=INITIALIZE, headers=with_token(token), timeout=60).status_code == 200
     assert end(process, signal.SIGINT) == 130
 
 

@@ -77,7 +77,7 @@ def test_a_server_that_is_gone_is_a_clear_error():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(DatabaseUnavailable, match=r"cannot be reached: .*refused"):
-        retrieve("SELECT 1", SQL(f"postgresql+psycopg://me:sesame@127.0.0.1:{port}/shop", timeout=5))
+        retrieve("SELECT 1", SQL(f"postgresql+psycopg://me:sesame@127.0.0.1:{port}/shop", timeout=60))
 
 
 def test_a_server_that_is_gone_is_not_asked_again_by_a_model():
@@ -85,7 +85,7 @@ def test_a_server_that_is_gone_is_not_asked_again_by_a_model():
         port = server.getsockname()[1]
     url = f"postgresql+psycopg://me:sesame@127.0.0.1:{port}/shop"
     with pytest.raises(DatabaseUnavailable):
-        retrieve("SELECT 1", SQL(url, generate=lambda prompt: pytest.fail("asked"), max_retries=3, timeout=5))
+        retrieve("SELECT 1", SQL(url, generate=lambda prompt: pytest.fail("asked"), max_retries=3, timeout=60))
 
 
 def test_a_server_that_never_answers_is_given_up():

@@ -22,7 +22,7 @@ TABLES = ["customers"]
 )
 def test_the_row_type_of_a_table_is_refused(postgres_session, sql):
     with pytest.raises(RefusedQuery, match=r"got the type _?secrets, which is the row of a table"):
-        retrieve(sql, SQL(postgres_session, tables=TABLES, timeout=5))
+        retrieve(sql, SQL(postgres_session, tables=TABLES, timeout=60))
 
 
 def test_other_types_pass(postgres_session):

@@ -406,7 +406,7 @@ async def test_questions_of_one_call_are_reranked_at_the_same_time(shared_index:
         waiting += 1
         if waiting == len(QUESTIONS):
             all_there.set()
-        await asyncio.wait_for(all_there.wait(), 10)
+        await asyncio.wait_for(all_there.wait(), 60)
         return lengths(question, texts)
 
     found = await shared_index.aretrieve(QUESTIONS, Rerank(rerank=lengths, arerank=arerank))
