@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from string import ascii_letters
 
 import pytest
 from haystack import Document as HaystackDocument
@@ -100,6 +101,25 @@ def test_chunks_without_places_follow_each_other_and_share_what_they_share(empty
     (document,) = chunks_of(chunks, overlap=30)
     assert document.text.split() == TEXT.split()
     assert len(document.chunks) == len(chunks)
+
+
+def test_a_text_that_two_chunks_share_comes_once():
+    (document,) = chunks_of(["Tea is hot", "hot and green", "It is old."], id="tea", overlap=3)
+    assert document.text == "Tea is hot and green\nIt is old."
+    assert [chunk.end for chunk in document.chunks] == [len("Tea is "), len("Tea is hot and green\n"), len(document.text)]
+    (document,) = chunks_of(["Tea is hot", "hot and green"], id="tea", overlap=2)  # so the word is there twice
+    assert document.text == "Tea is hot\nhot and green"
+
+
+@examples(100)
+@given(length=st.integers(2, 20), data=st.data())
+def test_chunks_without_places_make_the_text_that_they_were_cut_from(length: int, data: st.DataObject):
+    overlap = data.draw(st.integers(1, length - 1))
+    starts = range(0, len(ascii_letters) - overlap, length - overlap)
+    chunks = [ascii_letters[start : start + length] for start in starts]
+    (document,) = chunks_of(chunks, id="letters", overlap=overlap)
+    assert document.text == ascii_letters
+    assert [chunk.end for chunk in document.chunks] == [*starts[1:], len(ascii_letters)]
 
 
 def test_a_place_of_minus_one_is_none_which_langchain_writes_where_it_has_not_found_a_chunk():

@@ -9,7 +9,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from leafspan import Document, InvalidArgument, InvalidDocument, chunks_of
+from leafspan import Chunk, Document, InvalidArgument, InvalidDocument, chunks_of
 from leafspan.documents import clean_metadata, read_documents, to_document
 from leafspan.documents._metadata import flatten, title_in
 
@@ -80,10 +80,32 @@ def test_nested_metadata_are_flattened_only_when_asked():
     assert document.metadata == {"a.b": 1}
 
 
+def test_metadata_of_chunks_are_flattened_as_those_of_documents_are():
+    nested = Document("d", "Tea.", chunks=[Chunk(4, {"a": {"b": 1}})])
+    with pytest.raises(InvalidDocument, match="metadata 'a' of document 'd' must be"):
+        to_document(nested)
+    assert to_document(nested, flatten_metadata=True).chunks == (Chunk(4, {"a.b": 1}),)
+
+
+def mappings(levels: int) -> dict[str, object]:
+    return {"a": mappings(levels - 1)} if levels > 1 else {"a": 1}
+
+
+def test_up_to_100_levels_of_mappings_are_flattened():
+    assert flatten(mappings(100)) == {".".join("a" * 100): 1}
+    with pytest.raises(InvalidDocument, match="metadata must have at most 100 levels of mappings inside each other"):
+        flatten(mappings(101))
+
+
 @pytest.mark.parametrize("wrong", [-1, 0.5, None])
 def test_what_chunks_share_is_a_whole_number(wrong):
     with pytest.raises(InvalidArgument, match=f"^overlap must be a whole number >= 0, got {wrong!r}$"):
         chunks_of(["one"], id="d", overlap=wrong)
+
+
+def test_the_id_of_the_document_that_chunks_belong_to_is_a_text():
+    with pytest.raises(InvalidArgument, match=r"^id must be .*, got 5$"):
+        chunks_of(["one"], id=5)
 
 
 def test_a_title_in_metadata_is_a_text_that_is_not_empty():
@@ -102,6 +124,11 @@ def test_one_thing_is_read_as_it_is_stored_and_nested_metadata_are_no_value():
     [
         ({"id": "d", "text": 5}, "the text of document 'd' must be a string, got int"),
         ({"id": "d\ud800", "text": "Tea."}, r"the id of document 'd\\ud800' must be valid Unicode"),
+        ({"id": "d", "text": "Tea.", "metadata": 5}, "metadata of document 'd' must be a mapping, got int"),
+        (
+            {"id": "d", "text": "Tea.", "metadata": {"k\ud800": 5}},
+            r"metadata 'k\\ud800' of document 'd' must be valid Unicode",
+        ),
         (
             {"id": "d", "text": "Tea.", "body": "Tea."},
             r"a mapping must have id and text, .* got keys \['body', 'id', 'text'\]",

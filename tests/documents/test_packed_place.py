@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from leafspan import IndexMismatch
@@ -27,6 +29,14 @@ PACKED = "1|3,40,57,4|2,5,4,30,80,12|0,9,2,0,120,20"
 def test_a_place_is_stored_as_this_string():
     assert pack_place(LEAF) == PACKED
     assert unpack_place(ID, PACKED) == LEAF
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2, 3])
+def test_a_place_has_as_many_ancestors_as_the_splitter_has_levels(levels):
+    parent, section = LEAF.ancestors
+    chapter = section._replace(last=19, end=240, words=40)
+    leaf = replace(LEAF, ancestors=(parent, section, chapter)[3 - levels :])
+    assert unpack_place(ID, pack_place(leaf)) == leaf
 
 
 @pytest.mark.parametrize("format_", ["0", "2", "11", ""])
