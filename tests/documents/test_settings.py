@@ -92,6 +92,9 @@ def test_settings_that_are_damaged_are_all_named():
         r"backup, or add the documents to a new one$",
     ):
         IndexSettings.recorded(record, OpenOptions())
+    record = {**IndexSettings.made(OpenOptions()).record(), "splitter_options": {"leaf_words": 0}}
+    with pytest.raises(DamagedIndex, match=r"are damaged \(leaf_words and parent_words must be positive"):
+        IndexSettings.recorded(record, OpenOptions())
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ def test_texts_are_read_as_python_reads_them():
         "F('a') & F('b')",
         "F('a').contains(*['x'])",
         "F('a').text_match(**{'part': 'x'})",
+        "F('a').exists(**{'part': 'x'})",
+        "(F('a') == 1).exists()",
         "F('a') == 1; import os",
         "(lambda: 1)()",
         "[F('a') == 1]",

@@ -139,6 +139,15 @@ def test_lines_of_a_plain_text_too():
     assert [each.strip().split()[0] for each in leaves(text, 30)] == ["*", "Another"]
 
 
+@pytest.mark.parametrize("end", ["chapter IX", "chapter XX"])
+def test_a_line_of_fifty_characters_or_more_was_probably_wrapped(end):
+    longest = "It may have been wrapped at a width that is longer than this line is"
+    for length in (49, 50):
+        line = f"{'The rule for ' + 'all ' * 10:.{length - len(end) - 1}} {end}"
+        text = f"{line}\ngoes on here.\n{longest}.\n"
+        assert unwrapped(text, markdown=False)[length] == (" " if length == 50 else "\n")
+
+
 # What stays as it was
 
 CODE_AND_TABLES = [

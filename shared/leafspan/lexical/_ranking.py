@@ -158,7 +158,7 @@ class Corpus:
 
         if self._term_numbers is None:
             self._term_numbers = _number_terms([part.postings for part in self._parts])
-        terms = 1 + max((int(numbers.max(initial=-1)) for numbers in self._term_numbers), default=-1)
+        terms = 1 + max(int(numbers.max(initial=-1)) for numbers in self._term_numbers)
         frequency_of_term = np.zeros(terms, np.int64)
         for part, numbers, mask in zip(self._parts, self._term_numbers, counted.masks, strict=True):
             frequency_of_term[numbers] += part.postings.frequencies(mask)

@@ -17,13 +17,13 @@ def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
     chunks overlap, the second begins at its own start.
 
     Args:
-        starts: For each level, leaves first, the characters at which its chunks start. Wherever a chunk of a higher level
-            starts, a leaf must start too.
+        starts: For each level, leaves first, the characters at which its chunks start. There is at least one. Wherever
+            a chunk of a higher level starts, a leaf must start too.
         text: The text.
     """
     if not text:
         return []
-    first = min(starts[0], default=0) if starts else 0
+    first = min(starts[0], default=0)
     level_at = {len(text): len(starts) - 1}
     for level, places in enumerate(starts):
         for place in places:
