@@ -10,38 +10,63 @@ import pytest
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
 from leafspan.scoring import neighbour_bonuses
 from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
-from leafspan.strategies._hybrid_pool import Pool
-from leafspan.trace import Trace
-from leafspan.values import Candidate, Hit, LeafId, Span
+from leafspan.strategies._hybrid_pool import Pool, fused_pool
+from leafspan.trace import Contribution, Trace
+from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
 V = "00000000"
 
 
+SUMMARY = "s0"
+
+
 def hits(scores: dict[str, float]) -> list[Hit]:
     """``{"a0": 3.0}`` is the leaf 0 of document a."""
-    return [Hit(LeafId(name[0], V, int(name[1:])), score) for name, score in scores.items()]
+    version = {name: f"{SUMMARY_VERSION}0" if name == SUMMARY else V for name in scores}
+    return [Hit(LeafId(name[0], version[name], int(name[1:])), score) for name, score in scores.items()]
 
 
-def found_by(hybrid: Hybrid, words: dict[str, float], near: dict[str, float], *, last: int = 9, count: int = 24):
-    """The results of one query whose two searches find these leaves; documents have the leaves 0 to ``last``."""
+def found_by(
+    hybrid: Hybrid,
+    words: dict[str, float],
+    near: dict[str, float],
+    *,
+    last: int = 9,
+    count: int = 24,
+    summaries: dict[str, float] | None = None,
+    covers: tuple[int, int] = (0, 0),
+):
+    """The results of one query whose two searches find these leaves; documents have the leaves 0 to ``last``.
+
+    The vectors find these summaries. ``covers`` is the first and the last leaf of document a that are below each of them.
+    """
     asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
-    search, match = asking.send([[1.0, 0.0]])
+    search, match, *among_summaries = asking.send([[1.0, 0.0]])
     assert isinstance(search, VectorSearch)
     assert isinstance(match, LexicalSearch)
     assert (match.count, search.count) == tuple(max(depth, count) for depth in hybrid.depth)
-    load = asking.send(([hits(near)], [LexicalMatches(hits(words), 10.0)]))
-    assert isinstance(load, Load)
-    stored = {}
-    for id_ in (*load.ids, *load.optional):
-        document, _, ordinal = id_.split("#")
-        if int(ordinal) <= last:
-            span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
-            stored[id_] = Candidate(span, 0.0, Trace(), {}, words=1)
-    with pytest.raises(StopIteration) as stop:
-        asking.send(stored)
-    (row,) = stop.value.value
+    answers = [[hits(near)], [LexicalMatches(hits(words), 10.0)]]
+    if among_summaries:
+        assert among_summaries == [replace(search, summaries=True), replace(match, summaries=True)]
+        answers += [[hits(summaries or {})], [LexicalMatches([], 10.0)]]
+    load = asking.send(tuple(answers))
+    summary = Summary(1, ("below",), (Covered("a", V, *covers, 0, 0),))
+    while True:
+        assert isinstance(load, Load)
+        stored = {}
+        for id_ in (*load.ids, *load.optional):
+            document, _, ordinal = id_.split("#")
+            if int(ordinal) <= last:
+                span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
+                is_summary = f"{document}{ordinal}" == SUMMARY
+                stored[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
+        try:
+            load = asking.send(stored)
+        except StopIteration as stop:
+            (row,) = stop.value
+            break
     return {f"{each.span.document_id}{each.span.first}": each for each in row}
 
 
@@ -61,6 +86,11 @@ def test_relative_scores_are_added_by_weight():
         "c0": 0.0,
     }
     assert list(found) == ["a0", "b0", "d0", "c0"]
+    (fused,) = found["b0"].trace.fused
+    assert fused.contributions == (
+        Contribution("bm25", rank=2, score=6.0, share=pytest.approx(0.7 * (6 - 5) / (9 - 5)), weight=0.7),
+        Contribution("vector", rank=1, score=0.8, share=pytest.approx(0.3), weight=pytest.approx(0.3)),
+    )
 
 
 def test_only_the_ratio_of_the_weights_counts():
@@ -212,6 +242,29 @@ def test_every_leaf_below_one_of_the_best_summaries_gets_its_bonus(tmp_path):
 
 def covered(summary: Passage) -> set[str]:
     return {str(id_) for run in summary.summary.covers for id_ in run.leaf_ids}
+
+
+def test_the_leaves_below_a_summary_get_its_bonus_and_those_beside_them_do_not():
+    hybrid = replace(PLAIN, weights=(1, 1), summary_bonus=0.25)
+    words, near = {"a1": 9.0, "a2": 7.0, "a5": 5.0}, {"a1": 0.8, "a5": 0.4}
+    assert scores(found_by(hybrid, words, near, summaries={SUMMARY: 0.8}, covers=(2, 4))) == {
+        "a1": 0.5 * 1 + 0.5 * 1,
+        "a2": 0.5 * (7 - 5) / (9 - 5) + 0.25 * 0.5,
+        "a3": 0.25 * 0.5,  # only the summary was found
+        "a4": 0.25 * 0.5,
+        "a5": 0.0,
+    }
+
+
+def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
+    pool = fused_pool(
+        LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}), weights=(1, 1), fusion="rrf", with_summaries=True
+    )
+    assert pool.coverage == 0
+    pool = fused_pool(
+        LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0), [], weights=(1, 1), fusion="rrf", with_summaries=True
+    )
+    assert pool.coverage == 6 / 10
 
 
 def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):

@@ -1,0 +1,25 @@
+"""The names by which results of several strategies are told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from leafspan import BM25, Hybrid, InvalidArgument, Vector
+from leafspan.strategies import name_strategies
+
+
+def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_their_place():
+    assert name_strategies("strategies", [BM25(), "vector", Hybrid()]) == {
+        "bm25": BM25(),
+        "vector": Vector(),
+        "hybrid": Hybrid(),
+    }
+    two = [Hybrid(), BM25(), Hybrid(depth=50)]
+    assert list(name_strategies("strategies", two)) == ["hybrid 1", "bm25", "hybrid 3"]
+    assert list(name_strategies("strategies", two, between="-")) == ["hybrid-1", "bm25", "hybrid-3"]
+
+
+@pytest.mark.parametrize("wrong", ["hybird", 5])
+def test_what_is_no_strategy_is_refused(wrong: object):
+    with pytest.raises(InvalidArgument, match=rf"^each of strategies must be .*, got {wrong!r}"):
+        name_strategies("strategies", [BM25(), wrong])
