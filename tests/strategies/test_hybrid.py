@@ -257,6 +257,19 @@ def test_the_leaves_below_a_summary_get_its_bonus_and_those_beside_them_do_not()
     }
 
 
+@pytest.mark.parametrize(
+    ("summaries", "words", "loaded"),
+    [(False, None, 1), (False, 100, 1), (True, None, 1), (True, 100, 3)],  # a summary may be longer than the budget
+)
+def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget(summaries, words, loaded):
+    asking = replace(PLAIN, summaries=summaries).retrieve([Query("?")], RetrievalContext(24, k=1, words=words))
+    asking.send(None)
+    asking.send([[1.0, 0.0]])
+    found = [hits({"a0": 9.0, "b0": 6.0, "c0": 5.0})], [LexicalMatches([], 10.0)]
+    load = asking.send((*found, [[]], [LexicalMatches([], 0.0)]) if summaries else found)
+    assert len(load.ids) == loaded
+
+
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
     pool = fused_pool(
         LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}), weights=(1, 1), fusion="rrf", with_summaries=True

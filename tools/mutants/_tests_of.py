@@ -68,6 +68,7 @@ _ELSEWHERE = {
     "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),
     "strategies/_parent_document.py": ("tests/spans/test_parents.py",),
     "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
+    "splitting/_chunks.py": ("tests/test_user_functions.py",),
     "documents/_pieces.py": ("tests/adopting/test_adopting.py",),
     "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
 }
@@ -76,13 +77,19 @@ _OWN = {
     "checks": (
         "tests/test_checks.py",
         "tests/test_hostile_values.py",
+        "tests/test_user_functions.py",
         "tests/spans",
         "tests/scoring",
         "tests/lexical",
         "tests/filters",
     ),
     "words.py": ("tests/test_words.py", "tests/spans", "tests/splitting"),
-    "values.py": ("tests/test_values.py", "tests/spans", "tests/retrieval/test_what_passages_carry.py"),
+    "values.py": (
+        "tests/test_values.py",
+        "tests/pictures/test_reprs.py",
+        "tests/spans",
+        "tests/retrieval/test_what_passages_carry.py",
+    ),
 }
 
 
