@@ -144,6 +144,13 @@ def test_the_end_of_a_replacement_is_each_document_in_its_new_version_and_nothin
     assert disk.leaves.records.keys() == leaves
 
 
+def test_until_the_leaves_of_a_new_document_are_written_all_that_is_noted_is_which_they_are():
+    disk = Disk(killed_before=1)
+    with suppress(Killed):
+        replaced(disk, {"a": 2})
+    assert disk.rows == {"a": Row("a", hash="", version=None, leaves=0, leftovers=((NEW, 2),))}
+
+
 def test_a_document_may_be_replaced_by_the_version_that_it_has():
     """So that leaves which got lost are there again."""
     disk = filled({"a": 3})

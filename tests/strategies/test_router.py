@@ -152,6 +152,10 @@ def test_of_known_and_unknown_names_the_known_ones_are_asked():
     assert row[0].trace.notes == (
         "Router chose words: choose returned ['sql', 'words'], of which 'sql' is no retriever here",
     )
+    _, [row] = ruled(["sql", "words", "web"], ONE)
+    assert row[0].trace.notes == (
+        "Router chose words: choose returned ['sql', 'words', 'web'], of which 'sql', 'web' are no retriever here",
+    )
 
 
 def test_a_rule_may_name_more_than_most_of_which_the_first_are_asked():
