@@ -61,8 +61,10 @@ def without_chroma(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def everything(index: Index | leafspan.View) -> list[Any]:
     """All that can be read of an index."""
     documents = index.documents()
-    found: list[Any] = [index.retrieve(each, strategy, k=5) for strategy in STRATEGIES for each in QUESTIONS]
-    found += [index.retrieve(QUESTIONS[0], strategy, where=F("doc_id") != "tea", budget=60) for strategy in STRATEGIES]
+    results = [index.retrieve(each, strategy, k=5) for strategy in STRATEGIES for each in QUESTIONS]
+    results += [index.retrieve(QUESTIONS[0], strategy, where=F("doc_id") != "tea", budget=60) for strategy in STRATEGIES]
+    # Chroma brings vectors to length 1 itself, and rounds otherwise.
+    found: list[Any] = [[(each.id, each.text, each.metadata, round(each.score, 5)) for each in row] for row in results]
     found += [documents, index.count(), index.stats(), [index.get(each.id) for each in documents]]
     return [*found, [index.leaves(each.id) for each in documents]]
 
