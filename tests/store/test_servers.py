@@ -126,13 +126,13 @@ async def test_an_asynchronous_client_ends_in_time_too_and_does_not_block_the_lo
 
     ticking = asyncio.create_task(tick())
     start = time.monotonic()
-    for work in (opened.aretrieve(QUESTION, Vector()), opened.acount(), opened.aadd(Document("new", "A new text."))):
-        with pytest.raises(StorageFailed) as caught:
-            await work
-        assert isinstance(caught.value, ServerTimeout) == (mode in SLOW)
+    with ends_within(3 * (TIMEOUT + 1)):
+        for work in (opened.aretrieve(QUESTION, Vector()), opened.acount(), opened.aadd(Document("new", "A new text."))):
+            with pytest.raises(StorageFailed) as caught:
+                await work
+            assert isinstance(caught.value, ServerTimeout) == (mode in SLOW)
     took = time.monotonic() - start
     ticking.cancel()
-    assert took < 3 * (TIMEOUT + 1)
     assert ticks >= int(took * 20)
     proxy.do("pass")
     await opened.aadd(Document("after", "It works again."))

@@ -460,13 +460,15 @@ def test_what_chooses_is_asked_once_even_if_the_retrieval_looks_again(shared_ind
 
 
 async def test_a_slow_rule_does_not_block_the_loop(shared_index: Index):
-    loop = asyncio.get_running_loop()
+    loop, chosen = asyncio.get_running_loop(), []
 
     def slow(question):
         wait_for_the_loop(loop)
+        chosen.append("words")
         return "words"
 
     assert await shared_index.aretrieve(QUESTIONS[0], Router(retrievers=TWO, choose=slow))
+    assert chosen == ["words"]  # a rule that fails would be left out
 
 
 async def test_a_coroutine_function_is_awaited(shared_index: Index):
