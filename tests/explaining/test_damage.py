@@ -14,6 +14,7 @@ from tests.store.test_damage import NAMES, break_row, lose_leaf, open_index
 QUESTION = "Document first says its sentence number 3"
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize("damage", ["row", "leaf"])
 def test_a_document_that_is_left_out_says_so_and_without_that_rule_it_is_an_error(tmp_path: Path, damage: str):
     place = {"path": tmp_path / "kb"}

@@ -68,6 +68,7 @@ def test_it_needs_no_index_of_its_own(shared_index: Index):
     assert [plain(row) for row in asyncio.run(leafspan.aretrieve(QUESTIONS, strategy, k=2))] == expected
 
 
+@pytest.mark.usefixtures("leaves_from_chroma")
 def test_all_queries_are_searched_there_at_once(here: Index, shared_index: Index, calls: Counter):
     calls.clear()
     here.retrieve(QUESTIONS, shared_index.as_strategy(Vector()))

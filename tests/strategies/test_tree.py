@@ -542,6 +542,7 @@ READ = {(LEAVES, "get"): 1, (TREES, "get"): 1}  # words and vectors are compared
     ],
     ids=repr,
 )
+@pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize("query", ["a90", ["a90", "c50"]], ids=["a query", "several"])
 def test_round_trips(four, calls, strategy, expected, query):
     for each in ("collapsed", "traversal"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import threading
 import time
@@ -26,6 +28,7 @@ from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
 
+_DEFAULT = "default_tenant", "default_database"  # of Chroma
 _SPELLINGS = 64
 _ATTEMPTS = 3  # to read what is known at one count of changes, while others write
 _CHECK_SECONDS = 0.1
@@ -81,7 +84,7 @@ class Folder:
         self._next_check = 0.0
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / "catalogue")
+        self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / _catalogue_name(tenant, database))
         if isinstance(self.files, Files):
             self.files.forget = self._catalogue_file.forget
         self._is_trusted = self.files.is_as_left()
@@ -325,6 +328,13 @@ def _refused(error: BaseException, path: Path) -> StorageFailed | None:
     return StorageFailed(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}")
 
 
+def _catalogue_name(tenant: str, database: str) -> str:
+    """The name of the file with the catalogues of a database of Chroma. There may be several in one folder."""
+    if (tenant, database) == _DEFAULT:
+        return "catalogue"
+    return f"catalogue-{hashlib.sha256(json.dumps([tenant, database]).encode()).hexdigest()[:16]}"
+
+
 def _can_be_written(path: Path) -> bool:
     """Whether this process can write a folder, and what it needs in it."""
     needed = (path, path / "chroma.sqlite3", path / "leafspan.changes", path / "leafspan.files")
@@ -359,7 +369,7 @@ def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = Fal
 
     """
     tenant, database = (client.tenant, client.database) if client else (None, None)
-    key = (path.resolve(), tenant or "default_tenant", database or "default_database", read_only)
+    key = (path.resolve(), tenant or _DEFAULT[0], database or _DEFAULT[1], read_only)
     with _mutexes_mutex:
         mutex = _mutexes.setdefault(key, threading.Lock())
     with held(mutex, deadline, f"opening {str(path)!r}"):
