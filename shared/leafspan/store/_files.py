@@ -58,15 +58,17 @@ class Files:
         self.forget: Callable[[], None] = lambda: None
 
     def is_as_left(self) -> bool:
-        """Whether nobody but leafspan has written the database since leafspan was last there, as far as that is known.
+        """Whether what leafspan has noted of the database is all that has become of it.
+
+        It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
 
         Raises:
             DamagedIndex: if it is gone, or no database.
         """
         self._look_at_database()
-        return (
-            self._database is not None and not self._changes.touching and self._database.changes == self._changes.database
-        )
+        if self._database is None or self._changes.touching or self._changes.writing:
+            return False
+        return self._database.changes == self._changes.database
 
     @property
     def is_replaced(self) -> bool:

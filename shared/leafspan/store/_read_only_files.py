@@ -47,7 +47,9 @@ class ReadOnlyFiles:
             return False
         self._database = DatabaseFile(self.path)
         self._database.check()
-        return not self._changes.touching and self._database.changes == self._changes.database
+        if self._changes.touching or self._changes.writing:
+            return False
+        return self._database.changes == self._changes.database
 
     @property
     def is_replaced(self) -> bool:
