@@ -37,7 +37,7 @@ from leafspan.search import _vectors
 from leafspan.store._caller import Caller
 from leafspan.store._collection import Collection
 from leafspan.store._disk_errors import chroma_disk_error
-from leafspan.store._failures import CollectionGone, LeafGone
+from leafspan.store._failures import CollectionGone, LeafGone, translated
 from leafspan.store._stale_read import StaleRead
 
 FOLDER = Caller("the folder 'kb'")
@@ -129,6 +129,13 @@ def test_every_failure_is_an_error_of_ours_with_its_cause_in_one_line(error, in_
         assert said.startswith(f"could not read the rows in {place}: ")
         assert "\n" not in said
         assert "; " in said  # and what to do
+        assert "whether it was written" not in said  # nothing was
+
+
+@pytest.mark.parametrize(("characters", "shown"), [(500, 500), (501, 500)])
+def test_of_the_words_of_an_error_500_characters_are_shown(characters: int, shown: int):
+    told = translated(OSError("x" * characters), "read the rows", "here", server=False, writing=False)
+    assert str(told).startswith(f"could not read the rows in here: {'x' * shown}; ")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ from leafspan import (
     Vector,
     joined,
 )
+from leafspan.strategies import RetrievalContext
+from leafspan.values import Hit, LeafId
 
 
 def cosine(text: str) -> float:
@@ -356,6 +358,15 @@ def test_the_budget_is_inclusive_and_summaries_that_do_not_fit_are_passed_over(t
 def test_what_a_removed_summary_frees_is_there_for_others(four):
     # one word each: a90 cd70 abcd60 c50, then d40 in place of cd70, then b10 in place of abcd60
     assert names(four.retrieve("?", Tree(base=Vector()), budget=5)) == ["a90", "abcd60", "c50", "d40", "ab30"]
+
+
+@pytest.mark.parametrize(("k", "words", "loaded"), [(2, None, 2 * 2), (2, 50, 10), (None, None, 10)])
+def test_twice_as_many_as_are_wanted_are_loaded_unless_a_budget_may_pass_over_any_number(k, words, loaded):
+    asking = Tree(base=Vector()).retrieve([Query(vector=(1.0, 0.0))], RetrievalContext(24, k=k, words=words))
+    asking.send(None)
+    hits = [Hit(LeafId("a", "00000000", ordinal), 0.9) for ordinal in range(10)]
+    load = asking.send(([hits], [[]]))
+    assert len(load.ids) == loaded
 
 
 def test_the_joined_text_has_a_blank_line_between_passages(four):
