@@ -142,6 +142,23 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     assert [hit.leaf.ordinal for hit in found] == wanted
 
 
+@examples(100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    length=st.sampled_from([2, 8, 256]),
+    share=st.sampled_from([0.05, 0.5, 1.0]),  # few rows are coded by themselves, many along with all others
+    queries=st.sampled_from([1, 3, _scanning._MOST_CODED + 1]),  # which are too many to be coded
+)
+def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length: int, share: float, queries: int):
+    random = np.random.default_rng(seed)
+    vectors, asked = (normalize(random.standard_normal((number, length)).astype(np.float32)) for number in (200, queries))
+    rows = np.sort(random.choice(200, size=int(200 * share), replace=False))
+    bounds = _scanning._bounds(vector_arrays(vectors), rows, asked)
+    cosines = asked.astype(np.float64) @ vectors[rows].astype(np.float64).T
+    assert (bounds >= cosines).all()
+    assert (bounds - cosines).max() < 0.05
+
+
 def test_a_score_is_never_beyond_1():
     vectors = np.array([[1.0000001, 0.0], [-1.0000001, 0.0]])
     found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)

@@ -534,6 +534,8 @@ def test_traces_say_what_was_found_where(four):
     first, second, *_ = four.retrieve("?", COLLAPSED)
     assert first.trace.explain() == ["vector found leaf 0 (rank 1, score 0.900)"]
     assert second.trace.explain() == ["vector found layer 1, summary 1 (rank 2, score 0.700)"]
+    _, below = four.retrieve("?", Tree(base=Vector(), expand=1, top_k=2))
+    assert below.trace.explain() == ["tree found leaf 2 (score 0.500)"]
 
 
 LEAVES, TREES = "kb.leaves", "kb.tree.leaves"
