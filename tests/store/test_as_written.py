@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store._as_written import check_record, check_text
+from leafspan.store._as_written import check_record, check_text, read_place
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import Row
 from leafspan.values import LeafId
@@ -50,3 +51,19 @@ def test_a_text_that_is_missing_is_named():
     for missing, what in ((None, "its leaf 0"), (record(None), "the text of its leaf 0")):
         with pytest.raises(ValueError, match=f"^{what} is missing$"):
             check_text(row(), LEAF, missing)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "characters", "place"),
+    [
+        (2, 19, PLACE),
+        (2, 21, PLACE),
+        (3, 20, PLACE),
+        (2, 10, "1|0,0,11,2"),  # without parents only its own end tells
+    ],
+)
+def test_without_checksums_the_place_of_a_leaf_is_within_the_length_of_its_document(leaves, characters, place):
+    assert (read_place(row(), LEAF, TEXT, {STRUCTURE_KEY: place}).start, len(TEXT)) == (0, 11)
+    other = replace(row(), leaves=leaves, characters=characters)
+    with pytest.raises(ValueError, match=r"^its leaf 0 has a place in a text of another length: '1\|0,0,11,2"):
+        read_place(other, LEAF, TEXT, {STRUCTURE_KEY: place})
