@@ -16,6 +16,12 @@ def test_parents_come_in_hit_order_each_once_with_the_best_score():
     ]
 
 
+def test_of_a_parent_the_place_of_its_first_leaf_is_known():
+    leaves = tree(3, 3, 3)
+    parents = parents_of(hits(leaves, {4: 0.9, 0: 0.8}), level=1)
+    assert [parent.span.anchor for parent in parents] == [(3, 3 * 4), (0, 0)]
+
+
 def test_parents_can_be_of_a_higher_level_or_the_document():
     leaves = tree(2, 2, 2, 2, grandparents=(2, 2))
     found = hits(leaves, {7: 0.9, 0: 0.8})
