@@ -37,3 +37,15 @@ def test_a_file_that_is_another_one_is_opened_again(tmp_path: Path, how: str):
     changes.follow()
     assert changes.count != count
     assert changes.count == ChangeFile(path).count
+
+
+def test_a_count_of_the_database_that_is_not_as_it_was_written_is_not_known(tmp_path: Path):
+    path = tmp_path / "changes"
+    changes = ChangeFile(path)
+    assert changes.database is None
+    changes.database = 7
+    assert ChangeFile(path).database == 7
+    with path.open("r+b") as file:
+        file.seek(3 * 8)
+        file.write(bytes([8]))  # of the count; the checksum is that of 7
+    assert changes.database is None

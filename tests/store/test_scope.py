@@ -113,3 +113,11 @@ def test_what_is_placed_overwrites_nothing_that_the_view_does_not_show_and_is_fo
     after = {**stored, place: row(place)}
     assert ACME.find(shown, after) == after[place]
     assert ACME.visible(Catalogue(after)).stored_id(shown) == place
+
+
+def test_what_a_filter_selects_is_computed_once():
+    catalogue = Catalogue(rows(row("a"), row("b", tenant="other")))
+    selected = catalogue.select(F("tenant") == "acme")
+    assert selected.ids == {"a"}
+    assert catalogue.select(F("tenant") == "acme") is selected
+    assert catalogue.select(F("tenant") == "other") is not selected
