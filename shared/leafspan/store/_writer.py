@@ -155,7 +155,7 @@ class Writer:
         return all(scope.where.matches(record["metadata"] or {}, row.document_id) for record in records.values())
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
-        """Delete documents. They disappear with the first write, to the manifest; their leaves are deleted after it."""
+        """Delete documents. They disappear when the manifest says so; their leaves are deleted after that."""
         there = yield from self._leaves_of({row.document_id for row in rows if row.damage is not None})
         deleted = []
         for row in rows:
@@ -163,9 +163,13 @@ class Writer:
             if row.damage is not None:
                 leftovers = _versions(there[row.document_id])
             deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
-        yield from self.write_rows(deleted)
+        # Before they disappear, so that a reader for which one is gone does not find it again in what it has kept.
         yield from self.advance(settled=False)
-        yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
+        yield from self.write_rows(deleted)
+        if there:
+            yield from self.advance(settled=False)
+            self._is_finished = False
+            yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
         yield from self.clear(deleted)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
