@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import pytest
+from chromadb.config import Settings
 
-from leafspan import Document, HierarchicalSplitter, Index, Vector
+from leafspan import Document, F, HierarchicalSplitter, Index, Vector
+from leafspan.search import _vectors
 from leafspan.store._collection import Collection
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(16,))
@@ -67,3 +70,63 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
             result(deletion)
         assert found <= {0, 12}
         assert 12 in found
+
+
+@pytest.mark.parametrize("before", range(0, 14, 2))
+def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, before: int) -> None:
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    usual = Collection.query
+    with Index.open(client=client, name=f"again-{before}", splitter=SPLITTER) as index:
+        index.add(Document("a", TEXT))
+        leaves = client.get_collection(f"again-{before}.leaves", embedding_function=None)
+        (there,) = leaves.get(ids=index.leaves("a")[0].id, include=["embeddings"])["embeddings"]
+        left = [f"gone#00000000#{number}" for number in range(12)]  # as a killed writer may leave them
+        leaves.add(ids=left, embeddings=[there] * 12, documents=["left"] * 12)
+        for collection in (index._store._leaves, index._store._manifest):
+            collection.batch = 3  # so that the leaves go in several steps
+        deletion = steps(index._delete(["a"], None, False))
+        searches = iter([0, 0, before])  # what is left is doubted once, then too little is found, then more is asked for
+
+        def query(self: Collection, *arguments: Any) -> Any:
+            for _ in range(next(searches, 0)):
+                next(deletion, None)
+            return (yield from usual(self, *arguments))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Collection, "query", query)
+            found = len(index.retrieve("sentence", Vector(), k=12, candidates=12))
+        result(deletion)
+    assert found in (0, 12)
+
+
+@pytest.mark.parametrize("before", range(0, 14, 2))
+def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_deletes_them(monkeypatch, before: int) -> None:
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    usual = Collection.query
+    monkeypatch.setattr(_vectors, "_FEW_FETCHED", 5)  # so that Chroma searches
+    with (
+        Index.open(client=client, name=f"filtered-{before}", splitter=SPLITTER) as index,
+        Index.open(client=client, name=f"filtered-{before}", splitter=SPLITTER) as writer,
+    ):
+        index.add([Document(id_, f"{id_}. {TEXT}", metadata={"group": 1 + (id_ == "c")}) for id_ in "abc"])
+        for collection in (writer._store._leaves, writer._store._manifest):
+            collection.batch = 3  # so that the leaves go in several steps
+        deletion = steps(writer._delete(["a"], None, False))
+
+        def search() -> list[str]:
+            passages = index.retrieve("sentence", Vector(), k=10, candidates=10, where=F("group") == 1)
+            return sorted(each.id for each in passages)
+
+        first = search()
+        searches = iter([before])
+
+        def query(self: Collection, *arguments: Any) -> Any:
+            for _ in range(next(searches, 0)):
+                next(deletion, None)
+            return (yield from usual(self, *arguments))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Collection, "query", query)
+            meanwhile = search()
+        result(deletion)
+        assert meanwhile in (first, search())

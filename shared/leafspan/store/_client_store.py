@@ -101,6 +101,7 @@ class ClientStore:
             known=None,
             load=self._load,
             has_changed=lambda: True,
+            has_moved_on=self._has_moved_on,
             stay=lambda: None,
             leave=lambda: None,
             met=met,
@@ -209,6 +210,11 @@ class ClientStore:
             known = (token, Catalogue(unpack_rows((yield from self._manifest.scan(["metadatas"])))))
             self._catalogue = known
         return known[1]
+
+    def _has_moved_on(self, known: Catalogue) -> Flow[bool]:
+        """Whether a catalogue may no longer be the latest. A writer says so before it deletes leaves that were current."""
+        token, latest = self._catalogue
+        return latest is not known or token is None or token != (yield from last_token(self._manifest))
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         """Give the manifest a new token, which no writer has used before."""

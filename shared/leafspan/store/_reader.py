@@ -50,6 +50,8 @@ class Reader:
         has_changed: Function that says whether the index has changed since; True if that is not known.
         has_lost: Function that says whether what is current in ``known`` may have lost leaves meanwhile, since a writer of
             this process has replaced or deleted a document. Default: never.
+        has_moved_on: Flow that says whether the index may have changed since a catalogue was read, where other processes
+            can delete leaves that are found with it. Default: they cannot.
         stay: Function that registers one more user of the reader.
         leave: Function that unregisters a user. The collections may be closed after the last one.
         met: Stored (document, version) pairs that were not current when met before, and what else was met.
@@ -73,6 +75,7 @@ class Reader:
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
         has_lost: Callable[[], bool] = lambda: False,
+        has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
         last: LastChange | None = None,
         copied: CopiedRecords | None = None,
     ) -> None:
@@ -83,9 +86,11 @@ class Reader:
         self._load = load
         self._has_changed = has_changed
         self._has_lost = has_lost
+        self._has_moved_on = has_moved_on
         self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
+        self._outdated: set[str] = set()  # of these, those that were read before the last query
         self._last = last or LastChange()
         self._before = self._last.token
         self._rule = rule or DamageRule()
@@ -239,7 +244,7 @@ class Reader:
             return [[] for _ in vectors]
         answer = yield from self._query(vectors, asked, ["distances"])
         ids = _flat(answer["ids"])
-        return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within)))
+        return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
@@ -470,7 +475,7 @@ class Reader:
             answer = yield from self._query(vectors, asked, include)
             ids = _flat(answer["ids"])
             texts = _flat(answer["documents"]) if "documents" in include else [""] * len(ids)
-            found = read(answer, (yield from self._current(ids, texts)))
+            found = read(answer, (yield from self._current(ids, texts, queried=True)))
             short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])
             if not short or asked >= MOST_RESULTS:
                 return [row[:count] for row in found]
@@ -483,9 +488,16 @@ class Reader:
             StaleRead: if leaves may be missing in it that were deleted just before.
         """
         answer = yield from self._leaves.query(vectors, count, include)
+        self._outdated = set(self._read)
         if self._has_lost():
             raise StaleRead
         return answer
+
+    def _is_behind(self) -> Flow[bool]:
+        """Whether leaves may have been deleted since the catalogue was read."""
+        if self._has_moved_on is None or self._known is None:
+            return False
+        return (yield from self._has_moved_on(self._known))
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
         """The shown id of each leaf, by stored id. Leaves of unknown documents are left out."""
@@ -506,14 +518,23 @@ class Reader:
         were not there yet. So if the index has changed since the reader was made, a version counts only if it is found
         current twice, with a query between.
 
+        For the same reason rows are read again if they were read before the query: by then, a version that was current
+        may have lost leaves.
+
         Raises:
-            StaleRead: if a version is found current for the first time.
+            StaleRead: if a version is found current for the first time, or is no longer current.
         """
-        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read or id_ in self._outdated]
         if missing:
             records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadatas"])
             self._last.token = unpack_token(records)
+            before = {id_: version_of(self._read, id_) for id_ in self._outdated.intersection(missing)}
+            for id_ in before:
+                del self._read[id_]
             rows = self._read_rows(unpack_rows(records))
+            if any(version_of(rows, id_) != version for id_, version in before.items()):
+                raise StaleRead
+            self._outdated -= before.keys()
             if self._last.token != self._before:
                 current = {(id_, rows[id_].version) for id_ in missing if id_ in rows}
                 if new := current - self._met.current:
@@ -526,13 +547,22 @@ class Reader:
         self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
         return self._read
 
-    def _current(self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None) -> Flow[Current]:
+    def _current(
+        self,
+        ids: Sequence[str],
+        texts: Sequence[str | None],
+        within: Selection | None = None,
+        *,
+        queried: bool = False,
+    ) -> Flow[Current]:
         """The leaves that are current, visible and in the selection.
 
         Args:
             ids: Stored ids of the leaves.
             texts: Their texts; None marks one that has been deleted.
             within: The selection. Default: all documents.
+            queried: Whether a query has found them, so that of a document with leaves among them others may be gone.
+                Default: False.
 
         Raises:
             DamagedIndex: if a document is known to be damaged, or a text is missing, unless reading goes on without it.
@@ -555,9 +585,13 @@ class Reader:
             raise StaleRead
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
         # may have been replaced: the manifest knows.
-        if sorted_out.stale and from_catalogue and self._has_changed():
-            now = unpack_rows((yield from self._manifest.get(list(sorted_out.stale), ["metadatas"])))
-            if any(version_of(now, id_) != version_of(rows, id_) for id_ in sorted_out.stale):
+        asked = set(sorted_out.stale)
+        # And one that was current may have lost leaves before the query, which then has found the others only.
+        if queried and from_catalogue and sorted_out.current and (yield from self._is_behind()):
+            asked |= {LeafId.parse(id_).document_id for id_ in sorted_out.current}
+        if asked and from_catalogue and self._has_changed():
+            now = unpack_rows((yield from self._manifest.get(list(asked), ["metadatas"])))
+            if any(version_of(now, id_) != version_of(rows, id_) for id_ in asked):
                 raise StaleRead
         return Current(sorted_out.current, rows)
 
