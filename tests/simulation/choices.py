@@ -8,6 +8,7 @@ Point = tuple[int, int]
 """A place in a run: the number of an operation, and how many points that operation has passed before."""
 
 _MASK = 2**64 - 1
+_PACES = (0.25, 1, 2)
 
 
 class Choices:
@@ -15,15 +16,18 @@ class Choices:
 
     A choice depends on its place only, so that it stays when other operations are left out.
 
+    Each operation has a pace of its own: something happens to it as often as the rate says, a quarter as often, or twice as
+    often. So one process can stop at each step while another one does much.
+
     Args:
         seed: What all choices follow from.
-        rate: Share of points at which something happens, in [0, 1].
+        rate: Share of points at which something happens, in [0, 0.5].
         recorded: The choices that are not zero. If they are given, there are no others.
     """
 
     def __init__(self, seed: int, rate: float, recorded: Mapping[Point, int] | None = None) -> None:
         self._seed = seed
-        self._limit = int(rate * 2**32)
+        self._limits = [int(rate * pace * 2**32) for pace in _PACES]
         self._recorded = recorded
         self.made: dict[Point, int] = {}
 
@@ -33,7 +37,8 @@ class Choices:
             choice = self._recorded.get(point, 0)
         else:
             mixed = _mixed(self._seed, *point)
-            choice = 1 + ((mixed >> 32) & 0xFFFF) if mixed & 0xFFFFFFFF < self._limit else 0
+            limit = self._limits[_mixed(self._seed, point[0], 0) % len(_PACES)]
+            choice = 1 + ((mixed >> 32) & 0xFFFF) if mixed & 0xFFFFFFFF < limit else 0
         if choice:
             self.made[point] = choice
         return choice

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,12 @@ class Stored:
     @property
     def count(self) -> int:
         return len(self.leaves)
+
+    @property
+    def vectors(self) -> dict[int, tuple[float, ...]]:
+        """The vector of each leaf, by where it begins in the text."""
+        begins = accumulate((len(str(text)) for text, _, _ in self.leaves.values()), initial=0)
+        return dict(zip(begins, (vector for _, _, vector in self.leaves.values()), strict=False))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from chromadb.errors import InternalError, NotFoundError
 
 from tests.simulation.records import Records, Vector
 from tests.simulation.server import Watch
-from tests.simulation.world import World
+from tests.simulation.world import READS, WRITES, World
 
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
 IDS = "index_metadata.pickle"
@@ -155,7 +155,7 @@ class VectorsInMemory:
                 numbers.add(number)
                 if name == VECTORS[1]:
                     vectors = content
-                world.point(f"loading {table.name}")
+                world.point(f"loading {table.name}", READS)
             if len(numbers) > 1 or -1 in numbers:
                 world.problem(f"Chroma loads torn files of {table.name}, and would crash: {sorted(numbers)}")
                 raise InternalError("torn files (simulated)")
@@ -192,7 +192,7 @@ class EmbeddedClient:
         self.closed = False
         if not (disk.path / "chroma.sqlite3").exists():
             disk.changed()
-        disk.world.point("open Chroma")
+        disk.world.point("open Chroma", READS)
 
     def close(self) -> None:
         self.closed = True
@@ -206,7 +206,7 @@ class EmbeddedClient:
         return self.disk.batch
 
     def get_collection(self, name: str, embedding_function: Any = None) -> EmbeddedHandle:
-        self.disk.world.point(f"get_collection {name}")
+        self.disk.world.point(f"get_collection {name}", READS)
         self._check_open()
         if name not in self.disk.tables:
             raise NotFoundError(f"Collection [{name}] does not exist")
@@ -225,7 +225,7 @@ class EmbeddedClient:
         return EmbeddedHandle(self, self.disk.tables[name])
 
     def list_collections(self) -> list[EmbeddedHandle]:
-        self.disk.world.point("list_collections")
+        self.disk.world.point("list_collections", READS)
         return [EmbeddedHandle(self, table) for table in self.disk.tables.values()]
 
     def loaded(self, table: Table) -> VectorsInMemory:
@@ -255,7 +255,7 @@ class EmbeddedHandle:
         self, ids: Any = None, where: Any = None, limit: int | None = None, include: Any = ("documents", "metadatas")
     ) -> dict[str, Any]:
         what = f"get {self.name} {'' if ids is None else ' '.join(ids)}"
-        action, number = self._before(what)
+        action, number = self._before(what, READS)
         vectors = self._client.loaded(self._table).by_id
         answer = self._table.records.get(ids, where, limit, include, vectors.get)
         self._after(action, number, what)
@@ -263,7 +263,7 @@ class EmbeddedHandle:
 
     def query(self, query_embeddings: Any, n_results: int, include: Any) -> dict[str, Any]:
         what = f"query {self.name} {n_results}"
-        action, number = self._before(what)
+        action, number = self._before(what, READS)
         vectors = self._client.loaded(self._table).by_id
         answer = self._table.records.query(query_embeddings, n_results, include, vectors)
         self._after(action, number, what)
@@ -303,11 +303,11 @@ class EmbeddedHandle:
         vectors.persist()
         self._after(action, number, what)
 
-    def _before(self, what: str) -> tuple[str, int]:
+    def _before(self, what: str, place: str = WRITES) -> tuple[str, int]:
         """What is to happen in this call: it may fail before anything is done."""
         world = self._client.disk.world
-        world.point(f"before {what}")
-        action, number = world.action()
+        world.point(f"before {what}", place)
+        action, number = world.action(place)
         if action == "fail":
             world.counts["failures"] += 1
             world.note(f"fails: {what}")

@@ -64,6 +64,7 @@ class History:
         self._tree_versions: dict[str, str | None] = {}
         self._seen: dict[tuple[int, str], list[Sight]] = defaultdict(list)
         self._unannounced: list[Change] = []
+        self._sources: dict[int, tuple[int, int]] = {}
         self.in_doubt: set[str] = set()
 
     def documents(self) -> dict[str, str | None]:
@@ -104,6 +105,21 @@ class History:
             self._world.problem(f"{document} goes back to {version}, after version number {least} of its history")
             return
         sights.append(Sight(self._world.step, min(later)))
+
+    def begins(self, operation: int) -> None:
+        """Note that an operation begins now, by its number; and for now that it has read its source."""
+        self._sources[operation] = (self._world.step, self._world.step)
+
+    def reads_source(self, operation: int) -> None:
+        """Note that an operation begins to read its source now, by its number."""
+        self._sources[operation] = (self._sources[operation][0], self._world.step)
+
+    def may_sync_away(self, operation: int, document: str) -> bool:
+        """Whether a sync may delete a document: in a version that it had before the source was read.
+
+        What others have added since then stays.
+        """
+        return self._changes[document][-1].version in self.legal(document, *self._sources[operation])
 
     def announce(self, until: int | None = None) -> None:
         """A writer has said that there are changes, or must have said so of those until a step."""

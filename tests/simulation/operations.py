@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from inspect import iscoroutine
+from operator import mul
 from typing import Any
 
 from leafspan import BM25, AutoMerging, DocumentNotFound, F, Hybrid, Index, Passage, Tree, Vector
@@ -23,6 +25,7 @@ from tests.simulation.documents import (
     Joining,
     Stored,
     document,
+    embed,
     expected,
     first_words,
     pairs,
@@ -36,11 +39,13 @@ from tests.simulation.world import Over, Process, World
 
 _STRATEGIES: dict[str, Any] = {
     "vector": Vector(),
+    "nearest": Vector(),
     "words": BM25(),
     "hybrid": Hybrid(),
     "merging": AutoMerging(max_words=None),
     "filtered": Vector(),
 }
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ class Actor:
         world = self._world
         start = world.tick()
         world.note(f"begins {operation}")
+        self._history.begins(operation.number)
         world.counts["operations"] += 1
         error: BaseException | None = None
         try:
@@ -137,16 +143,22 @@ class Actor:
         return self._method(view, "add")(self._documents_of(operation))
 
     def _sync(self, view: View, operation: Operation) -> Any:
-        return self._method(view, "sync")(
-            self._documents_of(operation), within=F("group") == operation.group, allow_empty=True
-        )
+        return self._method(view, "sync")(self._source(operation), within=F("group") == operation.group, allow_empty=True)
+
+    def _source(self, operation: Operation) -> Iterator[Any]:
+        """The documents of an operation, read one after the other while others go on."""
+        self._history.reads_source(operation.number)
+        for each in self._documents_of(operation):
+            self._world.point("a document of a source is read")
+            yield each
 
     def _delete(self, view: View, operation: Operation) -> Any:
         ids = [self._expected.ids[operation.view, id_] if operation.view == WHOLE else id_ for id_ in operation.ids]
         return self._method(view, "delete")(ids)
 
     def _delete_where(self, view: View, operation: Operation) -> Any:
-        return self._method(view, "delete")(where=F("group") == operation.group)
+        where = F("group") == operation.group
+        return self._method(view, "delete")(where=where & (F("v") >= operation.least) if operation.least else where)
 
     def _doctor(self, view: View, operation: Operation) -> Any:
         return self._method(view, "doctor")()
@@ -163,11 +175,12 @@ class Actor:
     def _retrieve(self, view: View, operation: Operation) -> Any:
         strategy = _STRATEGIES[operation.kind]
         where = None
-        if operation.kind == "filtered":
-            where = F("group") == operation.group if operation.group else F("v") >= 2
-        return self._method(view, "retrieve")("all tea", strategy, k=ALL, candidates=ALL, where=where)
+        if operation.group or operation.least:
+            where = F("group") == operation.group if operation.group else F("v") >= operation.least
+        count = operation.count or ALL
+        return self._method(view, "retrieve")(_query(operation), strategy, k=count, candidates=count, where=where)
 
-    _vector = _words = _hybrid = _merging = _filtered = _retrieve
+    _vector = _nearest = _words = _hybrid = _merging = _filtered = _retrieve
 
     def _tree(self, view: View, operation: Operation) -> Any:
         return self._method(view, "retrieve")("all tea", Tree(keep_covered_summaries=True), k=ALL, candidates=ALL)
@@ -234,6 +247,8 @@ class Actor:
             case "delete where":
                 for id_ in self._covered(operation):
                     self._check_gone(operation, id_, start)
+            case "nearest":
+                self._check_nearest(operation, result, start)
             case "get":
                 stored_id = self._stored_id(operation.view, operation.ids[0])
                 stored = None
@@ -305,7 +320,8 @@ class Actor:
 
     def _check_gone(self, operation: Operation, stored_id: str, start: int) -> None:
         """What a filter or a sync covers is deleted, unless others have changed it meanwhile: then it may stay."""
-        if len(self._history.legal(stored_id, start, self._world.step)) == 1:
+        legal = self._history.legal(stored_id, start, self._world.step)
+        if len(legal) == 1 and self._matches(operation, stored_id, self._expected.of_version(stored_id, *legal)):
             self._check_was(operation, stored_id, None, start)
 
     def _saw(self, operation: Operation, stored_id: str, version: str | None, start: int) -> None:
@@ -318,6 +334,38 @@ class Actor:
 
     def _check_passages(self, operation: Operation, passages: Iterable[Passage], start: int) -> None:
         """Passages are pieces of one version of each document, and together all of it."""
+        pieces = self._pieces(operation, passages)
+        for stored_id in self._expected.visible[operation.view].values():
+            self._check_whole(operation, stored_id, pieces.get(stored_id, []), start)
+
+    def _check_nearest(self, operation: Operation, passages: Sequence[Passage], start: int) -> None:
+        """Passages are leaves of one version of each document, and no leaf that must be found is nearer than one of them."""
+        near = _nearness(_query(operation))
+        pieces = self._pieces(operation, passages)
+        found = {id_: {each.start: near(it.vectors[each.start]) for each, it in parts} for id_, parts in pieces.items()}
+        scores = [score for leaves in found.values() for score in leaves.values()]
+        if len(scores) > operation.count:
+            self._world.problem(f"{operation} shows {len(scores)} leaves")
+        farthest = min(scores) if len(scores) == operation.count else -1.0
+        for stored_id in self._expected.visible[operation.view].values():
+            legal = self._history.legal(stored_id, start, self._world.step)
+            versions = {each.version for _, each in pieces.get(stored_id, [])}
+            if len(versions) > 1:
+                self._world.problem(f"{operation} shows {stored_id} in versions {sorted(versions)}")
+                continue
+            for version in versions:
+                self._saw(operation, stored_id, version, start)
+            stored = self._expected.of_version(stored_id, *(versions or legal)) if len(versions or legal) == 1 else None
+            if stored and versions and not self._matches(operation, stored_id, stored):
+                self._world.problem(f"{operation} shows {stored_id} v{stored.number}, which does not match")
+            if stored is None or not self._matches(operation, stored_id, stored):
+                continue
+            for begin, vector in stored.vectors.items():
+                if begin not in found.get(stored_id, {}) and near(vector) > farthest + _TOLERANCE:
+                    self._world.problem(f"{operation} lacks {stored_id} from {begin} on, nearer than what it shows")
+
+    def _pieces(self, operation: Operation, passages: Iterable[Passage]) -> dict[str, list[tuple[Passage, Stored]]]:
+        """The passages of each document, by its stored id, with the version that each is a piece of."""
         visible = self._expected.visible[operation.view]
         pieces: dict[str, list[tuple[Passage, Stored]]] = defaultdict(list)
         for passage in passages:
@@ -333,8 +381,7 @@ class Actor:
             if dict(passage.metadata) != stored.metadata:
                 self._world.problem(f"{operation}: {passage.id} carries {passage.metadata}")
             pieces[stored_id].append((passage, stored))
-        for stored_id in visible.values():
-            self._check_whole(operation, stored_id, pieces.get(stored_id, []), start)
+        return pieces
 
     def _check_whole(self, operation: Operation, stored_id: str, found: list[tuple[Passage, Stored]], start: int) -> None:
         versions = {each.version: each for _, each in found}
@@ -361,10 +408,10 @@ class Actor:
                 return
         self._world.problem(f"{operation} lacks {stored_id}, which may be {sorted(map(str, legal))}")
 
-    def _matches(self, operation: Operation, stored_id: str, stored: Stored) -> bool:
-        if operation.kind != "filtered":
-            return True
-        return self._group(stored_id) == operation.group if operation.group else stored.number >= 2
+    def _matches(self, operation: Operation, stored_id: str, stored: Stored | None) -> bool:
+        """Whether a version of a document is among those to which an operation keeps. No version is."""
+        of_group = not operation.group or self._group(stored_id) == operation.group
+        return of_group and (stored is None or stored.number >= operation.least)
 
     def _check_summaries(self, operation: Operation, summaries: Iterable[Passage], start: int) -> None:
         """Each summary is made of the leaves that it says it covers, and these were current."""
@@ -385,6 +432,21 @@ class Actor:
                 words += first_words(stored.text[cover.start : cover.end])
             if sorted(words) != first_words(passage.text):
                 self._world.problem(f"{operation}: {passage.id} covers {sorted(words)}, and says {passage.text!r}")
+
+
+def _query(operation: Operation) -> str:
+    """The question of an operation. Where few leaves are wanted, others are near each time."""
+    return f"tea {operation.number}" if operation.count else "all tea"
+
+
+def _nearness(query: str) -> Callable[[Sequence[float]], float]:
+    """A function from a vector to its cosine similarity to that of a query."""
+    (one,) = embed([query]).tolist()
+
+    def near(other: Sequence[float]) -> float:
+        return sum(map(mul, one, other)) / math.hypot(*one) / math.hypot(*other)
+
+    return near
 
 
 @functools.cache

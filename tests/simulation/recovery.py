@@ -30,7 +30,8 @@ def last_versions(documents: dict[str, str | None], outcomes: Iterable[Outcome])
     possible: dict[str, set[str | None]] = {}
     for id_ in documents:
         done = writes.get(id_, [])
-        latest = max((each.start for each, _ in done if each.error is None), default=-1)
+        # One that keeps to some versions may have left the document as it was.
+        latest = max((each.start for each, _ in done if each.error is None and not each.operation.least), default=-1)
         left = [(each, versions) for each, versions in done if each.end >= latest]
         possible[id_] = {version for _, versions in left for version in versions}
         if latest < 0:

@@ -32,7 +32,7 @@ from leafspan.store._file_lock import FileLock
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading, ThreadLock
-from tests.simulation.world import Process, World
+from tests.simulation.world import CALLS, Process, World
 
 for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily have to be replaced in, too
     for _module in pkgutil.iter_modules(_room.__path__):
@@ -255,8 +255,8 @@ class Driver:
 
     def _perform(self, call: Call, *, native: bool) -> Any:
         world = self._world
-        world.point("between two calls")
-        action, number = world.action()
+        world.point("between two calls", CALLS)
+        action, number = world.action(CALLS)
         if action != "interrupt":
             if action:
                 world.happen(action, number, "between two calls")

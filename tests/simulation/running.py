@@ -100,7 +100,7 @@ class _Run:
         self._scenario = scenario
         self._place = place
         choices = Choices(scenario.seed, scenario.rate, scenario.events)
-        self._world = world = World(choices, scenario.actions, verbose=verbose)
+        self._world = world = World(choices, scenario.actions, places=scenario.places, verbose=verbose)
         self._locks = FileLocks(world)
         self._history = History(world, self._records, self._may)
         self._server = self._disk = None
@@ -125,14 +125,18 @@ class _Run:
         threshold = dict(_connecting._HNSW)
         _connecting._HNSW["sync_threshold"] = scenario.threshold
         try:
-            scans = scenario.seed % 2 == 0
+            scans = scenario.seed % 4 == 0
             put = replaced(world, self._locks, self._history, self._disk, scans=scans)
-            with put, warnings.catch_warnings(record=True):
+            with put, warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always", RuntimeWarning)
                 self._start()
                 world.run()
                 if not world.problems:
                     self._recover()
                 world.finish()
+            for warning in warned:
+                if issubclass(warning.category, RuntimeWarning):  # of damage, but nothing was damaged here
+                    world.problem(f"warns: {warning.message}")
             if not world.problems and scenario.has_trees:
                 check_trees(world, self._history, self._records)
         finally:
@@ -186,14 +190,25 @@ class _Run:
                 operation = left[0]
                 task.operation, task.label, task.points = operation.number, str(operation), 0
                 self._begun[operation.number] = (operation, self._world.step)
+                self._world.point("before an operation")
                 outcome = self._actors[process.number].do(operation)
                 left.pop(0)
                 del self._begun[operation.number]
                 self._outcomes.append(outcome)
                 if outcome.error is None:
                     self._check_done(outcome)
+                if process.memory["plan"].brief:
+                    self._end(process)
+                    return
 
         return body
+
+    def _end(self, process: Process) -> None:
+        """End a process after an operation: a new one does the rest."""
+        process.alive = False
+        for held in list(process.holds):
+            held.drop()
+        self._restart(process)
 
     def _check_done(self, outcome: Outcome) -> None:
         """What must hold after an operation that has ended well."""
@@ -208,7 +223,7 @@ class _Run:
             check_forgotten(self._world, operation, self._records)
 
     def _restart(self, process: Process) -> None:
-        """After a kill: what a process was at is interrupted, and the rest is done by a new one."""
+        """After the end of a process: what it was at is interrupted, and the rest is done by a new one."""
         plan: ProcessPlan = process.memory["plan"]
         threads = []
         for left in process.memory["left"]:
@@ -218,7 +233,7 @@ class _Run:
                     self._outcomes.append(Outcome(left.pop(0), start, self._world.step, KeyboardInterrupt()))
             threads.append(tuple(left))
         if any(threads):
-            self._begin(ProcessPlan(plan.name, plan.native, tuple(filter(None, threads))))
+            self._begin(replace(plan, threads=tuple(filter(None, threads))))
 
     # The end
 
@@ -335,7 +350,14 @@ class _Run:
     def _may(self, document: str, version: str | None) -> bool:
         """Whether the operation at work may give a document this version."""
         operation = self._operation()
-        return operation is not None and version in allowed_versions(operation).get(document, set())
+        if operation is None or version not in allowed_versions(operation).get(document, set()):
+            return False
+        if operation.kind == "sync" and version is None:
+            return self._history.may_sync_away(operation.number, document)
+        if operation.kind == "delete where":
+            stored = expected().of_version(document, self._history.documents()[document])
+            return stored is not None and stored.number >= operation.least
+        return True
 
     def _operation(self) -> Operation | None:
         """The operation that is at work."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, repeat
 
 from tests.simulation.choices import Point
 from tests.simulation.documents import GROUPS, IDS, VERSIONS, VIEWS, WHOLE
+from tests.simulation.world import PLACES
 
 STORES = ("folder", "server")
 
-READS = ("get", "vector", "words", "hybrid", "merging", "filtered", "documents", "leaves", "tree", "summaries")
+READS = ("get", "vector", "nearest", "words", "hybrid", "merging", "filtered", "documents", "leaves", "tree", "summaries")
 WRITES = ("add", "delete", "delete where", "sync", "doctor", "build")
 
 
@@ -26,7 +27,9 @@ class Operation:
         view: The view in which it is done.
         documents: The documents that are added, as (id, version).
         ids: The ids of documents that are read or deleted.
-        group: The group of documents that a sync covers, or the one to which a filter keeps.
+        group: The group of documents that a sync covers, or the one to which a filter keeps. 0 for all.
+        least: The least version to which a filter keeps. 0 for all.
+        count: Number of leaves that are wanted. 0 for all.
     """
 
     number: int
@@ -35,12 +38,16 @@ class Operation:
     documents: tuple[tuple[str, int], ...] = ()
     ids: tuple[str, ...] = ()
     group: int = 0
+    least: int = 0
+    count: int = 0
 
     def __str__(self) -> str:
         what = [f"{id_} v{version}" for id_, version in self.documents] + list(self.ids)
+        count = f"{self.count} " if self.count else ""
         where = f" in {self.view}" if self.view else ""
         group = f" of group {self.group}" if self.group else ""
-        return f"#{self.number} {self.kind} {', '.join(what)}{group}{where}".replace("  ", " ")
+        least = f" from v{self.least}" if self.least else ""
+        return f"#{self.number} {self.kind} {count}{', '.join(what)}{group}{least}{where}".replace("  ", " ")
 
 
 @dataclass(frozen=True)
@@ -51,11 +58,13 @@ class ProcessPlan:
         name: Its name.
         native: Whether it runs in an event loop, with an asynchronous client where there is a server.
         threads: What each of its threads does, one operation after the other.
+        brief: Whether each operation is done by a new process, which opens the index for it.
     """
 
     name: str
     native: bool
     threads: tuple[tuple[Operation, ...], ...]
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,7 @@ class Scenario:
         recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
             ``"same"`` versions of documents or with ``"other"`` ones.
         loses: Whether a leaf or summary is lost at the end, which the doctor names and writing restores.
+        places: Where things happen: see ``PLACES``.
         events: What happens at which point. None: what follows from the seed.
     """
 
@@ -87,6 +97,7 @@ class Scenario:
     threshold: int
     recovery: str
     loses: bool
+    places: str
     events: Mapping[Point, int] | None = field(default=None, compare=False)
 
     @property
@@ -106,8 +117,10 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
     chance = random.Random(seed)
     store = store or chance.choice(STORES)
     chance = random.Random(f"{seed} {store}")
-    if seed % 8 == 5:
+    if seed % 8 in (3, 5):
         return _read_beside_a_writer(seed, store, chance)
+    if seed % 8 == 1:
+        return _write_the_same(seed, store, chance)
     maker = _Maker(chance, store)
     first = maker.first()
     processes = tuple(maker.plan(number) for number in range(maker.count))
@@ -129,40 +142,90 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
         threshold=chance.choice((4, 8, 20, 1_000)),
         recovery=chance.choice(("doctor", "same", "other")),
         loses=chance.random() < 0.2,
+        places=chance.choice(("calls", "calls", "reads")),
     )
 
 
 def _read_beside_a_writer(seed: int, store: str, chance: random.Random) -> Scenario:
-    """Nothing fails, but documents come and go while another process reads: few other scenarios get so close."""
+    """Documents come and go while other processes read: few other scenarios get so close."""
     numbers = iter(range(1, 1_000))
     ids = IDS[WHOLE][:2]  # of one group, which has one writer
+    there = IDS[WHOLE][2 * chance.randrange(2) :]  # at first
     # A version that comes and goes between all attempts of a reading looks as if it were damaged.
     versions = cycle(chance.sample(VERSIONS, len(VERSIONS)))
+    deletions = chance.choice((0.15, 0.4))
+    # Each run has few ways of reading, so that one follows often on another one. Some look a document up, and then search:
+    # there, whole readings are done between the steps of a writer, and else a writer does steps within a reading.
+    looks_up = chance.random() < 0.5
+    searches = chance.sample(("vector", "vector", "nearest", "nearest", "words", "hybrid", "merging", "filtered"), 2)
+    kinds = cycle(("get", "words")) if looks_up else map(chance.choice, repeat(searches))
 
     def writing() -> Operation:
-        if chance.random() < 0.15:
+        if chance.random() < deletions:
             return Operation(next(numbers), "delete", ids=ids)
         version = next(versions)
         return Operation(next(numbers), "add", documents=tuple((id_, version) for id_ in ids))
 
     def reading() -> Operation:
-        kind = chance.choice((*["vector"] * 5, "words", "hybrid", "merging", "filtered", "filtered"))
-        return Operation(next(numbers), kind, group=chance.choice((0, 1)) if kind == "filtered" else 0)
+        kind = next(kinds)
+        return Operation(next(numbers), kind, ids=(chance.choice(ids),) if kind == "get" else (), **_asked(kind, chance))
 
     return Scenario(
         seed,
         store,
-        (Operation(-1, "add", documents=tuple((id_, chance.choice(VERSIONS)) for id_ in IDS[WHOLE])),),
+        (Operation(-1, "add", documents=tuple((id_, chance.choice(VERSIONS)) for id_ in there)),),
         (
             ProcessPlan("P", chance.random() < 0.3, (tuple(writing() for _ in range(8)),)),
-            ProcessPlan("Q", chance.random() < 0.3, (tuple(reading() for _ in range(8)),)),
+            *(
+                ProcessPlan(name, chance.random() < 0.3, (tuple(reading() for _ in range(12)),), chance.random() < 0.2)
+                for name in "QRS"[: chance.choice((1, 2, 3))]
+            ),
         ),
-        rate=chance.choice((0.15, 0.25, 0.35)),
-        actions=("switch",),
-        batch=2,  # most documents are written by several calls
+        rate=0.5 if looks_up else chance.choice((0.15, 0.25, 0.35)),
+        actions=("switch",) * 12 + chance.choice(((), ("stall",), ("kill",))),
+        batch=chance.choice((2, 2, 3)),  # most documents are written by several calls
         threshold=1_000,
         recovery="same",
         loses=False,
+        places="writes" if looks_up else chance.choice(("calls", "reads", "reads")),
+    )
+
+
+def _write_the_same(seed: int, store: str, chance: random.Random) -> Scenario:
+    """Several writers at once add, replace, delete and sync the same few documents, of one group."""
+    numbers = iter(range(1, 1_000))
+    documents = [(view, id_) for (view, id_), group in GROUPS.items() if group == 1]
+
+    def some(view: str, least: int) -> tuple[tuple[str, int], ...]:
+        ids = [id_ for where, id_ in documents if where == view]
+        return tuple((id_, chance.choice(VERSIONS)) for id_ in chance.sample(ids, chance.randint(least, len(ids))))
+
+    def writing() -> Operation:
+        view = chance.choice((WHOLE, WHOLE, "x"))
+        kind = chance.choice((*["add"] * 4, *["sync"] * 3, "delete where", "delete"))
+        if kind == "sync":
+            return Operation(next(numbers), kind, view, some(view, 0), group=1)
+        if kind == "delete where":
+            return Operation(next(numbers), kind, view, group=1, least=chance.choice((0, 2, 3)))
+        if kind == "delete":
+            return Operation(next(numbers), kind, view, ids=tuple(id_ for id_, _ in some(view, 1)))
+        return Operation(next(numbers), kind, view, some(view, 1))
+
+    threads = [tuple(writing() for _ in range(4)) for _ in range(3)]
+    # Behind a server a document has one writer at a time: threads of a process wait for each other.
+    groups = [(each,) for each in threads] if store == "folder" else [tuple(threads)]
+    return Scenario(
+        seed,
+        store,
+        tuple(Operation(-1 - place, "add", view, some(view, 0)) for place, view in enumerate((WHOLE, "x"))),
+        tuple(ProcessPlan(name, chance.random() < 0.3, group) for name, group in zip("PQR", groups, strict=False)),
+        rate=chance.choice((0.03, 0.1, 0.25)),
+        actions=("switch",) * 10 + chance.choice(((), (), ("kill",), ("fail", "lose"))),
+        batch=chance.choice((2, 3, 5, 100)),
+        threshold=chance.choice((4, 8, 20, 1_000)),
+        recovery=chance.choice(("doctor", "same", "other")),
+        loses=False,
+        places=chance.choice(PLACES),
     )
 
 
@@ -224,7 +287,7 @@ class _Maker:
         if kind in ("doctor", "build"):
             return Operation(number, kind)
         if kind == "delete where":
-            return Operation(number, kind, view, group=group)
+            return Operation(number, kind, view, group=group, least=chance.choice((0, 2, 3)))
         if kind == "delete":
             return Operation(number, kind, view, ids=tuple(chance.sample(ids, chance.randint(1, len(ids)))))
         if kind == "sync":
@@ -241,8 +304,16 @@ class _Maker:
         kind = chance.choice(kinds)
         view = chance.choice((WHOLE, WHOLE, WHOLE, "x", "y"))
         ids = (chance.choice(IDS[view] if not self._few else IDS[view][:1] + IDS[view][-1:]),) if kind == "get" else ()
-        group = chance.choice((0, 1, 2)) if kind == "filtered" else 0
-        return Operation(next(self._numbers), kind, view, ids=ids, group=group)
+        return Operation(next(self._numbers), kind, view, ids=ids, **_asked(kind, chance))
+
+
+def _asked(kind: str, chance: random.Random) -> dict[str, int]:
+    """What a reading asks for."""
+    if kind == "nearest":
+        return {"count": chance.choice((1, 2, 3, 5)), **chance.choice(({}, {}, {"group": 1}, {"least": 2}))}
+    if kind == "filtered":
+        return chance.choice(({"group": 1}, {"group": 2}, {"least": 2}))
+    return {}
 
 
 __all__ = ["READS", "STORES", "WRITES", "Operation", "ProcessPlan", "Scenario", "scenario_of"]

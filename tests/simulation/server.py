@@ -12,7 +12,7 @@ from chromadb.api.async_api import AsyncClientAPI
 from chromadb.errors import NotFoundError
 
 from tests.simulation.records import Records
-from tests.simulation.world import LateWrite, World
+from tests.simulation.world import READS, WRITES, LateWrite, World
 
 Watch = Callable[[str, str, Mapping[str, Any]], None]
 """Function to call after each write: with the collection's name, the method and its options."""
@@ -56,9 +56,10 @@ class Server:
     def call(self, what: str, effect: Callable[[], Any], *, writes: bool = False) -> Any:
         """A request: its effect may fail to come about, come about unknown to the client, or come about later."""
         world = self.world
-        world.point(f"before {what}")
+        place = WRITES if writes else READS
+        world.point(f"before {what}", place)
         self.before()
-        action, number = world.action()
+        action, number = world.action(place)
         if action == "fail":
             world.counts["failures"] += 1
             world.note(f"fails: {what}")

@@ -19,6 +19,14 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from tests.simulation.choices import Choices, Point
 
 STALLED = 1_000.0  # seconds for which a stopped process does nothing, more than any timeout
+CALLS, READS, WRITES = PLACES = ("calls", "reads", "writes")
+"""Where things can happen: between two calls; where Chroma or a file is read; where it is written, or an operation begins.
+
+What happens between two calls, nobody else notices before the next one that reads or writes. So where things happen only at
+the latter, runs are more different from each other; and where readers are left alone, all of a reading is done at a step of a
+writer.
+"""
+
 MOST_STEPS = 40_000  # of a run: more means that something never ends
 
 
@@ -112,12 +120,16 @@ class World:
     Args:
         choices: What happens at each point.
         actions: The names of what can happen, each as often as it is likely.
+        places: Where things happen: one of ``PLACES``, or those after it.
         verbose: Whether to keep a log of all that happens.
     """
 
-    def __init__(self, choices: Choices, actions: tuple[str, ...], *, verbose: bool = False) -> None:
+    def __init__(
+        self, choices: Choices, actions: tuple[str, ...], *, places: str = PLACES[0], verbose: bool = False
+    ) -> None:
         self.choices = choices
         self.actions = actions
+        self._places = PLACES[PLACES.index(places) :]
         self.now = 0.0
         self.step = 0  # effects and choices so far, which is what histories are counted in
         self.over = False
@@ -157,30 +169,30 @@ class World:
         self.step += 1
         return self.step
 
-    def choose(self) -> int:
+    def choose(self, place: str) -> int:
         """What is chosen for the point at which the current task is: 0 for nothing."""
         task = self.current
-        if task is None or self.quiet:
+        if task is None or self.quiet or place not in self._places:
             return 0
         task.points += 1
         return self.choices.at((task.operation, task.points))
 
-    def action(self) -> tuple[str, int]:
+    def action(self, place: str = WRITES) -> tuple[str, int]:
         """The action for the point at which the current task is, and a number that says more; ``("", 0)`` for none."""
-        choice = self.choose()
+        choice = self.choose(place)
         if not choice:
             return "", 0
         return self.actions[choice % len(self.actions)], choice // len(self.actions)
 
-    def point(self, where: str) -> None:
-        """A point at which others may go on, or this process may end."""
+    def point(self, where: str, place: str = WRITES) -> None:
+        """A point at which others may go on, or this process may end. The place is one of ``PLACES``."""
         if self.over:
             raise Over
         task = self.current
         if task is None:
             return
         self.tick()
-        action, number = self.action()
+        action, number = self.action(place)
         if action:
             self.happen(action, number, where)
 
@@ -367,4 +379,17 @@ class World:
         return ready[self.choices.at((-1, self._hub_points)) % len(ready)]
 
 
-__all__ = ["Cancelled", "Choices", "Failure", "Over", "Point", "Process", "Task", "World"]
+__all__ = [
+    "CALLS",
+    "PLACES",
+    "READS",
+    "WRITES",
+    "Cancelled",
+    "Choices",
+    "Failure",
+    "Over",
+    "Point",
+    "Process",
+    "Task",
+    "World",
+]
