@@ -198,24 +198,44 @@ MUTANTS = (
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "            folder.catalogues[self._manifest_name] = known = (count, (yield from self._read_catalogue(folder)))\n",
-        "            catalogue = yield from self._read_catalogue(folder)\n"
-        "            count = folder.changes.count\n"
-        "            folder.catalogues[self._manifest_name] = known = (count, catalogue)\n",
+        "        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)\n        return",
+        "        count = folder.changes.count\n"
+        "        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)\n        return",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "        if known is None or known[0] != count:\n",
-        "        if known is None:\n",
+        "        if found is not None and found.change == count and (",
+        "        if found is not None and (",
         "folder",
     ),
     Mutant(
         "Chroma is not opened again",
         "store._folder",
-        "            if self._opened.failed or (up_to_date and self._synced != self.changes.count):\n",
-        "            if self._opened.failed:\n",
+        "            if up_to_date and self._synced != self.changes.count:\n",
+        "            if False:\n",
+        "folder",
+    ),
+    Mutant(
+        "the file of catalogues is believed at any count",
+        "store._catalogue_file",
+        "        return self.is_begun and self.count == count\n",
+        "        return self.is_begun\n",
+        "folder",
+    ),
+    Mutant(
+        "documents that are gone stay in the catalogue of others",
+        "store._catalogue_records",
+        "            rows.pop(id_, None)\n",
+        "            pass\n",
+        "folder",
+    ),
+    Mutant(
+        "records of the file of catalogues need not follow each other",
+        "store._catalogue_file",
+        "(head.before != self.count or self.count == count != head.after)",
+        "self.count == count != head.after",
         "folder",
     ),
     Mutant(
