@@ -225,17 +225,10 @@ MUTANTS = (
         "folder",
     ),
     Mutant(
-        "documents that are gone stay in the catalogue of others",
+        "rows that have changed do not count in the catalogue of others",
         "store._catalogue_records",
-        "            rows.pop(id_, None)\n",
-        "            pass\n",
-        "folder",
-    ),
-    Mutant(
-        "records of the file of catalogues need not follow each other",
-        "store._catalogue_file",
-        "(head.before != self.count or self.count == count != head.after)",
-        "self.count == count != head.after",
+        "        rows = {**self.catalogue.rows, **rows}\n",
+        "        rows = {**rows, **self.catalogue.rows}\n",
         "folder",
     ),
     Mutant(
