@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from leafspan.lexical import BM25Settings, Corpus, build_postings
+from leafspan.mirror import _segment_folder
 from leafspan.mirror._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from leafspan.mirror._segment_folder import SegmentFolder
 from tests.profiles import examples
 
 LEAVES = [["oxygen", "gas"], ["gas"], ["steam", "engine", "steam"]]
@@ -124,3 +126,20 @@ def test_any_segment_comes_back(tmp_path_factory, documents, arrays):
     segment = Segment(tuple(documents), arrays)
     write_segment(path, segment)
     assert_same(read_segment(path), segment)
+
+
+def test_only_files_of_unknown_segments_are_read(tmp_path, monkeypatch):
+    folder = SegmentFolder(tmp_path)
+    known = folder.keep(small())
+    other = SegmentFolder(tmp_path).keep(small())
+    opened = []
+
+    def counted(path):
+        opened.append(path)
+        return read_segment(path)
+
+    monkeypatch.setattr(_segment_folder, "read_segment", counted)
+    found = folder.read([known])
+    assert opened == [other.path]
+    assert any(each is known for each in found)
+    assert {each.path for each in found} == {known.path, other.path}
