@@ -142,7 +142,7 @@ class SegmentFolder:
         paths = [each.path for each in segments if each.path is not None]
         for path in paths:
             self._unlink(path)
-        if self.path is not None and paths:
+        if paths:
             self._remove_abandoned()
             self._remove_if_empty()
 
