@@ -246,8 +246,10 @@ class Folder:
             change: What has changed of an index, if it is known.
 
         Raises:
+            StorageReadOnly: if the folder cannot, or must not, be written.
             StorageFailed: if the lock's file was deleted, so that another writer may be at work.
         """
+        self.files.check_writable()
         if not lock.is_intact:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
         with held(self._mutex, deadline, self._what):
