@@ -131,12 +131,20 @@ def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma
         assert reader.count() == len(DOCUMENTS)
 
 
-def test_an_index_that_is_not_there_is_not_looked_for_in_chroma_where_others_are_known(
-    folder: Path, without_chroma: Callable[[], None]
-):
+def test_trees_that_were_never_built_are_not_looked_for_in_chroma(tmp_path: Path, without_chroma: Callable[[], None]):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
     without_chroma()
+    with Index.open(tmp_path / "kb") as index:
+        assert index.stats().summaries == 0
+
+
+def test_an_index_whose_collections_were_deleted_is_gone_though_it_is_open(folder: Path):
     with Index.open(folder) as index:
-        assert index.stats().documents == len(DOCUMENTS)
+        for collection in index.client.list_collections():
+            index.client.delete_collection(collection.name)
+        with pytest.raises(leafspan.IndexNotFound):
+            Index.open(folder, create=False)
 
 
 @pytest.mark.parametrize("pattern", ["catalogue", "*/records-1/*", "*/vectors-2/*", "*/words-*/*"])

@@ -151,8 +151,7 @@ def _in_folder(
     deadline = deadline_after(timeout)
     folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
-    if (found := (yield Call(folder.known, (name,)))) is not None:
-        kept: KnownIndex = found[1]
+    if (kept := (yield Call(_known, (folder, name)))) is not None:
         _check_format(kept.settings)
         return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder)
     if not create and not suggest and (yield Call(folder.lacks, (name,))):
@@ -176,6 +175,12 @@ def _in_folder(
         opened.leave()
     _check_format(stored_settings)
     return FolderStore(folder, name, stored_settings, str(leaves.id), timeout)
+
+
+def _known(folder: Folder, name: str) -> KnownIndex | None:
+    """What is known of an index without Chroma, unless somebody has written beside leafspan: it may be gone then."""
+    found = folder.known(name) if folder.files.is_as_left() else None
+    return None if found is None else found[1]
 
 
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
