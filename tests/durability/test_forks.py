@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from leafspan import Document, Index
+
 if not hasattr(sys.modules["os"], "fork"):
     pytest.skip("this system has no fork", allow_module_level=True)
 
@@ -111,3 +113,32 @@ def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path:
     assert done.returncode == 0, done.stderr[-2000:]
     met = [json.loads(line) for line in done.stdout.splitlines()]
     assert [said for name, said, _ in met if "open" in name] == ["nothing"] * 3
+
+
+_BUSY = """
+import os, sys, threading
+from leafspan import Hybrid, Index
+from leafspan.mirror import Mirror
+from leafspan.store import _folder
+
+index = Index.open(sys.argv[1])
+expected = index.retrieve("text", Hybrid())
+folder, indexes = index._store._folder, index._sources.indexes
+locks = [*_folder._mutexes.values(), folder._mutex, folder._catalogue_file._mutex]
+locks += [each._mutex for each in (indexes.words._mirror, indexes.vectors, indexes.records)]
+for lock in locks:  # as held by threads that open, read and follow at the moment of the fork
+    assert lock.acquire(blocking=False)
+child = os.fork()
+if not child:
+    os._exit(0 if index.count() == 1 and Index.open(sys.argv[1]).retrieve("text", Hybrid()) == expected else 3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os._exit(0)
+"""
+
+
+def test_a_forked_process_waits_for_no_thread_of_its_parent(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("a", "Some text. And more."))
+    command = [sys.executable, "-W", "ignore", "-c", _BUSY, str(tmp_path / "kb")]
+    done = subprocess.run(command, check=True, cwd=_ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0\n"

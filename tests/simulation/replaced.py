@@ -31,7 +31,7 @@ from leafspan.store._database_facts import StoredVectors
 from leafspan.store._file_lock import FileLock
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
-from tests.simulation.locks import FileLocks, Threading, ThreadLock
+from tests.simulation.locks import FileLocks, Threading
 from tests.simulation.world import CALLS, Process, World
 
 for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily have to be replaced in, too
@@ -44,7 +44,6 @@ _TOGETHER = (_concurrent._run_in_spare_threads, _concurrent._run_in_own_threads)
 _PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = (
     (_folder, "_folders", lambda _: weakref.WeakValueDictionary()),
     (_folder, "_mutexes", lambda _: {}),
-    (_folder, "_mutexes_mutex", ThreadLock),
 )
 """What modules keep for each process: module, name, and function that makes the value of a new process."""
 

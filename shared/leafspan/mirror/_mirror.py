@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +33,7 @@ _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
 _POLL_SECONDS = 0.005
 _PATIENCE = 60.0  # seconds in which another thread must make a segment
+_mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
 
 
 class Recipe(Protocol):
@@ -94,6 +97,7 @@ class Mirror:
         self._deferred = 0  # changes since segments were last merged and removed
         self._taken = 0  # segments of what was written, since then
         self._mutex = threading.Lock()
+        _mirrors.add(self)
         self._went_on = 0.0  # when a segment was last made, or begun
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
@@ -260,6 +264,10 @@ class Mirror:
         if splits:
             raise StaleRead
 
+    def begin_anew(self) -> None:
+        """In a forked process: do not wait for a thread of the parent, which is not there."""
+        self._mutex = threading.Lock()
+
     def _add(self, segment: Segment) -> None:
         assert self._segments is not None
         self._segments.append(self._folder.keep(segment))
@@ -306,3 +314,12 @@ def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> 
             chosen.append(number)
             size += live[number]
     return sorted(chosen)
+
+
+def _begin_anew() -> None:
+    for mirror in list(_mirrors):
+        mirror.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -97,6 +97,11 @@ class CatalogueFile:
             self._places.clear()
             self._path.unlink(missing_ok=True)
 
+    def begin_anew(self) -> None:
+        """In a forked process: do not wait for a thread of the parent, and do not trust what it may have been about."""
+        self._mutex = threading.Lock()
+        self._places = {}
+
     def _follow(self, name: str, count: int, *, writing: bool = False) -> _Place | None:
         """What the file has of an index at this count; None if the chain does not reach it.
 

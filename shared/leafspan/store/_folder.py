@@ -35,7 +35,6 @@ _CHECK_SECONDS = 0.1
 _openings = itertools.count()
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str, bool], Folder] = weakref.WeakValueDictionary()
 _mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
-_mutexes_mutex = threading.Lock()
 
 
 class Folder:
@@ -261,6 +260,11 @@ class Folder:
             self._synced = self.changes.advance()
             return self._synced
 
+    def begin_anew(self) -> None:
+        """In a forked process: do not wait for threads of the parent, which are not there."""
+        self._mutex = threading.Lock()
+        self._catalogue_file.begin_anew()
+
     @property
     def _what(self) -> str:
         return f"opening {str(self.path)!r}"
@@ -372,10 +376,20 @@ def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = Fal
     """
     tenant, database = (client.tenant, client.database) if client else (None, None)
     key = (path.resolve(), tenant or _DEFAULT[0], database or _DEFAULT[1], read_only)
-    with _mutexes_mutex:
-        mutex = _mutexes.setdefault(key, threading.Lock())
+    mutex = _mutexes.setdefault(key, threading.Lock())  # in one step, whatever other threads do
     with held(mutex, deadline, f"opening {str(path)!r}"):
         folder = _folders.get(key)
         if folder is None or folder.is_replaced:
             folder = _folders[key] = Folder(*key, client, deadline)
         return folder
+
+
+def _begin_anew() -> None:
+    """In a forked process: let go of the locks that threads of the parent may have held."""
+    _mutexes.clear()
+    for folder in list(_folders.values()):
+        folder.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
