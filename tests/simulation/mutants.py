@@ -150,18 +150,6 @@ MUTANTS = (
         "            if ordinal < row.leaves:\n",
         "server",
     ),
-    Mutant(
-        "leaves that are not current are left out, whatever the manifest says by now",
-        "store._reader",
-        "        if asked and from_catalogue and self._has_changed():\n",
-        "        if False:\n",
-    ),
-    Mutant(
-        "where the catalogue is known, nobody asks whether leaves have gone before a query",
-        "store._reader",
-        "sorted_out.current and (yield from self._is_behind()):\n",
-        "False:\n",
-    ),
     # Reading: store/_reader.py, store/_consistent_reading.py
     Mutant(
         "a version that has become current after a query counts though it was found in part",

@@ -24,7 +24,7 @@ import leafspan.store
 import leafspan.view
 from leafspan.engine import Call, _concurrent
 from leafspan.mirror import _segment
-from leafspan.search import _vectors
+from leafspan.search import _indexes, _vectors
 from leafspan.store import _caller, _files, _folder, _folder_store, _foreign, _read_only_files, _vector_files
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors
@@ -132,7 +132,9 @@ class OsWithPoints:
 
 
 @contextmanager
-def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None, *, scans: bool = True) -> Iterator[None]:
+def replaced(
+    world: World, locks: FileLocks, history: History, disk: Disk | None, *, scans: bool = True, copies: bool = True
+) -> Iterator[None]:
     """A context in which leafspan runs in this world.
 
     Args:
@@ -142,6 +144,8 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
         disk: The disk of a folder.
         scans: Whether vectors in a folder are compared one by one. If not, Chroma searches them, as where there are very
             many. Default: True.
+        copies: Whether documents and leaves in a folder are read from what is kept beside Chroma. If not, Chroma is asked,
+            as where that is lost. Default: True.
     """
     changes: list[tuple[Any, str, Any]] = []
 
@@ -162,6 +166,9 @@ def replaced(world: World, locks: FileLocks, history: History, disk: Disk | None
                 elif value is FileLock:
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
+    if not copies:
+        put(_indexes, "records_in", lambda snapshot, ids: {})
+        put(_folder.Folder, "known", lambda folder, name: None)
     if not scans:
         put(_vectors, "_FEW_NUMBERS", 0)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way

@@ -125,8 +125,8 @@ class _Run:
         threshold = dict(_connecting._HNSW)
         _connecting._HNSW["sync_threshold"] = scenario.threshold
         try:
-            scans = scenario.seed % 4 == 0
-            put = replaced(world, self._locks, self._history, self._disk, scans=scans)
+            beside = {"scans": scenario.seed % 4 == 0, "copies": scenario.seed % 4 != 1}
+            put = replaced(world, self._locks, self._history, self._disk, **beside)
             with put, warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always", RuntimeWarning)
                 self._start()

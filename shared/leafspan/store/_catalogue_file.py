@@ -86,6 +86,8 @@ class CatalogueFile:
             if known.has_damage:
                 return  # each process is to meet the damage itself
             place = self._follow(name, count, writing=True)
+            if place is not None and place.known is not None:
+                return  # another process was faster, and may have met what is newer
             if place is not None and place.is_at_end:
                 self._write(place, Record.whole(name, count, known), known)
             else:

@@ -86,6 +86,7 @@ class Folder:
         self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / _catalogue_name(tenant, database))
         if isinstance(self.files, Files):
             self.files.forget = self._catalogue_file.forget
+        self._read_up_to: dict[str, int] = {}
         self._is_trusted = self.files.is_as_left()
         self._opened = None if client is None else self._open(deadline, client)
 
@@ -117,9 +118,18 @@ class Folder:
         """An index as it is now, and the count of changes that it belongs to; None if only Chroma can tell."""
         for _ in range(_ATTEMPTS if self._is_trusted else 0):
             count = self.changes.count
+            if self._read_up_to.get(name) == count:
+                return None
             if (known := self._catalogue_file.read(name, count)) is not None:
                 return count, known
         return None
+
+    def has_read(self, name: str) -> None:
+        """Note that this process has just read an index from Chroma, where it may have met what a writer will count next.
+
+        So that no document goes back to an older version here, only a later count of changes is believed.
+        """
+        self._read_up_to[name] = self.changes.count
 
     def lacks(self, name: str) -> bool:
         """Whether it is known that there is no index of this name."""

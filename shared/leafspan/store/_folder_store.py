@@ -91,6 +91,10 @@ class FolderStore:
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
             return found.lacking(self._what_lost) if name in opened.lost else found
 
+        def has_moved_on(_: Catalogue) -> Flow[bool]:
+            yield from ()
+            return folder.changes.count != count
+
         return Reader(
             LateCollection(partial(collection, self._leaves_name)),
             LateCollection(partial(collection, self._manifest_name)),
@@ -98,6 +102,7 @@ class FolderStore:
             load=_never_called,
             has_changed=lambda: folder.changes.count != count,
             has_lost=partial(self._has_replaced, folder, catalogue),
+            has_moved_on=has_moved_on,
             stay=chroma.stay,
             leave=chroma.leave,
             met=met,
@@ -138,6 +143,7 @@ class FolderStore:
         try:
             manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
             catalogue = Catalogue(unpack_rows((yield from manifest.scan(["metadatas"]))))
+            folder.has_read(self._name)
             names = yield from index_names(Chroma(opened.client))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
             yield Call(folder.keep, (self._name, count, KnownIndex(self.id, self.settings, embedder, catalogue), names))
