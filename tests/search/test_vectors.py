@@ -232,6 +232,17 @@ def test_a_scan_is_exact_however_rough_the_codes_are(data):
         assert [hit.leaf for hit in hits] == [ids[at] for at in order[:count]]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_of_more_equal_vectors_than_are_compared_first_the_first_ones_come_first(seed):
+    """Rounding may put the product of 32 bits below the score, which then is no bound: numbers up to 127 are exact codes."""
+    vector = np.array([127, *np.random.default_rng(seed).integers(-127, 128, size=seed % 10)], np.float32)
+    stored = np.tile(vector, (_scanning._MIN_FIRST + 30, 1))
+    copy = Copy({"a": stored})
+    [scanned] = scan(copy.snapshot, copy.catalogue, Selection(frozenset("a"), len(stored)), [vector], 3)
+    [ranked] = rank([LeafId("a", V, n) for n in range(len(stored))], stored, [vector], 3)
+    assert [hit.leaf.ordinal for hit in scanned] == [hit.leaf.ordinal for hit in ranked] == [0, 1, 2]
+
+
 def test_a_scan_is_the_same_without_the_library_that_compares_codes(monkeypatch):
     copy = Copy({"a": chance.normal(size=(500, 64))}, {"b": chance.normal(size=(300, 64))})
     selection = Selection(frozenset("ab"), 800)

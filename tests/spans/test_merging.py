@@ -171,6 +171,15 @@ def test_the_trace_says_which_ancestor_was_not_merged_and_why(options, first, la
     assert sentence in merged.trace.explain()[-1]
 
 
+def test_a_node_with_a_single_child_is_not_worth_telling_where_it_was_not_merged():
+    [alone] = merge(hits(tree(1, 3), {0: 0.9}), threshold=1)  # all of its children, which is not more than that share
+    assert (spans([alone]), alone.trace.kept_apart) == ([(0, 0, 0.9)], ())
+    # The first parent is the only child of its grandparent, so that the document is the next larger node.
+    [merged] = merge(hits(tree(2, 3, grandparents=(1, 1)), {0: 0.9, 1: 0.7}), max_level=1)
+    [apart] = merged.trace.kept_apart
+    assert (apart.level, apart.first, apart.last, apart.present, apart.children) == (3, 0, 4, 1, 2)
+
+
 def test_nothing_merges_into_nothing():
     assert merge([]) == []
 
