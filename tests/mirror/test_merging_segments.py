@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from leafspan.engine import run
-from leafspan.mirror import Mirror
-from leafspan.store import Catalogue, Row
+from leafspan.mirror import Mirror, _mirror
+from leafspan.store import Catalogue, DocumentToWrite, Row
 
 
 class Recipe:
@@ -18,6 +19,9 @@ class Recipe:
     def read(self, reader, rows, ids):
         return {"numbers": np.arange(len(ids))}
         yield
+
+    def of(self, documents):
+        return {"numbers": np.arange(sum(len(each.texts) for each in documents))}
 
     def merge(self, parts):
         return {"numbers": np.concatenate([a["numbers"] if mask is None else a["numbers"][mask] for a, mask in parts])}
@@ -56,3 +60,19 @@ def test_what_is_dead_is_removed_at_once_where_the_reader_is_not_stale():
 def test_for_a_reader_that_may_be_stale_it_waits_for_a_few_changes_again_and_again():
     # A client never knows whether its reader is stale: what is dead is removed with each fifth change.
     assert dead_after_each_change(11, may_be_stale=True) == [0, 4, 8, 12, 0, 4, 8, 12, 16, 0, 4]
+
+
+def test_what_is_written_is_merged_with_each_third_change_since_segments_were_merged(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_mirror, "_MOST_TAKEN", 2)
+    mirror = Mirror(None, Recipe())
+
+    def dead_after_change(version: str) -> int:
+        reader = Reader({"a": version}, may_be_stale=False)
+        catalogue = run(reader.everything())
+        row = catalogue.rows["a"]
+        run(mirror.take([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)], catalogue))
+        return run(mirror.at_hand(catalogue)).leaves - row.leaves
+
+    assert [dead_after_change(f"{n:08}") for n in range(7)] == [0, 4, 0, 4, 8, 0, 4]
+    run(mirror.current(Reader({"a": "00000006"}, may_be_stale=False)))  # a question, which merges them as well
+    assert [dead_after_change(f"{n:08}") for n in range(7, 11)] == [4, 8, 0, 4]

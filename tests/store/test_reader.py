@@ -8,7 +8,7 @@ from leafspan import ConcurrentUpdate, DamagedIndex
 from leafspan.documents import pack_place
 from leafspan.engine import run
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Catalogue, Met, Reader, Row, StaleRead, read_consistently
+from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
 from leafspan.store._manifest import columns
 from leafspan.values import Ancestor, Leaf
 from tests.store.memory import Records
@@ -88,6 +88,18 @@ def test_reading_starts_again_where_a_text_or_a_vector_is_gone(ids):
         run(index.reader().fetch(ids))
     with pytest.raises(StaleRead):
         run(index.reader().fetch_vectors(ids))
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_reading_starts_again_where_a_text_or_a_vector_is_gone_with_its_version(changed):
+    index = Index(a=OLD)
+    index.write("a", NEW)
+    index.leaves.delete(ids=IDS)
+    index.changed = changed  # the version is not damaged, whatever is known of other changes: it is not current
+    with pytest.raises(StaleRead):
+        run(index.reader().fetch(IDS))
+    with pytest.raises(StaleRead):
+        run(index.reader().fetch_vectors(IDS))
 
 
 def test_reading_starts_again_where_a_leaf_without_a_text_was_deleted():
@@ -200,6 +212,10 @@ def test_reading_gives_up_after_ten_attempts():
     with pytest.raises(ConcurrentUpdate, match="documents were replaced or deleted during each of 10 attempts"):
         run(read_consistently(store, failing(10)))
     assert store.left == 10
+
+
+def test_damaged_documents_that_are_left_out_are_no_attempts_however_many_are_met():
+    assert run(read_consistently(Store(), failing(11, MetDamage))) == 12
 
 
 def test_another_error_ends_reading_at_once_and_the_reader_is_left():

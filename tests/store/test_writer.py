@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leafspan.engine import Call, run
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Row
+from leafspan.store import Row, _writer
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._writer import DocumentToWrite, Writer
 from leafspan.values import LeafId
@@ -160,6 +160,16 @@ def test_a_document_may_be_replaced_by_the_version_that_it_has():
     assert len(disk.leaves.records) == 3
 
 
+def test_all_leaves_of_a_damaged_document_go_with_it_whatever_their_numbers(monkeypatch):
+    """Fewer may be noted for the next writer, so that a number that nobody has written is not counted up to."""
+    monkeypatch.setattr(_writer, "_MOST", 3)
+    disk = filled({"a": 5, "b": 1})
+    disk.manifest.records["a"]["metadatas"] = {}
+    deleted(disk, ["a"])
+    assert check_whole(disk) == {"b": OLD}
+    assert disk.leaves.records.keys() == {f"b#{OLD}#0"}
+
+
 # What readers are told
 
 
@@ -188,6 +198,15 @@ def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_ma
     for gone in moments(disk, "leaves", "delete"):
         assert any(made_current < at < gone for at in told(disk))
         assert any(gone < at for at in told(disk))
+
+
+def test_readers_are_told_before_leaves_go_that_are_written_again():
+    disk = filled({"a": 2})
+    run(disk.writer().replace([document("a", OLD, 2)]))
+    (noted, *_), (added,) = moments(disk, "manifest", "upsert"), moments(disk, "leaves", "add")
+    (gone,) = moments(disk, "leaves", "delete")
+    assert noted < gone < added
+    assert any(noted < at < gone for at in told(disk))
 
 
 @examples(60)
