@@ -31,17 +31,22 @@ class Notes:
 
     def add(self, change: Change, run: str, outcome: Outcome) -> None:
         """Keep a result."""
-        self._failed[change.key][run] = outcome.failed
+        self._failed[_noted_as(change)][run] = outcome.failed
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([change.key, run, outcome.failed]) + "\n")
+            file.write(json.dumps([_noted_as(change), run, outcome.failed]) + "\n")
 
     def noticed_by(self, change: Change) -> str | None:
         """The test that noticed a change, None if none has so far."""
-        return next((failed for failed in self._failed[change.key].values() if failed is not None), None)
+        return next((failed for failed in self._failed[_noted_as(change)].values() if failed is not None), None)
 
     def is_open(self, change: Change, run: str) -> bool:
         """Whether this run is still to be made for the change."""
-        return self.noticed_by(change) is None and run not in self._failed[change.key]
+        return self.noticed_by(change) is None and run not in self._failed[_noted_as(change)]
+
+
+def _noted_as(change: Change) -> str:
+    """What results are kept under. Changes made by hand may be alike, in several places, but have names of their own."""
+    return f"{change.key} ({change.name})" if change.name else change.key
 
 
 class Equivalents:
