@@ -473,6 +473,11 @@ def test_bad_options_of_opening_are_refused(tmp_path: Path, monkeypatch: pytest.
     assert not (tmp_path / "kb").exists()
 
 
+def test_the_cache_of_a_client_is_a_folder():
+    with pytest.raises(InvalidArgument, match=r"^cache must be a string or a pathlib.Path, got 5"):
+        Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="cached", cache=5)
+
+
 def test_a_home_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     Index.open("~/kb").close()

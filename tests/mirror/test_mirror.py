@@ -8,6 +8,7 @@ import itertools
 import os
 import random
 import shutil
+import sys
 import threading
 import time
 import uuid
@@ -693,6 +694,16 @@ def test_how_words_are_scored_is_remembered(tmp_path):
 
 
 # Behind a client
+
+
+def test_behind_a_server_files_are_kept_in_the_users_cache_unless_told_otherwise(chroma_server, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    client = chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
+    with open_at(client=client, name=f"kb-{uuid.uuid4().hex}") as index:
+        index.add(some_documents(1))
+        answers(index)
+    if sys.platform == "linux":  # elsewhere the user's cache is found without that variable
+        assert list((tmp_path / "leafspan").glob("*/words*/*.segment"))
 
 
 def test_behind_a_server_files_are_kept_in_the_cache(chroma_server, tmp_path, monkeypatch):

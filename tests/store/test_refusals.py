@@ -39,8 +39,9 @@ def test_an_index_in_another_format_is_refused(opening, tmp_path, format_):
         handle.modify(metadata={**handle.metadata, "leafspan": json.dumps(settings)})
     with pytest.raises(
         IndexMismatch, match=rf"^the index is stored in format {format_!r}, this version of leafspan reads '1': "
-    ):
+    ) as raised:
         opening()
+    assert json.loads(str(raised.value).partition(": ")[2]) == settings
 
 
 @STORES
