@@ -105,3 +105,10 @@ def test_where_there_is_no_index_the_error_names_the_collections_that_could_be_a
         IndexNotFound, match=r"there is no index 'kb' in .*, but there are Chroma collections \('langchain'\)"
     ):
         Index.open(tmp_path / "kb", create=False)
+
+
+@pytest.mark.parametrize("store", ["server"])
+def test_so_does_the_error_behind_a_client(client: Any, place: dict[str, Any]):
+    filled(client, f"langchain-{place['name']}")
+    with pytest.raises(IndexNotFound, match=r"there is no index '.*' behind this client, but there are Chroma collections"):
+        Index.open(**place, create=False)
