@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import hypot
 from typing import Any
 
 from leafspan.store._collection import Collection
@@ -34,6 +35,21 @@ class Records:
         found = [id_ for id_ in (self.records if ids is None else ids) if id_ in self.records]
         return {"ids": found, **{name: [self.records[id_].get(name) for id_ in found] for name in include}}
 
+    def query(self, *, query_embeddings, n_results, include=()):
+        """The nearest records by the angle, as Chroma finds them in a collection of cosines."""
+        rows = []
+        for vector in query_embeddings:
+            distances = {id_: 1 - _cosine(vector, each["embeddings"]) for id_, each in self.records.items()}
+            rows.append(sorted(distances.items(), key=lambda each: each[1])[:n_results])
+        answer = self.get(include=[])
+        answer["ids"] = [[id_ for id_, _ in row] for row in rows]
+        answer["distances"] = [[distance for _, distance in row] for row in rows]
+        return answer | {
+            name: [[self.records[id_].get(name) for id_, _ in row] for row in rows]
+            for name in include
+            if name != "distances"
+        }
+
     def add(self, *, ids, **columns):
         self._happened(self.name, "add", ids)
         for place, id_ in enumerate(ids):
@@ -48,6 +64,10 @@ class Records:
         self._happened(self.name, "delete", ids)
         for id_ in ids:
             self.records.pop(id_, None)
+
+
+def _cosine(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
 
 
 def _plain(value: Any) -> Any:

@@ -132,6 +132,25 @@ def test_every_failure_is_an_error_of_ours_with_its_cause_in_one_line(error, in_
         assert "whether it was written" not in said  # nothing was
 
 
+def test_a_write_that_fails_in_a_folder_says_what_it_was():
+    class Use:
+        def call(self, function: Any, **options: Any) -> None:
+            raise internal("the cause")
+
+    handle = SimpleNamespace(name="kb.leaves", delete=None)
+    with pytest.raises(StorageFailed, match=r"^could not delete records of 'kb.leaves' in the folder 'kb': the cause; "):
+        run(Collection(handle, 5, caller=FOLDER, files=Use()).delete(["a"]))
+
+
+def test_what_chroma_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise internal("the cause")
+
+    monkeypatch.setattr("leafspan.store._folder.fresh_client", fail)
+    with pytest.raises(StorageFailed, match=r"^what is in '.*kb' cannot be opened as a Chroma database: the cause$"):
+        Index.open(tmp_path / "kb")
+
+
 @pytest.mark.parametrize(("characters", "shown"), [(500, 500), (501, 500)])
 def test_of_the_words_of_an_error_500_characters_are_shown(characters: int, shown: int):
     told = translated(OSError("x" * characters), "read the rows", "here", server=False, writing=False)

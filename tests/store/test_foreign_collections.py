@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import chromadb
@@ -12,6 +13,7 @@ from llama_index.core.schema import TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from leafspan import Document, Index, IndexMismatch, IndexNotFound
+from leafspan.store._foreign import ForeignCollection
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])
 
@@ -112,3 +114,17 @@ def test_so_does_the_error_behind_a_client(client: Any, place: dict[str, Any]):
     filled(client, f"langchain-{place['name']}")
     with pytest.raises(IndexNotFound, match=r"there is no index '.*' behind this client, but there are Chroma collections"):
         Index.open(**place, create=False)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "metadata", "space"),
+    [
+        ({"hnsw": {"space": "cosine"}}, None, "cosine"),
+        ({"spann": {"space": "ip"}}, None, "ip"),
+        ({}, {"hnsw:space": "ip"}, "ip"),  # as before Chroma 1.0
+        ({}, None, "l2"),
+    ],
+)
+def test_a_collection_that_does_not_say_how_it_compares_vectors_has_chromas_default(configuration, metadata, space):
+    handle = SimpleNamespace(name="docs", configuration_json=configuration, metadata=metadata)
+    assert ForeignCollection(handle).space == space

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from dataclasses import replace
+
+import pytest
 
 from leafspan.store import Damage, Row
 from leafspan.store._checksums import pack_checksums
@@ -61,6 +64,19 @@ def test_the_checksum_of_a_row_is_the_crc_32_of_the_id_of_its_document_and_what_
     assert PACKED.endswith(f',"crc":"{zlib.crc32(("plan " + BODY + CHECKS).encode()):08x}"}}')
     (elsewhere,) = unpack_rows({"map": {"metadata": {"row": PACKED}}}).values()
     assert elsewhere.damage == Damage("its row in the manifest is damaged: its checksum is another one", in_row=True)
+
+
+def test_a_row_knows_the_checksum_that_is_stored_with_it():
+    assert ROW.crc == "0fd6523d"
+    assert replace(ROW, title='A "plan"').crc != ROW.crc
+
+
+@pytest.mark.parametrize("layers", [None, "1", [1], [1] * 13, [0] + [1] * 11, ["1"] * 12])
+def test_a_tree_has_the_layer_of_each_summary(layers):
+    packed = EARLIER.replace('"more":{"of":"0a1b2c3d"}', f'"more":{{"layers":{json.dumps(layers)}}}')
+    (row,) = unpack_rows({"plan": {"metadata": {"row": packed}}}).values()
+    problem = "its row in the manifest is damaged: its 'layers' are not those of its summaries"
+    assert row.damage == Damage(problem, in_row=True)
 
 
 def test_a_checksum_of_a_leaf_is_24_bits_of_the_crc_32_of_its_text_and_as_many_of_its_place_in_base64():

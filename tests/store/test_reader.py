@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import pytest
 
 from leafspan import ConcurrentUpdate, DamagedIndex
@@ -9,7 +11,7 @@ from leafspan.documents import pack_place
 from leafspan.engine import run
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
-from leafspan.store._manifest import columns
+from leafspan.store._manifest import CHANGES_ID, columns, token_columns
 from leafspan.values import Ancestor, Leaf
 from tests.store.memory import Records
 
@@ -161,6 +163,44 @@ def test_a_leaf_that_a_host_has_is_doubted_once():
     reader.doubt(f"a#{NEW}#1")  # of the same version
     with pytest.raises(StaleRead):
         reader.doubt(f"b#{NEW}#0")
+
+
+def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
+    """Leaf n has the vector (n, 1), so that of each version the last one is nearest to (1, 0)."""
+    index = Index(a=OLD)
+    index.write("a", NEW, leaves=9)
+    index.write("a", OLD)  # current again: of ten leaves at its angle or a smaller one, one is current
+    index.changed = False
+    for search in (Reader.search, Reader.search_hits):
+        [found] = run(search(index.reader(), [[1.0, 0.0]], 2))
+        assert [str(each.leaf.id if search is Reader.search else each.leaf) for each in found] == IDS[::-1]
+        assert [each.score for each in found] == [pytest.approx(sqrt(0.5)), 0.0]
+
+
+def test_a_version_that_became_current_meanwhile_is_searched_twice():
+    """The query may have found some of its leaves before the others were there."""
+    index = Index(a=OLD)
+    reader = index.reader()
+    token(index, "1")
+    with pytest.raises(StaleRead):
+        run(reader.search_hits([[1.0, 0.0]], 2))
+    [found] = run(index.reader().search_hits([[1.0, 0.0]], 2))
+    assert [str(hit.leaf) for hit in found] == IDS[::-1]
+
+
+def token(index: Index, number: str) -> None:
+    """Count a change, as a writer behind a server does."""
+    index.manifest.upsert(ids=[CHANGES_ID], **token_columns(number))
+
+
+def test_a_vector_of_another_length_is_named():
+    index = Index(a=OLD, b=OLD)
+    index.changed = False
+    index.leaves.records[f"b#{OLD}#1"]["embeddings"] = [1.0, 1.0, 1.0]
+    with pytest.raises(
+        DamagedIndex, match=r"^document 'b' is damaged: the vector of its leaf 1 is missing, or has another"
+    ):
+        run(index.reader().fetch_vectors([*IDS, f"b#{OLD}#0", f"b#{OLD}#1"]))
 
 
 # Starting again
