@@ -146,22 +146,21 @@ class MirrorSnapshot:
 
     def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
         """The rows that a document's leaves have in the arrays of this name; None if the document is not current here."""
-        for segment, current in zip(self._segments, self._current, strict=True):
-            place = segment.places.get(document_id)
-            if place is not None and current[place]:
-                return segment.arrays[name][segment.starts[place] :][: segment.sizes[place]]
-        return None
+        if (place := self._place(document_id)) is None:
+            return None
+        _, segment, number = place
+        return segment.arrays[name][segment.starts[number] :][: segment.sizes[number]]
 
     def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
         """The arrays that have this version of a document, with the first of its rows there, and their number.
 
         None if it is not current here.
         """
-        for segment, current in zip(self._segments, self._current, strict=True):
-            place = segment.places.get(document_id)
-            if place is not None and current[place] and segment.documents[place][1] == version:
-                return segment.arrays, segment.starts[place], segment.sizes[place]
-        return None
+        place = self._place(document_id)
+        if place is None or place[1].documents[place[2]][1] != version:
+            return None
+        _, segment, number = place
+        return segment.arrays, segment.starts[number], segment.sizes[number]
 
     def mask(self, selection: Selection) -> Mask:
         """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
@@ -188,9 +187,16 @@ class MirrorSnapshot:
 
     def _find(self, document_id: str) -> slice | None:
         """The rows of a document's leaves; None if it is not current."""
+        if (place := self._place(document_id)) is None:
+            return None
+        segment_start, segment, number = place
+        start = segment_start + segment.starts[number]
+        return slice(start, start + segment.sizes[number])
+
+    def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
+        """The first row of the segment in which a document is current, that segment, and its number there; or None."""
         for segment_start, segment, current in zip(self._starts, self._segments, self._current, strict=True):
-            place = segment.places.get(document_id)
-            if place is not None and current[place]:
-                start = segment_start + segment.starts[place]
-                return slice(start, start + segment.sizes[place])
+            number = segment.places.get(document_id)
+            if number is not None and current[number]:
+                return segment_start, segment, number
         return None

@@ -63,7 +63,7 @@ class CatalogueFile:
         """
         with self._mutex:
             place = self._follow(name, counts[0], writing=True)
-            if place is None or place.known is None or known.has_damage:
+            if place is None or place.known is None or known.has_damage_in(changed):
                 return  # the chain ends here, and who needs it reads Chroma
             if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
                 self._rewrite(name, counts, known, place.names)

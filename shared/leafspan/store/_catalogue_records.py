@@ -40,7 +40,12 @@ class KnownIndex(NamedTuple):
     @property
     def has_damage(self) -> bool:
         """Whether a row is damaged."""
-        return any(row.damage is not None for row in self.catalogue.rows.values())
+        return self.has_damage_in(self.catalogue.rows)
+
+    def has_damage_in(self, documents: Iterable[str]) -> bool:
+        """Whether the row of one of these documents is damaged. They need not be there."""
+        rows = self.catalogue.rows
+        return any(rows[id_].damage is not None for id_ in documents if id_ in rows)
 
     def changed_by(self, body: bytes) -> KnownIndex | None:
         """The same after a change, given by the body of its record; None if a row in that is damaged."""

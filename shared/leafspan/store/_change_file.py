@@ -106,6 +106,13 @@ class ChangeFile:
     def touching(self, value: bool) -> None:
         self._write(2, int(value))
 
+    def tells_all_of(self, database: int | None) -> bool:
+        """Whether all that has become of a database is noted here, by its own count of changes.
+
+        It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
+        """
+        return not self.touching and not self.writing and database == self.database
+
     @property
     def database(self) -> int | None:
         """The database's own count of changes when leafspan had last used it; None if that is not known."""

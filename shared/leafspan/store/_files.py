@@ -60,15 +60,11 @@ class Files:
     def is_as_left(self) -> bool:
         """Whether what leafspan has noted of the database is all that has become of it.
 
-        It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
-
         Raises:
             DamagedIndex: if it is gone, or no database.
         """
         self._look_at_database()
-        if self._database is None or self._changes.touching or self._changes.writing:
-            return False
-        return self._database.changes == self._changes.database
+        return self._database is not None and self._changes.tells_all_of(self._database.changes)
 
     @property
     def is_replaced(self) -> bool:

@@ -47,9 +47,7 @@ class ReadOnlyFiles:
             return False
         self._database = DatabaseFile(self.path)
         self._database.check()
-        if self._changes.touching or self._changes.writing:
-            return False
-        return self._database.changes == self._changes.database
+        return self._changes.tells_all_of(self._database.changes)
 
     @property
     def is_replaced(self) -> bool:
