@@ -120,17 +120,19 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        wanted = Config.of(config)
-        options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
-        place: dict[str, Any] = {
-            "create": create,
-            "mode": mode,
-            "timeout": timeout,
-            "on_damage": on_damage,
-            "suggest": True,
-        }
-        place["defaults"] = wanted.defaults()
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        how = _configured(config, options, mode, on_damage)
+        opened = cls._open(
+            path,
+            client,
+            name,
+            embedder,
+            cache=cache,
+            embedding_cache=embedding_cache,
+            create=create,
+            timeout=timeout,
+            **how,
+        )
         return run(opened)
 
     @classmethod
@@ -155,17 +157,19 @@ class Index(View):
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        wanted = Config.of(config)
-        options = wanted.options_with(OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25))
-        place: dict[str, Any] = {
-            "create": create,
-            "mode": mode,
-            "timeout": timeout,
-            "on_damage": on_damage,
-            "suggest": True,
-        }
-        place["defaults"] = wanted.defaults()
-        opened = cls._open(path, client, name, embedder, options, cache, embedding_cache, **place)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        how = _configured(config, options, mode, on_damage)
+        opened = cls._open(
+            path,
+            client,
+            name,
+            embedder,
+            cache=cache,
+            embedding_cache=embedding_cache,
+            create=create,
+            timeout=timeout,
+            **how,
+        )
         return await arun(opened)
 
     @classmethod
@@ -343,18 +347,9 @@ class Index(View):
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         reopen = None
         if path is not None:
-            again = (
-                Path(path).expanduser().absolute(),
-                None,
-                name,
-                embedder,
-                options,
-                cache,
-                embedding_cache,
-                False,
-                timeout,
-            )
-            reopen = partial(cls._reopened, again, {"mode": mode, "on_damage": on_damage, "defaults": defaults})
+            there = (Path(path).expanduser().absolute(), None, name, embedder, options, cache, embedding_cache)
+            how = {"create": False, "timeout": timeout, "mode": mode, "on_damage": on_damage, "defaults": defaults}
+            reopen = partial(cls._reopened, there, how)
         trees = Trees(open_trees, settings)
         sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen)
         index = cls(sources, settings, timeout)
@@ -511,3 +506,12 @@ class Index(View):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _configured(
+    config: Config | str | Path | Mapping[str, Any] | None, options: OpenOptions, mode: Mode, on_damage: OnDamage
+) -> dict[str, Any]:
+    """What a user's call opens an index with: what was not given is taken from the configuration."""
+    wanted = Config.of(config)
+    how: dict[str, Any] = {"mode": mode, "on_damage": on_damage, "suggest": True}
+    return {**how, "options": wanted.options_with(options), "defaults": wanted.defaults()}
