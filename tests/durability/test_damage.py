@@ -64,7 +64,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         shutil.copytree(place / "kb", place / "old")
         build(place / "kb", range(DOCUMENTS // 2, DOCUMENTS))
     for each in (place / "kb", place / "old"):
-        forget_catalogue(each)  # so that whoever opens them opens Chroma
+        forget_catalogue(each)  # so that opening the index opens Chroma
     return place / "kb", place / "old"
 
 

@@ -1,4 +1,4 @@
-"""A process that was forked from one that had used an embedded Chroma can read, and is told at once that it cannot write."""
+"""After a fork of a process that has used an embedded Chroma, the child can read, and gets an error at once if it writes."""
 
 from __future__ import annotations
 

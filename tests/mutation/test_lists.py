@@ -1,4 +1,4 @@
-"""The lists of changes for ``make mutants`` are those of the code as it is: an entry whose code has changed changes with it."""
+"""Each entry in the lists of ``make mutants`` stands in the code as it is now."""
 
 from __future__ import annotations
 

@@ -49,3 +49,16 @@ def test_a_count_of_the_database_that_is_not_as_it_was_written_is_not_known(tmp_
         file.seek(3 * 8)
         file.write(bytes([8]))  # of the count; the checksum is that of 7
     assert changes.database is None
+
+
+def test_what_is_noted_is_all_only_if_the_database_says_so_and_nobody_is_at_work(tmp_path: Path):
+    changes = ChangeFile(tmp_path / "changes")
+    assert not changes.tells_all_of(None)  # SQLite writes ahead into another file, and counts nothing here
+    changes.database = 7
+    assert changes.tells_all_of(7)
+    assert not changes.tells_all_of(8)
+    for at_work in ("writing", "touching"):
+        setattr(changes, at_work, True)
+        assert not changes.tells_all_of(7)
+        setattr(changes, at_work, False)
+    assert changes.tells_all_of(7)

@@ -107,11 +107,11 @@ class ChangeFile:
         self._write(2, int(value))
 
     def tells_all_of(self, database: int | None) -> bool:
-        """Whether all that has become of a database is noted here, by its own count of changes.
+        """Whether all that has become of a database is noted here, by its own count of changes; None if it has none.
 
         It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
         """
-        return not self.touching and not self.writing and database == self.database
+        return database is not None and database == self.database and not self.touching and not self.writing
 
     @property
     def database(self) -> int | None:
