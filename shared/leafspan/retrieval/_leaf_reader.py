@@ -30,10 +30,14 @@ class LeafReader:
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             rows = yield from self._reader.search(request.vectors, request.count)
             return [
-                [scored(self.candidate(stored), stored.score, "vector", rank) for rank, stored in enumerate(row, start=1)]
+                [
+                    scored(self.candidate(stored), stored.score, "vector", rank)
+                    for rank, stored in enumerate(row[: request.most], start=1)
+                ]
                 for row in rows
             ]
-        hits = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
+        found = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
+        hits = [row[: request.most] for row in found]
         ids = [hit.id for row in hits for hit in row]
         loaded = yield from self.load(ids)
         if any(id_ not in loaded for id_ in ids):

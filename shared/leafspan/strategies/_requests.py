@@ -55,11 +55,18 @@ class LoadedVectorSearch:
     """Find the leaves nearest to vectors and load them, in one round trip where that is possible.
 
     The answer is a list of Candidates for each vector, best first.
+
+    Args:
+        vectors: Matrix with a row for each query.
+        count: Number of leaves to find for each query.
+        where: Filter on the documents, None for all.
+        most: Number of the best of them to load and return. Default: None, all.
     """
 
     vectors: Any
     count: int
     where: Where | None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

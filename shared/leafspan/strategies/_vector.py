@@ -83,7 +83,7 @@ class Vector(Strategy):
                 [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in rows
             ]
         else:
-            results = yield LoadedVectorSearch(vectors, count, context.where)
+            results = yield LoadedVectorSearch(vectors, count, context.where, context.k)
         if self.min_score is None:
             return results
         return [[found for found in row if found.score >= self.min_score] for row in results]
