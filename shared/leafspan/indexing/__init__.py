@@ -11,6 +11,7 @@ from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
 from leafspan.indexing._vector_examination import examine_database, examine_vectors
 from leafspan.indexing._vectors_anew import make_vectors_anew
+from leafspan.indexing._verifying import verify
 from leafspan.indexing._view_picture import facts_of, view_picture
 from leafspan.indexing._write_group import finish, finish_interrupted, write_group
 
@@ -44,6 +45,7 @@ __all__ = [
     "split_document",
     "surrounding_text",
     "sync",
+    "verify",
     "view_picture",
     "write_group",
 ]

@@ -43,6 +43,10 @@ class CatalogueFile:
             place = self._follow(name, count)
             return None if place is None else place.known
 
+    def anew(self) -> CatalogueFile:
+        """The same file, of which nothing was read yet."""
+        return CatalogueFile(self._path)
+
     def lacks(self, name: str, count: int) -> bool:
         """Whether the file tells that there was no index of this name at a count of changes."""
         with self._mutex:

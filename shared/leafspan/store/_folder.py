@@ -135,7 +135,11 @@ class Folder:
         """Whether it is known that there is no index of this name."""
         return self._is_trusted and self._catalogue_file.lacks(name, self.changes.count)
 
-    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
+    def kept(self, name: str, count: int) -> KnownIndex | None:
+        """An index as its file says that it was at a count of changes, read anew; None if the file does not tell."""
+        return self._catalogue_file.anew().read(name, count)
+
+    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str], *, anew: bool = False) -> None:
         """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it.
 
         Args:
@@ -143,10 +147,11 @@ class Folder:
             count: The count.
             known: The index.
             names: The names of all indexes of the folder.
+            anew: Whether to forget what is kept. Default: only if it is not believed.
         """
         if self.read_only or self.changes.count != count:
             return
-        if not self._is_trusted:
+        if anew or not self._is_trusted:
             self._catalogue_file.forget()
         with suppress(OSError):  # who needs it reads Chroma
             self._catalogue_file.keep(name, count, known, names)

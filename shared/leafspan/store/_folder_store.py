@@ -29,6 +29,7 @@ from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
+from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import DocumentToWrite, Follower, Writer
 
@@ -137,6 +138,12 @@ class FolderStore:
     def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
         count = folder.changes.count
+        known, names = yield from self._read_of_chroma(folder)
+        yield Call(folder.keep, (self._name, count, known, names))
+        return known.catalogue
+
+    def _read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, list[str]]]:
+        """The index as Chroma has it now, and the names of all indexes of the folder."""
         opened = folder.manifest_reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
@@ -146,8 +153,7 @@ class FolderStore:
             folder.has_read(self._name)
             names = yield from index_names(Chroma(opened.client))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
-            yield Call(folder.keep, (self._name, count, KnownIndex(self.id, self.settings, embedder, catalogue), names))
-            return catalogue
+            return KnownIndex(self.id, self.settings, embedder, catalogue), names
         finally:
             opened.leave()
 
@@ -243,6 +249,24 @@ class FolderStore:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
 
+    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+        """See Store."""
+        folder = self._open_folder()
+        # What was written between counting and reading is newer than what is kept at that count: read again then.
+        for _ in range(_ATTEMPTS):
+            count, is_settled = folder.changes.count, not folder.changes.writing
+            known, names = yield from self._read_of_chroma(folder)
+            kept = yield Call(folder.kept, (self._name, count))
+            if is_settled and folder.changes.count == count and not folder.changes.writing:
+                break
+        else:
+            kept = None
+        differences = {} if kept is None else differences_of(kept, known)
+        if differences and mend:
+            folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
+            yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
+        return VerifiedRows(known.catalogue.rows, differences)
+
     def vectors_found(self) -> None:
         """See Store."""
         lost = self._open_folder().files.lost
@@ -332,6 +356,7 @@ class FolderStore:
         return self._folder
 
 
+_ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 
 # The vectors of texts mean nothing. So they need not be written to files, which two processes would overwrite in place.
