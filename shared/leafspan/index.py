@@ -17,7 +17,16 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
-from leafspan.indexing import Examination, Finding, examine, examine_database, examine_vectors, make_vectors_anew, verify
+from leafspan.indexing import (
+    Examination,
+    Finding,
+    examine,
+    examine_database,
+    examine_vector_files,
+    examine_vectors,
+    make_vectors_anew,
+    verify,
+)
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.privacy import Vault
 from leafspan.private_view import PrivateView
@@ -494,6 +503,7 @@ class Index(View):
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         if not quick:
             findings += yield from examine_database(self._store)
+            findings += yield from examine_vector_files(self._store, mend=mend, timeout=self._timeout)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}

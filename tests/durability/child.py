@@ -96,11 +96,65 @@ def die_before_file_step(number: int) -> None:
     Path.unlink = counted_unlink  # type: ignore[method-assign]
 
 
+_WRITING = os.O_WRONLY | os.O_RDWR
+_LOCKS = ("leafspan.lock", "leafspan.files")
+
+
+def die_before_write(folder: Path, number: int) -> None:
+    """Kill this process before that step of what it writes itself below a folder, all of it but Chroma's own files.
+
+    Steps are to open a file for writing, to rename or remove one, to make or remove a folder, each piece of a segment, and of
+    what is written at the end of a catalogue the beginning, the middle and the end.
+    """
+    steps = iter(range(number))
+    inside = str(folder) + os.sep
+
+    def step() -> None:
+        if next(steps, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def heard(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & _WRITING):
+            return
+        if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+            path = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes | os.PathLike) else ""
+            # rmtree names what it removes by the folder that it is in.
+            removed = event in ("os.remove", "os.rmdir") and os.sep not in path
+            if (path.startswith(inside) or removed) and not path.endswith(_LOCKS):
+                step()
+
+    pieces, write_some = _segment._pieces, os.write
+
+    def counted_pieces(written: Any) -> Any:
+        for piece in pieces(written):
+            step()
+            yield piece
+
+    def counted_write(descriptor: int, content: bytes) -> int:
+        if not os.path.realpath(f"/proc/self/fd/{descriptor}").startswith(inside):
+            return write_some(descriptor, content)
+        step()
+        half = len(content) // 2
+        if next(steps, None) is None:
+            write_some(descriptor, content[:half])
+            os.kill(os.getpid(), signal.SIGKILL)
+        written = write_some(descriptor, content)
+        step()
+        return written
+
+    _segment._pieces = counted_pieces
+    os.write = counted_write
+    sys.addaudithook(heard)
+
+
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``handshake``, say when ready and wait to be told; with ``die`` or ``die_at_file``, be killed.
+    With ``doctor``, mend it. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
+    ``die_at_write``, which has a folder and a number, be killed.
     """
+    if "die_at_write" in job:
+        die_before_write(Path(job["die_at_write"][0]), job["die_at_write"][1])
     if "adopt" in job:
         if "die" in job:
             die_before_step(job["die"])
@@ -121,6 +175,8 @@ def write(job: dict[str, Any]) -> None:
         index.sync(Path(job["sync"]))
     if "delete" in job:
         index.delete(job["delete"])
+    if job.get("doctor"):
+        index.doctor(verify=True)
     if job.get("mirror"):
         _mirror._MOST_SEGMENTS = 3
         if "die_at_file" in job:

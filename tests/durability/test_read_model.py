@@ -35,6 +35,7 @@ from leafspan import (
 )
 from leafspan.store import _folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
 STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), SentenceWindow(), ParentDocument(), RelevantSegments(), Tree()]
@@ -129,6 +130,18 @@ def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma
         write(folder, "index.delete(['new'])")
         assert reader.retrieve(QUESTIONS[0], Hybrid(), k=3) == before
         assert reader.count() == len(DOCUMENTS)
+
+
+def test_a_writer_that_embeds_nothing_leaves_the_embedder_in_the_catalogue(
+    folder: Path, without_chroma: Callable[[], None]
+):
+    forget_catalogue(folder)
+    with Index.open(folder) as index:
+        index.delete([DOCUMENTS[0].id])
+    without_chroma()
+    with Index.open(folder) as index:
+        assert index.retrieve(QUESTIONS[1], Vector(), k=1)
+        assert index.stats().embedder is not None
 
 
 def test_trees_that_were_never_built_are_not_looked_for_in_chroma(tmp_path: Path, without_chroma: Callable[[], None]):

@@ -9,7 +9,7 @@ from leafspan.indexing._known_files import FILE_KEY
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._surroundings import Reach, surrounding_text
 from leafspan.indexing._sync import Synced, SyncOptions, sync
-from leafspan.indexing._vector_examination import examine_database, examine_vectors
+from leafspan.indexing._vector_examination import examine_database, examine_vector_files, examine_vectors
 from leafspan.indexing._vectors_anew import make_vectors_anew
 from leafspan.indexing._verifying import verify
 from leafspan.indexing._view_picture import facts_of, view_picture
@@ -32,6 +32,7 @@ __all__ = [
     "delete_matching",
     "examine",
     "examine_database",
+    "examine_vector_files",
     "examine_vectors",
     "facts_of",
     "finish",

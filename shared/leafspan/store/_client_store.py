@@ -163,6 +163,11 @@ class ClientStore:
         """See Store. A server's files are not within reach."""
         yield from ()
 
+    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+        return {}
+
     def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
         """See Store. Nothing is kept beside a server's rows."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadatas"]))), {})

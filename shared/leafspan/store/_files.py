@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
@@ -20,6 +21,18 @@ from leafspan.store._lost_vectors import LostVectors
 from leafspan.store._vector_files import Stamp, VectorFiles
 
 COPIES = "leafspan.vectors"
+
+
+class VectorDamage(NamedTuple):
+    """Vector files that are not as their checksums say.
+
+    Attributes:
+        in_use: Names of damaged files, by the folder in which Chroma has them.
+        copies: The same of leafspan's copies.
+    """
+
+    in_use: Mapping[str, str]
+    copies: Mapping[str, str]
 
 
 class Files:
@@ -103,6 +116,34 @@ class Files:
             self._finish()
         finally:
             lock.release()
+
+    def damage(self, deadline: float, *, mend: bool) -> VectorDamage:
+        """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
+
+        Args:
+            deadline: Until when to wait for others, in seconds of ``time.monotonic``.
+            mend: Whether to make a damaged copy of whole files again. Damaged files are mended when Chroma opens them next.
+
+        Raises:
+            WriterBusy: if another process does not let go of the files in time.
+            StorageFailed: if they cannot be read.
+        """
+        in_use: dict[str, str] = {}
+        copies: dict[str, str] = {}
+        with self.locked(deadline):
+            for files in self._vector_files():
+                if (recorded := files.recorded()) is None or not files.is_copied:
+                    continue
+                name = files.place.name
+                if damaged := files.damaged(recorded):
+                    in_use[name] = ", ".join(damaged)
+                elif damaged := files.damaged_copies(recorded):
+                    copies[f"{COPIES}/{name}"] = ", ".join(damaged)
+                    if mend:
+                        self._back_up(files)
+        for name in in_use:
+            self._known.pop(name, None)  # so that they are compared again before Chroma opens them
+        return VectorDamage(in_use, copies)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""

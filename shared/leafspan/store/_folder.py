@@ -214,6 +214,17 @@ class Folder:
         assert self._opened is not None
         return self._opened
 
+    def let_go(self, deadline: float) -> None:
+        """Have Chroma opened anew when it is needed next. Only for the writer.
+
+        Args:
+            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
+        """
+        with held(self._mutex, deadline, self._what):
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                opened.retire()
+
     def writer_lock(self) -> FileLock:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
         return FileLock(self.path / "leafspan.lock", read_only=self.read_only)

@@ -21,6 +21,7 @@ from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
 from leafspan.store._file_lock import FileLock
+from leafspan.store._files import Files, VectorDamage
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
@@ -153,6 +154,7 @@ class FolderStore:
             folder.has_read(self._name)
             names = yield from index_names(Chroma(opened.client))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
+            self._embedder = self._embedder or embedder  # a writer notes it with its change
             return KnownIndex(self.id, self.settings, embedder, catalogue), names
         finally:
             opened.leave()
@@ -248,6 +250,26 @@ class FolderStore:
     def check_database(self) -> Flow[str | None]:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
+
+    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """See Store."""
+        folder = self._open_folder()
+        if not isinstance(folder.files, Files):
+            return {}
+        found: VectorDamage = yield Call(folder.files.damage, (deadline_after(timeout),), {"mend": mend}, finish=True)
+        if found.in_use and mend:
+            writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
+            try:
+                folder.let_go(deadline_after(timeout))
+            finally:
+                writer.stop()
+        return {
+            **{
+                name: f"Chroma's vectors were damaged while they were in use ({files})"
+                for name, files in found.in_use.items()
+            },
+            **{name: f"the copy of Chroma's vectors was damaged ({files})" for name, files in found.copies.items()},
+        }
 
     def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
         """See Store."""
