@@ -17,11 +17,13 @@ from typing import Any
 from leafspan import BM25, AutoMerging, F, Vector
 from leafspan.engine import run
 from leafspan.mirror import _mirror, _segment
+from leafspan.store import _catalogue_file
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
 from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5
+_PIECES = (0, 3)  # before which a process that writes a segment is killed: at its beginning, and in its middle
 
 
 def say(word: str) -> None:
@@ -78,7 +80,7 @@ def die_before_file_step(number: int) -> None:
 
     def counted_pieces(written: Any) -> Any:
         for place, piece in enumerate(pieces(written)):
-            if place in (0, 3):
+            if place in _PIECES:
                 step()
             yield piece
 
@@ -103,8 +105,8 @@ _LOCKS = ("leafspan.lock", "leafspan.files")
 def die_before_write(folder: Path, number: int) -> None:
     """Kill this process before that step of what it writes itself below a folder, all of it but Chroma's own files.
 
-    Steps are to open a file for writing, to rename or remove one, to make or remove a folder, each piece of a segment, and of
-    what is written at the end of a catalogue the beginning, the middle and the end.
+    Steps are to open a file for writing, to rename or remove one, to make or remove a folder; the beginning and the middle of a
+    segment; and of what is written at the end of a catalogue the beginning, the middle and the end.
     """
     steps = iter(range(number))
     inside = str(folder) + os.sep
@@ -126,8 +128,9 @@ def die_before_write(folder: Path, number: int) -> None:
     pieces, write_some = _segment._pieces, os.write
 
     def counted_pieces(written: Any) -> Any:
-        for piece in pieces(written):
-            step()
+        for place, piece in enumerate(pieces(written)):
+            if place in _PIECES:
+                step()
             yield piece
 
     def counted_write(descriptor: int, content: bytes) -> int:
@@ -150,7 +153,7 @@ def die_before_write(folder: Path, number: int) -> None:
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``doctor``, mend it. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
+    With ``doctor``, mend it. With ``often``, merge segments and write the catalogue anew at every occasion. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
     ``die_at_write``, which has a folder and a number, be killed.
     """
     if "die_at_write" in job:
@@ -162,6 +165,8 @@ def write(job: dict[str, Any]) -> None:
         say("done")
         return
     index = open_index(job["place"])
+    if job.get("often"):
+        _mirror._MOST_TAKEN, _mirror._MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
     if "batch" in job:
         index._store.batch = job["batch"]
     if job.get("handshake"):
