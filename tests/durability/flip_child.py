@@ -76,7 +76,7 @@ def answers(index: Index) -> dict[str, Any]:
             found[name] = ask()
         except LeafspanError as error:
             found[name] = {"told": f"{type(error).__name__}: {error}"}
-        except Exception as error:
+        except BaseException as error:  # a panic of Chroma's Rust code is no Exception
             found[name] = {"raw": f"{type(error).__name__}: {error}"}
     return found
 
@@ -104,7 +104,7 @@ def look(folder: str) -> dict[str, Any]:
                     met[name] = answers(index)
             except LeafspanError as error:
                 met[name] = {"open": {"told": f"{type(error).__name__}: {error}"}}
-            except Exception as error:
+            except BaseException as error:
                 met[name] = {"open": {"raw": f"{type(error).__name__}: {error}"}}
     return met
 

@@ -14,13 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspan.errors import StorageFailed
+from leafspan.errors import DamagedIndex, LeafspanError, StorageFailed
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_file import check_there
+from leafspan.store._database_file import RESTORE, check_there
 from leafspan.store._disk_errors import disk_error
+from leafspan.store._failures import chroma_failure, in_one_line
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
 from leafspan.store._forks import use_embedded_chroma
@@ -351,13 +352,17 @@ class Change(NamedTuple):
         return self.name, (count, (count + 1) % 2**64), self.known, self.documents
 
 
-def _refused(error: BaseException, path: Path) -> StorageFailed | None:
-    """What to raise where Chroma itself refuses to open what is there; None for other failures."""
+def _refused(error: BaseException, path: Path) -> LeafspanError | None:
+    """What to raise where Chroma itself refuses to open what is there, or fails; None for other failures."""
+    if chroma_failure(error) is None:
+        return None
     from chromadb.errors import ChromaError
 
-    if not isinstance(error, ChromaError):
-        return None
-    return StorageFailed(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}")
+    said = f"what is in {str(path)!r} cannot be opened as a Chroma database"
+    if isinstance(error, ChromaError):
+        return StorageFailed(f"{said}: {error}")
+    # Its Rust code panics where a page of the database is damaged, which is no Exception.
+    return DamagedIndex(f"{said} ({in_one_line(error)}): try again; if it fails again, {RESTORE}")
 
 
 def _catalogue_name(tenant: str, database: str) -> str:

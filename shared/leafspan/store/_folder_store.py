@@ -161,7 +161,7 @@ class FolderStore:
 
     def _stored_metadata(self, opened: Opened) -> Flow[Mapping[str, Any]]:
         """The metadata of the manifest's collection."""
-        handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+        handle = yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
         return handle.metadata or {}
 
     def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
