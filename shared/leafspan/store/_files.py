@@ -84,6 +84,22 @@ class Files:
         """Whether the database is no longer the one that was opened: the folder was deleted, or put back from a backup."""
         return self._database is not None and not self._database.is_at_its_path
 
+    @property
+    def changes_of_others(self) -> int | None:
+        """The database's count of changes, if others have changed it since leafspan did. None if not, or not known.
+
+        While a process uses the files, its own changes are not noted yet, and nothing is known.
+        """
+        before = self._noted
+        if before is None or self._database is None or (count := self._database.changes) == before:
+            return None
+        return count if self._noted == before else None
+
+    @property
+    def _noted(self) -> int | None:
+        """The database's count of changes as it was noted, unless it may be changed at this moment."""
+        return None if self._changes.touching or self._changes.writing else self._changes.database
+
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
         """A context in which no other process uses the files. Others use them for one call of Chroma at a time.

@@ -59,6 +59,8 @@ class Folder:
         read_only: Whether the folder cannot, or must not, be written.
         only_to_read: Whether it must not, though it can.
         catalogues: The catalogue of each manifest, by its name. All indexes of this process share them.
+        changes_of_others: The database's count of changes at the last ``check``, if others than leafspan have changed it,
+            and Chroma is open in this process. None otherwise.
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
@@ -82,6 +84,7 @@ class Folder:
         self.catalogues: dict[str, Found] = {}
         self.files = ReadOnlyFiles(path, self.changes, asked=read_only) if self.read_only else Files(path, self.changes)
         self._next_check = 0.0
+        self.changes_of_others: int | None = None
         self._mutex = threading.Lock()
         self._synced = self.changes.count
         self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / _catalogue_name(tenant, database))
@@ -114,6 +117,7 @@ class Folder:
             check_there(self.path)
             raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
         self.changes.follow()
+        self.changes_of_others = None if self._opened is None else self.files.changes_of_others
 
     def known(self, name: str) -> tuple[int, KnownIndex] | None:
         """An index as it is now, and the count of changes that it belongs to; None if only Chroma can tell."""

@@ -68,6 +68,7 @@ class FolderStore:
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
         self._embedder = embedder
+        self._checked_at: int | None = None  # changes of others at which the collections were there still
         self.settings = settings
         self.batch = _BATCH
         self.damage = DamageRule()
@@ -85,6 +86,8 @@ class FolderStore:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
+        if folder.changes_of_others not in (None, self._checked_at):
+            yield from self._check_there(folder)
         count, catalogue = yield from self._catalogue(folder)
         chroma = LateChroma(self._opened_reader)
 
@@ -135,6 +138,25 @@ class FolderStore:
         catalogue = yield from self._read_catalogue(folder)
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
+
+    def _check_there(self, folder: Folder) -> Flow[None]:
+        """Check that the collections are those that were opened, since others have changed the database.
+
+        Raises:
+            CollectionGone: if they were deleted, or others were made in their place.
+        """
+        count = folder.changes_of_others
+        opened = folder.manifest_reader()
+        if opened is None:
+            return  # it is being opened: the next reader looks
+        try:
+            leaves = yield Chroma(opened.client).call("get_collection", self._leaves_name, embedding_function=None)
+            yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
+        finally:
+            opened.leave()
+        if str(leaves.id) != self.id:
+            raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
+        self._checked_at = count
 
     def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
