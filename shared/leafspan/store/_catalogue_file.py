@@ -59,7 +59,7 @@ class CatalogueFile:
         Args:
             name: Name of the index.
             counts: The counts of changes before and after this one.
-            known: The index after the change.
+            known: The index after the change. If its embedder is None, the one that the file has stays.
             changed: Ids of the documents whose rows have changed, or are gone.
 
         Raises:
@@ -69,6 +69,8 @@ class CatalogueFile:
             place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage_in(changed):
                 return  # the chain ends here, and who needs it reads Chroma
+            if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
+                known = known._replace(embedder=place.known.embedder)
             if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
                 self._rewrite(name, counts, known, place.names)
             else:

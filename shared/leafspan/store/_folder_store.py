@@ -176,7 +176,6 @@ class FolderStore:
             folder.has_read(self._name)
             names = yield from index_names(Chroma(opened.client))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
-            self._embedder = self._embedder or embedder  # a writer notes it with its change
             return KnownIndex(self.id, self.settings, embedder, catalogue), names
         finally:
             opened.leave()
