@@ -313,6 +313,18 @@ def test_what_is_missing_beside_chroma_is_no_difference(folder: Path):
         assert index.doctor(verify=True) == []
 
 
+def test_in_a_folder_that_is_only_read_what_differs_is_named_and_stays(folder: Path):
+    (path,) = segments(folder, "records")
+    altered = alter(path, other_metadata)
+    content = path.read_bytes()
+    with Index.open(folder, mode="r") as index:
+        for mend in (False, True):
+            findings = index.doctor(verify=True, mend=mend)
+            assert (altered, False) in {(each.document_id, each.mended) for each in findings}
+            assert not any(each.mended for each in findings)
+    assert path.read_bytes() == content
+
+
 def test_the_same_while_other_code_goes_on(folder: Path):
     (path,) = segments(folder, "records")
     altered = alter(path, other_metadata)

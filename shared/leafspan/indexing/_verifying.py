@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, Progress
-from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed
+from leafspan.errors import DamagedIndex, StorageFailed
 from leafspan.indexing._doctor import Examination, Finding
-from leafspan.indexing._vectors_anew import embedded_again, write_vectors
+from leafspan.indexing._vector_choice import VectorChoice, VectorPair, choose_vectors, some_leaves
+from leafspan.indexing._vectors_anew import write_vectors
 from leafspan.mirror import Mirror, OpenSegment, are_same
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids
 
 _GROUP = 1_000  # leaves that are read at a time
-_NEAR = 0.01  # length of the difference of two vectors, of length 1, that the same text may have on another day
 
 
 def verify(
@@ -44,11 +44,10 @@ def verify(
         WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
     """
     rows, differences = yield from store.verified_rows(mend=how.mend)
-    findings = [Finding(id_, problem, how.mend) for id_, problem in differences.items()]
+    findings = [Finding(id_, problem, how.mend and not store.cache_read_only) for id_, problem in differences.items()]
     compared: list[_Compared] = []
     for copy in copies:
         segments, damaged = yield from copy.stored()
-        findings += [Finding("/".join(path.parts[-3:]), problem, how.mend) for path, problem in damaged.items()]
         compared.append(_Compared(copy, [_Part(each, copy.comparing(each)) for each in segments], damaged))
     documents = [row for _, row in sorted(rows.items()) if row.version is not None and row.leaves and row.damage is None]
     documents = [row for row in documents if any(each.has(row) for each in compared)]
@@ -57,19 +56,20 @@ def verify(
         for group in grouped(documents, _GROUP):
             stored = yield from _stored(store, group, with_vectors=store.embedded)
             differing = yield Call(_differing, (compared, stored, how))
-            choice = yield from _choice(store, embed, settings, group, differing.vectors)
+            choice = yield from choose_vectors(store, embed, settings, group, differing.vectors)
             if how.mend and choice.of_copy:
                 yield from write_vectors(store, choice.of_copy, how.timeout)
             findings += choice.findings(how.mend)
-            findings += [Finding(*each, how.mend) for each in _blamed(differing, choice)]
+            _blame(differing, choice)
             progress.advance(sum(row.leaves for row in group))
     finally:
         progress.close()
-    for each in compared if how.mend else ():
-        if each.wrong or each.damaged:
+    for each in compared:
+        if how.mend and (each.wrong or each.damaged):
             again = partial(each.copy.make_again, wrong=each.wrong, files=list(each.damaged))
             yield from read_consistently(store, again)
-    return findings
+        findings += each.findings(how.mend)
+    return sorted(findings, key=lambda finding: finding.document_id)
 
 
 class _Part(NamedTuple):
@@ -95,12 +95,21 @@ class _Compared:
         parts: Its segments.
         damaged: What is wrong with files that cannot be read.
         wrong: Segments in which something differs.
+        problems: What differs there, as documents and problems.
     """
 
     copy: Mirror
     parts: Sequence[_Part]
     damaged: Mapping[Path, str]
     wrong: list[OpenSegment] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def findings(self, mend: bool) -> list[Finding]:
+        """What to say of it. Nothing is mended while the files are there, as in a folder that cannot be written."""
+        files = [*self.damaged, *(each.path for each in self.wrong if each.path is not None)]
+        mended = mend and not any(path.exists() for path in files)
+        of_files = [("/".join(path.parts[-3:]), problem) for path, problem in self.damaged.items()]
+        return [Finding(*each, mended) for each in (*of_files, *self.problems)]
 
     def has(self, row: Row) -> bool:
         """Whether a document is there."""
@@ -116,36 +125,11 @@ class _Difference(NamedTuple):
     ordinals: Sequence[int]
 
 
-class _Pair(NamedTuple):
-    """The vectors of one leaf."""
-
-    kept: Any
-    stored: Any
-
-
 class _Differing(NamedTuple):
     """What differs in a group of documents: leaves of segments, and pairs of vectors by id of the leaf."""
 
     leaves: Sequence[_Difference]
-    vectors: Mapping[str, _Pair]
-
-
-class _Choice(NamedTuple):
-    """Which of two vectors count, by ids of leaves.
-
-    Attributes:
-        of_copy: Those of the copy that count, since they are what the text has when it is embedded.
-        of_chroma: Why Chroma's count.
-    """
-
-    of_copy: Mapping[str, Any]
-    of_chroma: Mapping[str, str]
-
-    def findings(self, mend: bool) -> Iterator[Finding]:
-        """What to say of Chroma's vectors that do not count."""
-        for document_id, ordinals in _by_document(self.of_copy).items():
-            said = f"Chroma's vector of {_leaves(ordinals)} is not that of its text, which the copy has"
-            yield Finding(document_id, said, mend)
+    vectors: Mapping[str, VectorPair]
 
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
@@ -189,7 +173,7 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
 def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], how: Examination) -> _Differing:
     """What differs of documents in the copies."""
     leaves: list[_Difference] = []
-    vectors: dict[str, _Pair] = {}
+    vectors: dict[str, VectorPair] = {}
     for document in documents:
         for each in compared:
             for segment, compare in each.parts:
@@ -220,7 +204,7 @@ def _is_as_written(document: DocumentToWrite, how: Examination) -> bool:
 
 def _pairs(
     segment: OpenSegment, first: int, document: DocumentToWrite, ordinals: Sequence[int]
-) -> Iterator[tuple[str, _Pair]]:
+) -> Iterator[tuple[str, VectorPair]]:
     """The vectors of these leaves that are not the same, by id. None of a copy that has no vectors."""
     if "vectors" not in segment.arrays:
         return
@@ -228,64 +212,20 @@ def _pairs(
     for ordinal, id_ in zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True):
         kept, stored = segment.arrays["vectors"][first + ordinal], document.vectors[ordinal]
         if not are_same(kept[None], stored[None])[0]:
-            yield id_, _Pair(kept, stored)
+            yield id_, VectorPair(kept, stored)
 
 
-def _choice(
-    store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, _Pair]
-) -> Flow[_Choice]:
-    """Which of each two vectors counts."""
-    made: Mapping[str, Any] = {}
-    if pairs and embed is not None:
-        try:
-            made = yield from embedded_again(store, embed, settings, rows, list(pairs))
-        except IndexMismatch:  # another embedder than the one the index was made with
-            embed = None
-    of_copy, of_chroma = {}, {}
-    for id_, (kept, stored) in pairs.items():
-        if embed is None:
-            of_chroma[id_] = "no embedder on this machine can tell, so Chroma's counts"
-        elif id_ not in made or not min(_distance(made[id_], kept), _distance(made[id_], stored)) <= _NEAR:
-            of_chroma[id_] = "its text has neither when it is embedded again, so Chroma's counts"
-        elif _distance(made[id_], kept) < _distance(made[id_], stored):
-            of_copy[id_] = kept
-        else:
-            of_chroma[id_] = "Chroma's is that of its text"
-    return _Choice(of_copy, of_chroma)
-
-
-def _distance(vector: Any, other: Any) -> float:
-    """The length of the difference of two vectors, brought to length 1. Infinite if they cannot be compared."""
-    import numpy as np
-
-    if vector.shape != other.shape or not np.isfinite(other).all():
-        return float("inf")
-    lengths = [max(float(np.linalg.norm(each)), 1e-30) for each in (vector, other)]
-    return float(np.linalg.norm(vector / lengths[0] - other / lengths[1]))
-
-
-def _blamed(differing: _Differing, choice: _Choice) -> Iterator[tuple[str, str]]:
-    """What is wrong with copies, as documents and problems. Notes the segments in which it is."""
+def _blame(differing: _Differing, choice: VectorChoice) -> None:
+    """Note what is wrong with the copies."""
     for compared, segment, document, ordinals in differing.leaves:
         row = document.row
         ids = dict(zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True))
-        wrong = [ordinal for ordinal, id_ in ids.items() if "vectors" not in segment.arrays or id_ not in choice.of_copy]
+        of_vectors = "vectors" in segment.arrays
+        wrong = [ordinal for ordinal, id_ in ids.items() if not of_vectors or id_ not in choice.of_copy]
         if not wrong:
             continue
         if segment not in compared.wrong:
             compared.wrong.append(segment)
-        why = {choice.of_chroma[ids[ordinal]] for ordinal in wrong if ids[ordinal] in choice.of_chroma}
-        said = f"its copied {compared.copy.content} differ from what Chroma has in {_leaves(wrong)}"
-        yield row.document_id, "; ".join([said, *sorted(why if "vectors" in segment.arrays else ())])
-
-
-def _by_document(ids: Mapping[str, Any]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for leaf in map(LeafId.parse, ids):
-        found.setdefault(leaf.document_id, []).append(leaf.ordinal)
-    return found
-
-
-def _leaves(ordinals: Sequence[int]) -> str:
-    """Leaves by their first one and their number."""
-    return f"leaf {ordinals[0]}" + (f" (and {len(ordinals) - 1} more)" if len(ordinals) > 1 else "")
+        why = {choice.of_chroma[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in choice.of_chroma}
+        said = f"its copied {compared.copy.content} differ from what Chroma has in {some_leaves(wrong)}"
+        compared.problems.append((row.document_id, "; ".join([said, *sorted(why)])))

@@ -297,13 +297,13 @@ class FolderStore:
         folder = self._open_folder()
         # What was written between counting and reading is newer than what is kept at that count: read again then.
         for _ in range(_ATTEMPTS):
-            count, is_settled = folder.changes.count, not folder.changes.writing
+            count = folder.changes.count
             known, names = yield from self._read_of_chroma(folder)
             kept = yield Call(folder.kept, (self._name, count))
-            if is_settled and folder.changes.count == count and not folder.changes.writing:
+            if folder.changes.count == count or folder.changes.writing:
                 break
-        else:
-            kept = None
+        if folder.changes.count != count or folder.changes.writing:
+            kept = None  # a writer is at work, or was killed: nobody believes what is kept
         differences = {} if kept is None else differences_of(kept, known)
         if differences and mend:
             folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
