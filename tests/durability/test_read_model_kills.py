@@ -15,6 +15,7 @@ from leafspan import BM25, Hybrid, Index, Vector
 from tests.durability.children import ForkServer
 from tests.durability.test_kill import NAMES, NEW, OLD, Texts, versions
 from tests.durability.versions import ALL, EMBEDDER, broken, document, open_index, records, text_of
+from tests.indexing.test_verifying import alter, another_vector
 
 STRATEGIES = (Vector(), BM25(), Hybrid())
 
@@ -100,3 +101,26 @@ def test_after_a_kill_at_any_step_of_writing_what_is_read_every_reader_is_right(
         if not check_kill(tmp_path / "kb", fork_server, before, undisturbed, step):
             break
     assert step > 40, "there are fewer steps than were to be tried"
+
+
+@pytest.mark.slow
+def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_doctor_goes_on(
+    tmp_path: Path, fork_server: ForkServer, before: Path
+):
+    wrong = shutil.copytree(before, tmp_path / "wrong")
+    for path in sorted(wrong.glob("leafspan.mirror/*/vectors-2/*.segment"))[:2]:
+        alter(path, another_vector)
+    for step in itertools.count():
+        place = shutil.copytree(wrong, tmp_path / "kb")
+        dying = [str(place / "leafspan.mirror"), step]
+        code = fork_server.write({"path": str(place)}, doctor=True, die_at_write=dying)
+        assert code in (0, -signal.SIGKILL)
+        with open_index({"path": str(place)}) as index:
+            check_reader(index, versions(OLD))
+            assert all(finding.mended for finding in index.doctor(verify=True))
+            assert index.doctor(verify=True) == []
+            check_reader(index, versions(OLD))
+        shutil.rmtree(place)
+        if code == 0:
+            break
+    assert step > 4, "there are fewer steps than were to be tried"
