@@ -419,7 +419,9 @@ class Index(View):
             entities_field=entities_field,
         )
 
-    def doctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
+    def doctor(
+        self, *, mend: bool = True, quick: bool = False, verify: bool = False, progress: bool | None = None
+    ) -> list[Finding]:
         """Find what is not as it was written, and mend it: half-written documents, missing or altered leaves, lost counts.
 
         The texts of all documents and trees are read, and compared with what was written. Nothing is deleted that may be
@@ -431,20 +433,25 @@ class Index(View):
             mend: Whether to mend. If not, nothing is changed. Default: True.
             quick: Whether to compare only which leaves there are, and to read neither vectors nor the texts of documents
                 that have all of theirs. Default: False.
+            verify: Whether to compare every leaf in Chroma with what leafspan keeps beside it to answer from: texts,
+                metadata, vectors, words and the list of documents. What differs there is made again: Chroma counts.
+                Not with ``quick``. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             What was found. An empty list if everything is whole.
 
         Raises:
-            InvalidArgument: if an option is of a wrong type.
+            InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(mend, quick, progress))
+        return run(self._examine(mend, quick, verify, progress))
 
-    async def adoctor(self, *, mend: bool = True, quick: bool = False, progress: bool | None = None) -> list[Finding]:
+    async def adoctor(
+        self, *, mend: bool = True, quick: bool = False, verify: bool = False, progress: bool | None = None
+    ) -> list[Finding]:
         """Like ``doctor``."""
-        return await arun(self._examine(mend, quick, progress))
+        return await arun(self._examine(mend, quick, verify, progress))
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
@@ -469,9 +476,12 @@ class Index(View):
         yield from self._embedder.confirm(record=False)
         return (yield from self._embedder.documents(texts, view="vectors made anew"))
 
-    def _examine(self, mend: bool, quick: bool, progress: bool | None) -> Flow[list[Finding]]:
+    def _examine(self, mend: bool, quick: bool, verifying: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("mend", mend)
         check_flag("quick", quick)
+        check_flag("verify", verifying)
+        if quick and verifying:
+            raise InvalidArgument("quick and verify must not both be True: verify reads everything, quick next to nothing")
         how = indexing.Examination(mend, self._timeout, quick, progress)
         try:
             findings = yield from indexing.examine(self._store, how)
@@ -487,12 +497,20 @@ class Index(View):
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         if not quick:
             findings += yield from indexing.examine_database(self._store)
+            findings += yield from indexing.examine_vector_files(self._store, mend=mend, timeout=self._timeout)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
                 embed, settings = self._embed_again, self._settings
                 found = yield from indexing.examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
                 findings += found
+        for indexes in (self._sources.indexes, trees) if verifying else ():
+            if indexes is not None:
+                embed_here = self._embed_again if self._embedder.local else None
+                as_stored = replace(how, check_leaf=check_summary) if indexes is trees else how
+                found = yield from indexing.verify(indexes.store, indexes.copies, embed_here, self._settings, as_stored)
+                of_tree = "its tree: " if indexes is trees else ""
+                findings += [replace(each, problem=of_tree + each.problem) for each in found]
         return findings
 
     @property

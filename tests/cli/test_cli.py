@@ -22,6 +22,7 @@ from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACE
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.mirror._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
 from tests.lateness import longer_and_longer
 
@@ -588,6 +589,22 @@ def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
     assert re.match("mended +texts/bees.md: 1 leaves of version", mended.stdout)
     assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
     assert leafspan("doctor", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
+
+
+def test_the_doctor_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
+    (path,) = next((kb / "leafspan.mirror").glob("*/vectors-2")).iterdir()
+    segment = read_segment(path)
+    vectors = segment.arrays["vectors"]
+    write_segment(path, Segment(segment.documents, {**segment.arrays, "vectors": vectors[::-1]}))
+    assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
+    looked = leafspan("doctor", "--kb", kb, "--verify", "--dry-run")
+    assert looked.exit_code == 1
+    assert "its copied vectors differ from what Chroma has in leaf 0" in looked.stdout
+    mended = leafspan("doctor", "--kb", kb, "--verify")
+    assert mended.exit_code == 0
+    assert mended.stdout.endswith(f"{kb} is whole now\n")
+    assert leafspan("doctor", "--kb", kb, "--verify").stdout == f"{kb} is whole\n"
+    assert fails(leafspan("doctor", "--kb", kb, "--verify", "--quick")).startswith("quick and verify must not both be")
 
 
 def test_the_doctor_names_a_few_of_many_findings_that_are_alike(kb):

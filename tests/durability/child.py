@@ -17,11 +17,13 @@ from typing import Any
 from leafspan import BM25, AutoMerging, F, Vector
 from leafspan.engine import run
 from leafspan.mirror import _mirror, _segment
+from leafspan.store import _catalogue_file
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
 from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5
+_PIECES = (0, 3)  # before which a process that writes a segment is killed: at its beginning, and in its middle
 
 
 def say(word: str) -> None:
@@ -78,7 +80,7 @@ def die_before_file_step(number: int) -> None:
 
     def counted_pieces(written: Any) -> Any:
         for place, piece in enumerate(pieces(written)):
-            if place in (0, 3):
+            if place in _PIECES:
                 step()
             yield piece
 
@@ -96,11 +98,66 @@ def die_before_file_step(number: int) -> None:
     Path.unlink = counted_unlink  # type: ignore[method-assign]
 
 
+_WRITING = os.O_WRONLY | os.O_RDWR
+_LOCKS = ("leafspan.lock", "leafspan.files")
+
+
+def die_before_write(folder: Path, number: int) -> None:
+    """Kill this process before that step of what it writes itself below a folder, all of it but Chroma's own files.
+
+    Steps are to open a file for writing, to rename or remove one, to make or remove a folder; the beginning and the middle of a
+    segment; and of what is written at the end of a catalogue the beginning, the middle and the end.
+    """
+    steps = iter(range(number))
+    inside = str(folder) + os.sep
+
+    def step() -> None:
+        if next(steps, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def heard(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & _WRITING):
+            return
+        if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+            path = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes | os.PathLike) else ""
+            # rmtree names what it removes by the folder that it is in.
+            removed = event in ("os.remove", "os.rmdir") and os.sep not in path
+            if (path.startswith(inside) or removed) and not path.endswith(_LOCKS):
+                step()
+
+    pieces, write_some = _segment._pieces, os.write
+
+    def counted_pieces(written: Any) -> Any:
+        for place, piece in enumerate(pieces(written)):
+            if place in _PIECES:
+                step()
+            yield piece
+
+    def counted_write(descriptor: int, content: bytes) -> int:
+        if not os.path.realpath(f"/proc/self/fd/{descriptor}").startswith(inside):
+            return write_some(descriptor, content)
+        step()
+        half = len(content) // 2
+        if next(steps, None) is None:
+            write_some(descriptor, content[:half])
+            os.kill(os.getpid(), signal.SIGKILL)
+        written = write_some(descriptor, content)
+        step()
+        return written
+
+    _segment._pieces = counted_pieces
+    os.write = counted_write
+    sys.addaudithook(heard)
+
+
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``handshake``, say when ready and wait to be told; with ``die`` or ``die_at_file``, be killed.
+    With ``doctor``, mend it. With ``often``, merge segments and write the catalogue anew at every occasion. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
+    ``die_at_write``, which has a folder and a number, be killed.
     """
+    if "die_at_write" in job:
+        die_before_write(Path(job["die_at_write"][0]), job["die_at_write"][1])
     if "adopt" in job:
         if "die" in job:
             die_before_step(job["die"])
@@ -108,6 +165,8 @@ def write(job: dict[str, Any]) -> None:
         say("done")
         return
     index = open_index(job["place"])
+    if job.get("often"):
+        _mirror._MOST_TAKEN, _mirror._MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
     if "batch" in job:
         index._store.batch = job["batch"]
     if job.get("handshake"):
@@ -121,6 +180,8 @@ def write(job: dict[str, Any]) -> None:
         index.sync(Path(job["sync"]))
     if "delete" in job:
         index.delete(job["delete"])
+    if job.get("doctor"):
+        index.doctor(verify=True)
     if job.get("mirror"):
         _mirror._MOST_SEGMENTS = 3
         if "die_at_file" in job:

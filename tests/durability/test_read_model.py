@@ -10,6 +10,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from leafspan import (
 )
 from leafspan.store import _folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
 STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), SentenceWindow(), ParentDocument(), RelevantSegments(), Tree()]
@@ -131,6 +133,18 @@ def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma
         assert reader.count() == len(DOCUMENTS)
 
 
+def test_a_writer_that_embeds_nothing_leaves_the_embedder_in_the_catalogue(
+    folder: Path, without_chroma: Callable[[], None]
+):
+    forget_catalogue(folder)
+    with Index.open(folder) as index:
+        index.delete([DOCUMENTS[0].id])
+    without_chroma()
+    with Index.open(folder) as index:
+        assert index.retrieve(QUESTIONS[1], Vector(), k=1)
+        assert index.stats().embedder is not None
+
+
 def test_trees_that_were_never_built_are_not_looked_for_in_chroma(tmp_path: Path, without_chroma: Callable[[], None]):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
@@ -145,6 +159,37 @@ def test_an_index_whose_collections_were_deleted_is_gone_though_it_is_open(folde
             index.client.delete_collection(collection.name)
         with pytest.raises(leafspan.IndexNotFound):
             Index.open(folder, create=False)
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_an_open_index_whose_collections_were_deleted_says_so_at_the_next_question(
+    folder: Path, made_anew: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_folder, "_CHECK_SECONDS", 0.0)
+    with Index.open(folder) as index:
+        assert index.retrieve(QUESTIONS[0], Vector(), k=1)
+        for collection in index.client.list_collections():
+            index.client.delete_collection(collection.name)
+        if made_anew:
+            for name in ("kb.leaves", "kb.manifest"):
+                index.client.create_collection(name)
+        for ask in (index.count, index.documents, lambda: index.retrieve(QUESTIONS[0], Vector(), k=1)):
+            with pytest.raises(leafspan.DamagedIndex, match=r"made anew meanwhile: open it again|no longer there"):
+                ask()
+
+
+def test_what_others_write_beside_an_open_index_is_no_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, calls: Counter[tuple[str, str]]
+):
+    monkeypatch.setattr(_folder, "_CHECK_SECONDS", 0.0)
+    with Index.open(folder) as index:
+        expected = index.retrieve(QUESTIONS[0], Hybrid(), k=3)
+        other = index.client.create_collection("other", embedding_function=None)
+        for number in range(3):
+            other.add(ids=[str(number)], embeddings=[[1.0]])
+            calls.clear()
+            assert index.retrieve(QUESTIONS[0], Hybrid(), k=3) == expected
+            assert not calls  # of what is stored, nothing is read again
 
 
 @pytest.mark.parametrize("pattern", ["catalogue", "*/records-1/*", "*/vectors-2/*", "*/words-*/*"])

@@ -395,8 +395,8 @@ MUTANTS = (
     Mutant(
         "a mirror does not follow the catalogue",
         "mirror._mirror",
-        "        if (known := self._snapshot) is not None and known.catalogue is catalogue:\n            return known\n        # Acquired",
-        "        if (known := self._snapshot) is not None:\n            return known\n        # Acquired",
+        "        if (known := self._snapshot) is not None and known.catalogue is catalogue:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
+        "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
     ),
     Mutant(
         "dead leaves of a mirror are found",

@@ -72,17 +72,17 @@ def check_forgotten(world: World, operation: Operation, records: Callable[[str],
 def check_doctor(world: World, index: Index, *, mends: bool) -> None:
     """Let the doctor look, or mend and look again: everything must be whole then."""
     if mends:
-        for finding in index.doctor():
+        for finding in index.doctor(verify=True):
             world.counts["mended"] += 1
             if not finding.mended:
                 world.problem(f"at the end the doctor cannot mend: {finding}")
-    for finding in index.doctor(mend=False):
+    for finding in index.doctor(mend=False, verify=True):
         world.problem(f"at the end the doctor finds: {finding}")
 
 
 def check_loss(world: World, index: Index, lost: str) -> None:
     """Let the doctor look at a document or tree that has lost a leaf: it names that, and cannot mend it."""
-    findings = {each.document_id: each.mended for each in index.doctor()}
+    findings = {each.document_id: each.mended for each in index.doctor(verify=True)}
     if findings != {lost: False}:
         world.problem(f"a leaf of {lost} was lost, and the doctor finds {findings}")
 

@@ -114,7 +114,7 @@ def kill_writers(stage: Stage) -> None:
                     check_whole(index, versions(OLD, NEW))
                     index.add([document(*each) for each in NEW])
                     stage.check(records(index) == undisturbed, f"after {how} other records are there")
-                    stage.check(index.doctor() == [], f"after {how} the doctor finds something")
+                    stage.check(index.doctor(verify=True) == [], f"after {how} the doctor finds something")
             except Exception as error:
                 stage.findings.append(f"after {how}: {error!r}")
             shutil.rmtree(place["path"])
@@ -215,7 +215,7 @@ def disturb_a_server(stage: Stage) -> None:
             state |= new
             for name, version in state.items():
                 stage.check(text_of(reader, name) == document(name, version).text, f"{mode}: {name} is not v{version}")
-            found = reader.doctor(mend=False)
+            found = reader.doctor(mend=False, verify=True)
             stage.check(found == [], f"{mode} at request {place}, done again: {found}")
             stage.counts["writes through a hostile proxy"] += 1
 
@@ -268,7 +268,7 @@ def read_and_write(stage: Stage) -> None:
         finally:
             for reader in readers:
                 reader.kill()
-        stage.check(index.doctor() == [], "the doctor finds something")
+        stage.check(index.doctor(verify=True) == [], "the doctor finds something")
 
 
 def _tell(readers: Sequence[Child], word: str, answer: str) -> None:

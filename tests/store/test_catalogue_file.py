@@ -49,6 +49,15 @@ def test_a_process_learns_what_another_one_has_kept_and_each_change(path: Path):
     assert what(reader.read("kb", 9)) == what(CatalogueFile(path).read("kb", 9)) == what(second)
 
 
+def test_an_index_keeps_its_embedder_though_who_writes_does_not_know_it(path: Path):
+    file = CatalogueFile(path)
+    file.keep("kb", 7, holding(row("a"), embedder="{}"), ["kb"])
+    file.append("kb", (7, 8), holding(row("a"), row("b")), ["b"])
+    file.append("kb", (8, 9), holding(row("b")), ["a"])
+    for known in (file.read("kb", 9), CatalogueFile(path).read("kb", 9)):
+        assert what(known) == what(holding(row("b"), embedder="{}"))
+
+
 def test_a_change_that_is_written_and_not_counted_yet_is_not_told(path: Path):
     writer = CatalogueFile(path)
     writer.keep("kb", 7, EMPTY, ["kb"])

@@ -151,6 +151,16 @@ def test_what_chroma_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.
         Index.open(tmp_path / "kb")
 
 
+def test_a_panic_of_chroma_when_it_opens_a_database_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise Panic("index\nout of bounds")
+
+    monkeypatch.setattr("leafspan.store._folder.fresh_client", fail)
+    said = r"^what is in '.*kb' cannot be opened as a Chroma database \(index out of bounds\): try again; if it fails again, put"
+    with pytest.raises(DamagedIndex, match=said):
+        Index.open(tmp_path / "kb")
+
+
 @pytest.mark.parametrize(("characters", "shown"), [(500, 500), (501, 500)])
 def test_of_the_words_of_an_error_500_characters_are_shown(characters: int, shown: int):
     told = translated(OSError("x" * characters), "read the rows", "here", server=False, writing=False)

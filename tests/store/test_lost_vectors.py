@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from leafspan.store._lost_vectors import Loss, LostVectors
 
 
@@ -28,3 +30,20 @@ def test_a_note_that_cannot_be_read_is_passed_over(tmp_path: Path):
     (tmp_path / "0a1.lost").write_text("{")
     (tmp_path / "0a2.lost").write_text('{"missing": 7}')
     assert notes.collections() == {"kb.leaves"}
+    assert not notes.of("0a1")
+
+
+def test_a_note_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    notes = LostVectors(tmp_path)
+
+    def full(path: Path, text: str) -> int:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(OSError, match="No space left"):
+            notes.note("5e9", "kb.leaves", 7)
+    assert list(tmp_path.iterdir()) == []
+    notes.note("5e9", "kb.leaves", 7)
+    assert notes.of("5e9")

@@ -12,7 +12,10 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import Document, F, HierarchicalSplitter, Index, Vector
+from leafspan.embedding import default_embedder
+from leafspan.engine import Flow, run
 from leafspan.search import _vectors
+from leafspan.store import Reader, read_consistently
 from leafspan.store._collection import Collection
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(16,))
@@ -48,6 +51,8 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
     tmp_path: Path, monkeypatch, opened_twice: bool
 ) -> None:
     usual = Collection.query
+    monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)  # so that Chroma searches
+    asked = 0
     with Index.open(tmp_path, splitter=SPLITTER) as index:
         index.add(Document("a", TEXT))
         writer = Index.open(tmp_path, splitter=SPLITTER) if opened_twice else index
@@ -60,6 +65,8 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
             searches = iter([before])
 
             def query(self: Collection, *arguments: Any, searches=searches, deletion=deletion) -> Any:
+                nonlocal asked
+                asked += 1
                 for _ in range(next(searches, 0)):  # just before the first search in Chroma
                     next(deletion, None)
                 return (yield from usual(self, *arguments))
@@ -70,6 +77,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
             result(deletion)
         assert found <= {0, 12}
         assert 12 in found
+        assert asked > 6  # at least once Chroma was asked again, since leaves had gone
 
 
 @pytest.mark.parametrize("before", range(0, 14, 2))
@@ -130,3 +138,26 @@ def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_delete
             meanwhile = search()
         result(deletion)
         assert meanwhile in (first, search())
+
+
+@pytest.mark.parametrize("what", ["deletes", "replaces"])
+def test_two_searches_of_one_reading_find_the_same_though_a_writer_of_this_process_is_at_work_between(
+    tmp_path: Path, what: str
+) -> None:
+    with Index.open(tmp_path, splitter=SPLITTER) as index, Index.open(tmp_path, splitter=SPLITTER) as writer:
+        index.add([Document("a", TEXT), Document("b", "Something else stands here.")])
+        (vector,) = default_embedder().documents(["sentence"])
+        attempts = []
+
+        def both(reader: Reader) -> Flow[list[list[str]]]:
+            first = yield from reader.search_hits([vector], 13)
+            if not attempts:
+                writer.delete(["a"]) if what == "deletes" else writer.add(Document("a", "Nothing of all that."))
+            attempts.append(first)
+            second = yield from reader.search_hits([vector], 13)
+            return [[hit.id for hit in hits] for (hits,) in (first, second)]
+
+        first, second = run(read_consistently(index._store, both))
+        assert first == second
+        assert len(first) == (1 if what == "deletes" else 2)
+        assert len(attempts) == 2

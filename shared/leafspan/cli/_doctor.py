@@ -25,15 +25,21 @@ def doctor(
     quick: Annotated[
         bool, typer.Option("--quick", help="Compare which leaves there are, and read no texts of documents that have all.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Compare every leaf in Chroma with the copies that answer questions."),
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="List each finding, also where many are alike.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find half-written documents and trees, and missing or altered leaves, and mend what can be mended.
 
+    With --verify, also find what the copies beside Chroma have otherwise, and make it again.
+
     The exit code is 1 if something is still not whole; with --dry-run, if anything was found.
     """
     with Index.open(kb, create=False) as opened:
-        findings = opened.doctor(mend=not dry_run, quick=quick)
+        findings = opened.doctor(mend=not dry_run, quick=quick, verify=verify)
     if as_json:
         print_json({"dry_run": dry_run, "findings": [asdict(finding) for finding in findings]})
     else:

@@ -63,6 +63,11 @@ class CheckedEmbedder:
         self._recorded: EmbedderIdentity | None = None
         self._checked = threading.Event()
 
+    @property
+    def local(self) -> bool:
+        """Whether it runs on this machine, so that embedding costs neither money nor a network."""
+        return self._embedder.local
+
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
         """A vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
 

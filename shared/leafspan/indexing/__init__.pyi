@@ -9,8 +9,9 @@ from ._known_files import FILE_KEY
 from ._split_document import SplitDocument, check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
-from ._vector_examination import examine_database, examine_vectors
+from ._vector_examination import examine_database, examine_vector_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
+from ._verifying import verify
 from ._view_picture import facts_of, view_picture
 from ._write_group import finish, finish_interrupted, write_group
 
@@ -31,6 +32,7 @@ __all__ = [
     "delete_matching",
     "examine",
     "examine_database",
+    "examine_vector_files",
     "examine_vectors",
     "facts_of",
     "finish",
@@ -44,6 +46,7 @@ __all__ = [
     "split_document",
     "surrounding_text",
     "sync",
+    "verify",
     "view_picture",
     "write_group",
 ]

@@ -26,6 +26,21 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
     return [Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False)]
 
 
+def examine_vector_files(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]]:
+    """What is wrong with the files of Chroma's vectors, though they may be open, and with their copies; and mend it.
+
+    Args:
+        store: Where to look.
+        mend: Whether to mend.
+        timeout: Seconds to wait for another writer.
+
+    Raises:
+        WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
+    """
+    problems = yield from store.check_vector_files(timeout, mend=mend)
+    return [Finding(name, problem, mend) for name, problem in problems.items()]
+
+
 def examine_vectors(
     store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, mend: bool, timeout: float
 ) -> Flow[list[Finding]]:

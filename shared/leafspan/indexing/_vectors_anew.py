@@ -81,11 +81,11 @@ def make_vectors_anew(
                 rest = [id_ for id_ in wanted if id_ not in vectors]
                 if rest and embed is not None and mend:
                     try:
-                        vectors |= yield from _embedded(store, embed, settings, group, rest)
+                        vectors |= yield from embedded_again(store, embed, settings, group, rest)
                     except IndexMismatch:  # another embedder than the one the index was made with
                         embed = None
                 if mend and vectors:
-                    vectors = yield from _write(store, vectors, timeout)
+                    vectors = yield from write_vectors(store, vectors, timeout)
                     checked |= vectors if len(checked) < _CHECKED else {}
                 for id_ in wanted:
                     counts = made if mend and id_ in vectors else left
@@ -106,7 +106,7 @@ def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float)
         lost = yield from store.not_found(list(vectors))
         if not lost:
             break
-        yield from _write(store, {id_: vectors[id_] for id_ in lost}, timeout)
+        yield from write_vectors(store, {id_: vectors[id_] for id_ in lost}, timeout)
 
 
 def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:
@@ -126,7 +126,7 @@ def _from_copy(snapshot: Any, ids: Sequence[str]) -> dict[str, Any]:
     return vectors
 
 
-def _embedded(
+def embedded_again(
     store: Store, embed: Embed, settings: IndexSettings, group: Sequence[Row], ids: Sequence[str]
 ) -> Flow[dict[str, Any]]:
     """The vectors of leaves, by id, made of their texts as an ``add`` makes them. Leaves without a text are left out."""
@@ -164,7 +164,7 @@ def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, st
     return dict(zip(row.leaf_ids, texts, strict=True))
 
 
-def _write(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
+def write_vectors(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
     """Write vectors of leaves that are there still. Returns those that were written."""
     writer = yield from store.start_writing(timeout, sorted({LeafId.parse(id_).document_id for id_ in vectors}))
     try:

@@ -1,6 +1,7 @@
 """BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
 
 from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
+from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
@@ -18,8 +19,10 @@ __all__ = [
     "best",
     "build_postings",
     "describe_analyzer",
+    "leaf_digests",
     "matching_words",
     "merge_postings",
     "probe_terms",
+    "terms_digest",
     "to_terms",
 ]

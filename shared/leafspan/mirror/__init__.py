@@ -2,18 +2,20 @@
 
 from leafspan.mirror._mirror import Mirror, Recipe
 from leafspan.mirror._record_copy import RecordCopy, records_in
-from leafspan.mirror._snapshot import MirrorSnapshot
-from leafspan.mirror._vector_copy import Codes, VectorCopy, vector_arrays
+from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.mirror._vector_copy import Codes, VectorCopy, are_same, vector_arrays
 from leafspan.mirror._word_postings import WordPostings
 
 __all__ = [
     "Codes",
     "Mirror",
     "MirrorSnapshot",
+    "OpenSegment",
     "RecordCopy",
     "Recipe",
     "VectorCopy",
     "WordPostings",
+    "are_same",
     "records_in",
     "vector_arrays",
 ]

@@ -8,12 +8,13 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import LeafspanError, WriterBusy
+from leafspan.mirror._comparing import Compare
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
@@ -49,6 +50,11 @@ class Recipe(Protocol):
         """The text before the progress bar."""
         ...
 
+    @property
+    def content(self) -> str:
+        """What the mirror is a copy of, as words of a sentence."""
+        ...
+
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """The arrays of the leaves of some documents.
 
@@ -72,6 +78,10 @@ class Recipe(Protocol):
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
+        ...
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """What compares the arrays of a segment with documents as Chroma has them."""
         ...
 
 
@@ -100,6 +110,11 @@ class Mirror:
         _mirrors.add(self)
         self._went_on = 0.0  # when a segment was last made, or begun
 
+    @property
+    def content(self) -> str:
+        """What it is a copy of, as words of a sentence."""
+        return self._recipe.content
+
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
         """The whole index as the reader's catalogue has it, whatever the reader's scope.
 
@@ -110,20 +125,7 @@ class Mirror:
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue:
             return known
-        # Acquired here and not within a call, so that a cancelled task knows whether it has the lock.
-        start = time.monotonic()
-        while not self._mutex.acquire(blocking=False):
-            if time.monotonic() - max(start, self._went_on) > _PATIENCE:
-                raise WriterBusy(
-                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
-                    "again, or see what it waits for"
-                )
-            yield Call(
-                time.sleep,
-                (_POLL_SECONDS,),
-                native=asyncio.sleep,
-                what=f"another thread that is {self._recipe.task.lower()}",
-            )
+        yield from self._lock()
         try:
             self._went_on = time.monotonic()
             if (known := self._snapshot) is not None and known.catalogue is catalogue:
@@ -142,6 +144,68 @@ class Mirror:
             return snapshot  # type: ignore[no-any-return]
         finally:
             self._mutex.release()
+
+    def stored(self) -> Flow[StoredSegments]:
+        """All segments as they are stored now. Each file is read anew, whatever of it is open, and nothing is changed."""
+        return (yield Call(self._stored))  # type: ignore[no-any-return]
+
+    def _stored(self) -> StoredSegments:
+        found, damaged = self._folder.inspect()
+        in_memory = [each for each in self._segments or () if each.path is None]
+        return StoredSegments([*in_memory, *found], damaged)
+
+    def comparing(self, segment: OpenSegment) -> Compare:
+        """What compares a segment with documents as Chroma has them."""
+        return self._recipe.comparing(segment.arrays)
+
+    def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
+        """Make segments anew from Chroma alone. What was there is removed when all of it has been made.
+
+        Args:
+            reader: Reader of the index.
+            wrong: Segments that are not as Chroma has their documents, of the last ``stored``.
+            files: Files that are damaged.
+
+        Raises:
+            StaleRead: if a document is replaced meanwhile. The next call goes on.
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        catalogue = yield from reader.everything()
+        files = {*files, *(each.path for each in wrong if each.path is not None)}
+        yield from self._lock()
+        try:
+            self._went_on = time.monotonic()
+            self._snapshot = self._glimpse = None
+            self._folder.ignore(files)
+            if self._segments is not None:
+                self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
+            _, missing = yield Call(self._existing, (catalogue,), finish=True)
+            if missing:
+                yield from self._make(reader.for_mirrors().of_chroma(), missing)
+            yield Call(self._folder.remove_files, (files,), finish=True)
+            self._snapshot = yield Call(self._snapshot_of, (catalogue,))
+        finally:
+            self._mutex.release()
+
+    def _lock(self) -> Flow[None]:
+        """Acquire the mutex: here and not within a call, so that a cancelled task knows whether it has it.
+
+        Raises:
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        start = time.monotonic()
+        while not self._mutex.acquire(blocking=False):
+            if time.monotonic() - max(start, self._went_on) > _PATIENCE:
+                raise WriterBusy(
+                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
+                    "again, or see what it waits for"
+                )
+            yield Call(
+                time.sleep,
+                (_POLL_SECONDS,),
+                native=asyncio.sleep,
+                what=f"another thread that is {self._recipe.task.lower()}",
+            )
 
     def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
         """Make a segment of documents that have just been written, so that no question has to read them back.
@@ -291,6 +355,18 @@ class Mirror:
             snapshot = self._snapshot_of(snapshot.catalogue)
         self._folder.remove(removed)
         return snapshot
+
+
+class StoredSegments(NamedTuple):
+    """The segments of a mirror as they are stored.
+
+    Attributes:
+        segments: Those that are as they were written.
+        damaged: What is wrong with the others, by their files.
+    """
+
+    segments: Sequence[OpenSegment]
+    damaged: Mapping[Path, str]
 
 
 def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engine import Call, Flow
+from leafspan.mirror._comparing import Compare
 from leafspan.mirror._snapshot import MirrorSnapshot
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
@@ -30,6 +31,7 @@ class RecordCopy:
 
     name = "records-1"
     task = "Copying texts"
+    content = "texts, places or metadata"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
@@ -71,6 +73,16 @@ class RecordCopy:
         merged["metadata_ends"] = np.cumsum(np.concatenate(ends), dtype=np.int64)
         return merged
 
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """See Recipe."""
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            kept = _Rows(arrays, first, len(document.texts))
+            stored = zip(document.texts, document.metadatas, strict=True)
+            return [ordinal for ordinal, each in enumerate(stored) if not _is_same(kept.record(str(ordinal)), *each)]
+
+        return differing
+
 
 def records_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The records of leaves, by stored id, as Chroma gives them: ``document`` and ``metadata``.
@@ -105,6 +117,14 @@ class _Rows:
         metadata = json.loads(_slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row])))
         metadata[STRUCTURE_KEY] = _slice(arrays["places"], arrays["places_ends"], row).decode()
         return {"document": _slice(arrays["texts"], arrays["texts_ends"], row).decode(), "metadata": metadata}
+
+
+def _is_same(record: Mapping[str, Any] | None, text: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether a record has this text and metadata. As JSON, since numbers may be there that do not equal themselves."""
+    if record is None or record["document"] != text:
+        return False
+    kept = record["metadata"]
+    return kept == metadata or json.dumps(kept, sort_keys=True) == json.dumps(dict(metadata), sort_keys=True)
 
 
 def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDArray[Any]]:

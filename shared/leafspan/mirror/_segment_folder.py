@@ -85,6 +85,25 @@ class SegmentFolder:
                 break
         return found
 
+    def inspect(self) -> tuple[list[OpenSegment], dict[Path, str]]:
+        """The segments of all files as they are now, and what is wrong with those that are damaged. Nothing is changed."""
+        found: list[OpenSegment] = []
+        damaged: dict[Path, str] = {}
+        for path in sorted(self._paths()) if self.path is not None else ():
+            if path in self._ignored:
+                continue
+            try:
+                found.append(OpenSegment(read_segment(path), path))
+            except FileNotFoundError:
+                continue  # another process has just merged it
+            except (OSError, Damaged) as error:
+                damaged[path] = str(error)
+        return found, damaged
+
+    def ignore(self, paths: Iterable[Path]) -> None:
+        """From now on, do not read these files."""
+        self._ignored.update(paths)
+
     def lost(self, segments: Sequence[OpenSegment]) -> list[OpenSegment]:
         """The segments whose files are missing, and not because another process has merged them.
 
@@ -139,7 +158,11 @@ class SegmentFolder:
 
     def remove(self, segments: Iterable[OpenSegment]) -> None:
         """Remove the files of segments that are no longer needed."""
-        paths = [each.path for each in segments if each.path is not None]
+        self.remove_files(each.path for each in segments if each.path is not None)
+
+    def remove_files(self, paths: Iterable[Path]) -> None:
+        """Remove files that are no longer needed."""
+        paths = list(paths)
         for path in paths:
             self._unlink(path)
         if paths:

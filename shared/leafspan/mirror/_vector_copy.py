@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
+from leafspan.mirror._comparing import Compare
 from leafspan.store import DocumentToWrite, Reader, Row
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _BATCH = 2_000  # vectors to read at a time, since Chroma returns each as an object of its own
 _LARGEST = 127  # of a code
+_ROUNDING = (
+    1e-5  # length of the difference of two vectors up to which they are the same, brought to length 1 by different code
+)
 
 
 class VectorCopy:
@@ -24,6 +28,7 @@ class VectorCopy:
 
     name = "vectors-2"  # leafspan 0.1.0 kept no codes, in a folder named vectors
     task = "Copying vectors"
+    content = "vectors"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
@@ -50,6 +55,34 @@ class VectorCopy:
             name: np.concatenate([arrays[name] if mask is None else arrays[name][mask] for arrays, mask in parts])
             for name in parts[0][0]
         }
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """See Recipe."""
+        import numpy as np
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            rows = slice(first, first + len(document.texts))
+            kept = arrays["vectors"][rows]
+            codes = Codes.in_arrays({name: array[rows] for name, array in arrays.items()})
+            wanted = Codes.of(kept)
+            same = are_same(kept, document.vectors) & (codes.numbers == wanted.numbers).all(axis=1)
+            for own, made in ((codes.scales, wanted.scales), (codes.errors, wanted.errors)):
+                same &= np.isclose(own, made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            return [int(ordinal) for ordinal in np.flatnonzero(~same)]
+
+        return differing
+
+
+def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
+    """Whether each of these vectors, of length 1, has the direction of the one in the same row of another matrix."""
+    import numpy as np
+
+    if not len(vectors):
+        return np.empty(0, bool)
+    other = normalize(np.asarray(others, dtype=np.float32))
+    if other.shape != vectors.shape:
+        return np.zeros(len(vectors), bool)
+    return np.linalg.norm(vectors - other, axis=1) <= _ROUNDING  # type: ignore[no-any-return]
 
 
 class Codes(NamedTuple):

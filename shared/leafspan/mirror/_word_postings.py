@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from leafspan.documents import titles_of_leaves
 from leafspan.engine import Call, Flow
-from leafspan.lexical import Analysis, Analyzer, build_postings, describe_analyzer, merge_postings, probe_terms, to_terms
+from leafspan.lexical import (
+    Analysis,
+    Analyzer,
+    build_postings,
+    describe_analyzer,
+    leaf_digests,
+    merge_postings,
+    probe_terms,
+    terms_digest,
+    to_terms,
+)
+from leafspan.mirror._comparing import Compare
 from leafspan.store import DocumentToWrite, Reader, Row
 
 if TYPE_CHECKING:
@@ -29,6 +41,7 @@ class WordPostings:
     """
 
     task = "Indexing words"
+    content = "words"
 
     def __init__(self, analyzer: Analysis) -> None:
         self._analyzer = analyzer
@@ -62,6 +75,20 @@ class WordPostings:
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         return merge_postings(parts)
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """See Recipe."""
+        digests = cache(lambda: leaf_digests(arrays))  # made only if the segment has one of the documents
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            terms = self._terms(list(_titles(document.row)), document.texts)
+            return [
+                ordinal
+                for ordinal, of_leaf in enumerate(terms)
+                if arrays["lengths"][first + ordinal] != len(of_leaf) or digests()[first + ordinal] != terms_digest(of_leaf)
+            ]
+
+        return differing
 
     def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
         """The terms of leaves. Titles that several leaves share are analysed once."""

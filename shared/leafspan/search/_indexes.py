@@ -48,6 +48,11 @@ class SearchIndexes:
             store.copied = indexes._copied
         return indexes
 
+    @property
+    def copies(self) -> list[Mirror]:
+        """All copies of what is stored."""
+        return [each for each in (self.words.copy, self.vectors, self.records) if each is not None]
+
     def keep_up(self, reader: Reader) -> Flow[None]:
         """Bring the copy of the leaves up to date, from which what a search has found is read.
 

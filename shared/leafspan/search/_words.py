@@ -37,6 +37,11 @@ class LexicalIndex:
         self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only)
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
+    @property
+    def copy(self) -> Mirror | None:
+        """The postings of all leaves. None if the analyzer was not given again."""
+        return self._mirror
+
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
 

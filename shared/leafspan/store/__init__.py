@@ -19,6 +19,7 @@ from leafspan.store._scope import Scope
 from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
+from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import DocumentToWrite, Writer
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Store",
     "StoredLeaf",
     "Texts",
+    "VerifiedRows",
     "Visibility",
     "Writer",
     "check_record",

@@ -43,6 +43,10 @@ class CatalogueFile:
             place = self._follow(name, count)
             return None if place is None else place.known
 
+    def anew(self) -> CatalogueFile:
+        """The same file, of which nothing was read yet."""
+        return CatalogueFile(self._path)
+
     def lacks(self, name: str, count: int) -> bool:
         """Whether the file tells that there was no index of this name at a count of changes."""
         with self._mutex:
@@ -55,7 +59,7 @@ class CatalogueFile:
         Args:
             name: Name of the index.
             counts: The counts of changes before and after this one.
-            known: The index after the change.
+            known: The index after the change. If its embedder is None, the one that the file has stays.
             changed: Ids of the documents whose rows have changed, or are gone.
 
         Raises:
@@ -65,6 +69,8 @@ class CatalogueFile:
             place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage_in(changed):
                 return  # the chain ends here, and who needs it reads Chroma
+            if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
+                known = known._replace(embedder=place.known.embedder)
             if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
                 self._rewrite(name, counts, known, place.names)
             else:

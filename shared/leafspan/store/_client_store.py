@@ -23,6 +23,7 @@ from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unp
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
+from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._waiting import wait_for_lock
 from leafspan.store._writer import DocumentToWrite, Follower, Writer
 
@@ -161,6 +162,15 @@ class ClientStore:
     def check_database(self) -> Flow[None]:
         """See Store. A server's files are not within reach."""
         yield from ()
+
+    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+        return {}
+
+    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+        """See Store. Nothing is kept beside a server's rows."""
+        return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadatas"]))), {})
 
     def vectors_found(self) -> None:
         """See Store."""

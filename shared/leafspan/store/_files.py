@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
@@ -20,6 +21,18 @@ from leafspan.store._lost_vectors import LostVectors
 from leafspan.store._vector_files import Stamp, VectorFiles
 
 COPIES = "leafspan.vectors"
+
+
+class VectorDamage(NamedTuple):
+    """Vector files that are not as their checksums say.
+
+    Attributes:
+        in_use: Names of damaged files, by the folder in which Chroma has them.
+        copies: The same of leafspan's copies.
+    """
+
+    in_use: Mapping[str, str]
+    copies: Mapping[str, str]
 
 
 class Files:
@@ -71,6 +84,22 @@ class Files:
         """Whether the database is no longer the one that was opened: the folder was deleted, or put back from a backup."""
         return self._database is not None and not self._database.is_at_its_path
 
+    @property
+    def changes_of_others(self) -> int | None:
+        """The database's count of changes, if others have changed it since leafspan did. None if not, or not known.
+
+        While a process uses the files, its own changes are not noted yet, and nothing is known.
+        """
+        before = self._noted
+        if before is None or self._database is None or (count := self._database.changes) == before:
+            return None
+        return count if self._noted == before else None
+
+    @property
+    def _noted(self) -> int | None:
+        """The database's count of changes as it was noted, unless it may be changed at this moment."""
+        return None if self._changes.touching or self._changes.writing else self._changes.database
+
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
         """A context in which no other process uses the files. Others use them for one call of Chroma at a time.
@@ -103,6 +132,34 @@ class Files:
             self._finish()
         finally:
             lock.release()
+
+    def damage(self, deadline: float, *, mend: bool) -> VectorDamage:
+        """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
+
+        Args:
+            deadline: Until when to wait for others, in seconds of ``time.monotonic``.
+            mend: Whether to make a damaged copy of whole files again. Damaged files are mended when Chroma opens them next.
+
+        Raises:
+            WriterBusy: if another process does not let go of the files in time.
+            StorageFailed: if they cannot be read.
+        """
+        in_use: dict[str, str] = {}
+        copies: dict[str, str] = {}
+        with self.locked(deadline):
+            for files in self._vector_files():
+                if (recorded := files.recorded()) is None or not files.is_copied:
+                    continue
+                name = files.place.name
+                if damaged := files.damaged(recorded):
+                    in_use[name] = ", ".join(damaged)
+                elif damaged := files.damaged_copies(recorded):
+                    copies[f"{COPIES}/{name}"] = ", ".join(damaged)
+                    if mend:
+                        self._back_up(files)
+        for name in in_use:
+            self._known.pop(name, None)  # so that they are compared again before Chroma opens them
+        return VectorDamage(in_use, copies)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""

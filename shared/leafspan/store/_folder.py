@@ -14,13 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspan.errors import StorageFailed
+from leafspan.errors import DamagedIndex, LeafspanError, StorageFailed
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_file import check_there
+from leafspan.store._database_file import RESTORE, check_there
 from leafspan.store._disk_errors import disk_error
+from leafspan.store._failures import chroma_failure, in_one_line
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
 from leafspan.store._forks import use_embedded_chroma
@@ -58,6 +59,8 @@ class Folder:
         read_only: Whether the folder cannot, or must not, be written.
         only_to_read: Whether it must not, though it can.
         catalogues: The catalogue of each manifest, by its name. All indexes of this process share them.
+        changes_of_others: The database's count of changes at the last ``check``, if others than leafspan have changed it,
+            and Chroma is open in this process. None otherwise.
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
@@ -81,6 +84,7 @@ class Folder:
         self.catalogues: dict[str, Found] = {}
         self.files = ReadOnlyFiles(path, self.changes, asked=read_only) if self.read_only else Files(path, self.changes)
         self._next_check = 0.0
+        self.changes_of_others: int | None = None
         self._mutex = threading.Lock()
         self._synced = self.changes.count
         self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / _catalogue_name(tenant, database))
@@ -113,6 +117,7 @@ class Folder:
             check_there(self.path)
             raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
         self.changes.follow()
+        self.changes_of_others = None if self._opened is None else self.files.changes_of_others
 
     def known(self, name: str) -> tuple[int, KnownIndex] | None:
         """An index as it is now, and the count of changes that it belongs to; None if only Chroma can tell."""
@@ -135,7 +140,11 @@ class Folder:
         """Whether it is known that there is no index of this name."""
         return self._is_trusted and self._catalogue_file.lacks(name, self.changes.count)
 
-    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
+    def kept(self, name: str, count: int) -> KnownIndex | None:
+        """An index as its file says that it was at a count of changes, read anew; None if the file does not tell."""
+        return self._catalogue_file.anew().read(name, count)
+
+    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str], *, anew: bool = False) -> None:
         """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it.
 
         Args:
@@ -143,10 +152,11 @@ class Folder:
             count: The count.
             known: The index.
             names: The names of all indexes of the folder.
+            anew: Whether to forget what is kept. Default: only if it is not believed.
         """
         if self.read_only or self.changes.count != count:
             return
-        if not self._is_trusted:
+        if anew or not self._is_trusted:
             self._catalogue_file.forget()
         with suppress(OSError):  # who needs it reads Chroma
             self._catalogue_file.keep(name, count, known, names)
@@ -208,6 +218,17 @@ class Folder:
             self.reopened_reader(deadline).leave()
         assert self._opened is not None
         return self._opened
+
+    def let_go(self, deadline: float) -> None:
+        """Have Chroma opened anew when it is needed next. Only for the writer.
+
+        Args:
+            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
+        """
+        with held(self._mutex, deadline, self._what):
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                opened.retire()
 
     def writer_lock(self) -> FileLock:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
@@ -335,13 +356,17 @@ class Change(NamedTuple):
         return self.name, (count, (count + 1) % 2**64), self.known, self.documents
 
 
-def _refused(error: BaseException, path: Path) -> StorageFailed | None:
-    """What to raise where Chroma itself refuses to open what is there; None for other failures."""
+def _refused(error: BaseException, path: Path) -> LeafspanError | None:
+    """What to raise where Chroma itself refuses to open what is there, or fails; None for other failures."""
+    if chroma_failure(error) is None:
+        return None
     from chromadb.errors import ChromaError
 
-    if not isinstance(error, ChromaError):
-        return None
-    return StorageFailed(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}")
+    said = f"what is in {str(path)!r} cannot be opened as a Chroma database"
+    if isinstance(error, ChromaError):
+        return StorageFailed(f"{said}: {error}")
+    # Its Rust code panics where a page of the database is damaged, which is no Exception.
+    return DamagedIndex(f"{said} ({in_one_line(error)}): try again; if it fails again, {RESTORE}")
 
 
 def _catalogue_name(tenant: str, database: str) -> str:

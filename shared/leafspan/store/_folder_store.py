@@ -21,6 +21,7 @@ from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
 from leafspan.store._file_lock import FileLock
+from leafspan.store._files import Files, VectorDamage
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
@@ -29,6 +30,7 @@ from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
+from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import DocumentToWrite, Follower, Writer
 
@@ -66,6 +68,7 @@ class FolderStore:
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
         self._embedder = embedder
+        self._checked_at: int | None = None  # changes of others at which the collections were there still
         self.settings = settings
         self.batch = _BATCH
         self.damage = DamageRule()
@@ -83,6 +86,8 @@ class FolderStore:
         """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
+        if folder.changes_of_others not in (None, self._checked_at):
+            yield from self._check_there(folder)
         count, catalogue = yield from self._catalogue(folder)
         chroma = LateChroma(self._opened_reader)
 
@@ -134,9 +139,34 @@ class FolderStore:
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
 
+    def _check_there(self, folder: Folder) -> Flow[None]:
+        """Check that the collections are those that were opened, since others have changed the database.
+
+        Raises:
+            CollectionGone: if they were deleted, or others were made in their place.
+        """
+        count = folder.changes_of_others
+        opened = folder.manifest_reader()
+        if opened is None:
+            return  # it is being opened: the next reader looks
+        try:
+            leaves = yield Chroma(opened.client).call("get_collection", self._leaves_name, embedding_function=None)
+            yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
+        finally:
+            opened.leave()
+        if str(leaves.id) != self.id:
+            raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
+        self._checked_at = count
+
     def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
         count = folder.changes.count
+        known, names = yield from self._read_of_chroma(folder)
+        yield Call(folder.keep, (self._name, count, known, names))
+        return known.catalogue
+
+    def _read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, list[str]]]:
+        """The index as Chroma has it now, and the names of all indexes of the folder."""
         opened = folder.manifest_reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
@@ -146,14 +176,13 @@ class FolderStore:
             folder.has_read(self._name)
             names = yield from index_names(Chroma(opened.client))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
-            yield Call(folder.keep, (self._name, count, KnownIndex(self.id, self.settings, embedder, catalogue), names))
-            return catalogue
+            return KnownIndex(self.id, self.settings, embedder, catalogue), names
         finally:
             opened.leave()
 
     def _stored_metadata(self, opened: Opened) -> Flow[Mapping[str, Any]]:
         """The metadata of the manifest's collection."""
-        handle = yield Call(opened.client.get_collection, (self._manifest_name,), {"embedding_function": None})
+        handle = yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
         return handle.metadata or {}
 
     def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
@@ -242,6 +271,44 @@ class FolderStore:
     def check_database(self) -> Flow[str | None]:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
+
+    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """See Store."""
+        folder = self._open_folder()
+        if not isinstance(folder.files, Files):
+            return {}
+        found: VectorDamage = yield Call(folder.files.damage, (deadline_after(timeout),), {"mend": mend}, finish=True)
+        if found.in_use and mend:
+            writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
+            try:
+                folder.let_go(deadline_after(timeout))
+            finally:
+                writer.stop()
+        return {
+            **{
+                name: f"Chroma's vectors were damaged while they were in use ({files})"
+                for name, files in found.in_use.items()
+            },
+            **{name: f"the copy of Chroma's vectors was damaged ({files})" for name, files in found.copies.items()},
+        }
+
+    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+        """See Store."""
+        folder = self._open_folder()
+        # What was written between counting and reading is newer than what is kept at that count: read again then.
+        for _ in range(_ATTEMPTS):
+            count = folder.changes.count
+            known, names = yield from self._read_of_chroma(folder)
+            kept = yield Call(folder.kept, (self._name, count))
+            if folder.changes.count == count or folder.changes.writing:
+                break
+        if folder.changes.count != count or folder.changes.writing:
+            kept = None  # a writer is at work, or was killed: nobody believes what is kept
+        differences = {} if kept is None else differences_of(kept, known)
+        if differences and mend:
+            folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
+            yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
+        return VerifiedRows(known.catalogue.rows, differences)
 
     def vectors_found(self) -> None:
         """See Store."""
@@ -332,6 +399,7 @@ class FolderStore:
         return self._folder
 
 
+_ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 
 # The vectors of texts mean nothing. So they need not be written to files, which two processes would overwrite in place.

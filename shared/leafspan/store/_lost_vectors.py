@@ -34,19 +34,23 @@ class LostVectors:
         self._folder = folder
 
     def note(self, segment: str, collection: str, missing: int | None) -> None:
-        """Note a loss, before Chroma opens what is left.
+        """Note a loss, before Chroma opens what is left. The note is there whole, or not at all.
 
         Raises:
             OSError: if that cannot be written.
         """
         self._folder.mkdir(exist_ok=True, mode=0o700)
-        path = self._folder / f"{segment}.lost"
-        path.unlink(missing_ok=True)  # not through a link
-        path.write_text(json.dumps({"collection": collection, "missing": missing}))
+        unfinished = self._folder / f"{segment}.noting"
+        unfinished.unlink(missing_ok=True)  # not through a link
+        try:
+            unfinished.write_text(json.dumps({"collection": collection, "missing": missing}))
+            unfinished.replace(self._folder / f"{segment}.lost")
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     def of(self, segment: str) -> bool:
-        """Whether a loss is noted of the vectors in this folder."""
-        return (self._folder / f"{segment}.lost").exists()
+        """Whether a loss is noted of the vectors in this folder. A note that cannot be read says nothing."""
+        return any(loss.segment == segment for loss in self._losses())
 
     def find(self, collection: str) -> Loss | None:
         """What a collection has lost; None if nothing is noted."""

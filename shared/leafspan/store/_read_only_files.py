@@ -54,6 +54,9 @@ class ReadOnlyFiles:
         """Whether the database is no longer the one that was opened."""
         return self._database is not None and not self._database.is_at_its_path
 
+    changes_of_others = None
+    """See Files. Chroma has opened a copy, which nobody changes."""
+
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
         """A context in which no other process uses the files.

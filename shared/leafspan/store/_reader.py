@@ -106,6 +106,12 @@ class Reader:
         reader._read = {}
         return reader
 
+    def of_chroma(self) -> Reader:
+        """A reader of the same that reads all leaves from Chroma, though there is a copy of them."""
+        reader = copy(self)
+        reader._copied = None
+        return reader
+
     def leaving_out(self) -> Reader:
         """A reader of the same that goes on without damaged documents, whatever the rule."""
         reader = copy(self)

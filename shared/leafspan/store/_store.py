@@ -12,6 +12,7 @@ from leafspan.store._catalogue import Visibility
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import Texts
+from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import Follower, Writer
 
 
@@ -98,6 +99,25 @@ class Store(Protocol):
 
     def check_database(self) -> Flow[str | None]:
         """What is wrong with the database's file; None if nothing, or if it is out of reach."""
+        ...
+
+    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """What is wrong with Chroma's vector files, and with leafspan's copies of them, by their folders.
+
+        Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
+
+        Args:
+            timeout: Seconds to wait for others.
+            mend: Whether to make copies again, and to have Chroma opened anew, which mends its files.
+        """
+        ...
+
+    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+        """The rows as Chroma has them now, compared with those that are kept beside it.
+
+        Args:
+            mend: Whether to write those beside it again if they differ.
+        """
         ...
 
     def vectors_found(self) -> None:

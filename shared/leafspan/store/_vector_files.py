@@ -105,7 +105,11 @@ class VectorFiles:
 
     def copy_is(self, recorded: Checksums) -> bool:
         """Whether the copy is as it was recorded."""
-        return not _differing(self.copy, recorded)
+        return not self.damaged_copies(recorded)
+
+    def damaged_copies(self, recorded: Checksums) -> list[str]:
+        """The names of the files whose copies are not as they were recorded."""
+        return _differing(self.copy, recorded)
 
     def looks_complete(self) -> bool:
         """Whether the last write of the files was completed, as far as they show it themselves."""

@@ -1,0 +1,100 @@
+"""Which of two vectors of a leaf counts, where Chroma's is not that of the copy: neither has a checksum of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from leafspan.documents import IndexSettings
+from leafspan.embedding import Embed
+from leafspan.engine import Flow
+from leafspan.errors import IndexMismatch
+from leafspan.indexing._doctor import Finding
+from leafspan.indexing._vectors_anew import embedded_again
+from leafspan.store import Row, Store
+from leafspan.values import LeafId
+
+_NEAR = 0.01  # length of the difference of two vectors, of length 1, that the same text may have on another day
+
+
+class VectorPair(NamedTuple):
+    """The vectors of one leaf.
+
+    Attributes:
+        kept: The copy's.
+        stored: Chroma's.
+    """
+
+    kept: Any
+    stored: Any
+
+
+class VectorChoice(NamedTuple):
+    """Which of two vectors count, by ids of leaves.
+
+    Attributes:
+        of_copy: Those of the copy that count, since they are what the text has when it is embedded.
+        of_chroma: Why Chroma's count.
+    """
+
+    of_copy: Mapping[str, Any]
+    of_chroma: Mapping[str, str]
+
+    def findings(self, mend: bool) -> Iterator[Finding]:
+        """What to say of Chroma's vectors that do not count."""
+        for document_id, ordinals in _by_document(self.of_copy).items():
+            said = f"Chroma's vector of {some_leaves(ordinals)} is not that of its text, which the copy has"
+            yield Finding(document_id, said, mend)
+
+
+def choose_vectors(
+    store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, VectorPair]
+) -> Flow[VectorChoice]:
+    """Which of each two vectors counts: the one that the text has when it is embedded again, or else Chroma's.
+
+    Args:
+        store: Where the texts are.
+        embed: What embeds texts again. None for Chroma's vectors.
+        settings: How the index embeds.
+        rows: Rows of the documents.
+        pairs: The vectors, by id of the leaf.
+    """
+    made: Mapping[str, Any] = {}
+    if pairs and embed is not None:
+        try:
+            made = yield from embedded_again(store, embed, settings, rows, list(pairs))
+        except IndexMismatch:  # another embedder than the one the index was made with
+            embed = None
+    of_copy, of_chroma = {}, {}
+    for id_, (kept, stored) in pairs.items():
+        if embed is None:
+            of_chroma[id_] = "no embedder on this machine can tell, so Chroma's counts"
+        elif id_ not in made or not min(_distance(made[id_], kept), _distance(made[id_], stored)) <= _NEAR:
+            of_chroma[id_] = "its text has neither when it is embedded again, so Chroma's counts"
+        elif _distance(made[id_], kept) < _distance(made[id_], stored):
+            of_copy[id_] = kept
+        else:
+            of_chroma[id_] = "Chroma's is that of its text"
+    return VectorChoice(of_copy, of_chroma)
+
+
+def _distance(vector: Any, other: Any) -> float:
+    """The length of the difference of two vectors, brought to length 1. Infinite if they cannot be compared."""
+    import numpy as np
+
+    if vector.shape != other.shape or not np.isfinite(other).all():
+        return float("inf")
+    lengths = [max(float(np.linalg.norm(each)), 1e-30) for each in (vector, other)]
+    return float(np.linalg.norm(vector / lengths[0] - other / lengths[1]))
+
+
+def _by_document(ids: Mapping[str, Any]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for leaf in map(LeafId.parse, ids):
+        found.setdefault(leaf.document_id, []).append(leaf.ordinal)
+    return found
+
+
+def some_leaves(ordinals: Sequence[int]) -> str:
+    """Leaves by their first one and their number."""
+    return f"leaf {ordinals[0]}" + (f" (and {len(ordinals) - 1} more)" if len(ordinals) > 1 else "")

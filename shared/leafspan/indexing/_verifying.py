@@ -1,0 +1,231 @@
+"""Comparing every leaf that Chroma has with the copies beside it, from which questions are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leafspan.documents import IndexSettings
+from leafspan.embedding import Embed
+from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import DamagedIndex, StorageFailed
+from leafspan.indexing._doctor import Examination, Finding
+from leafspan.indexing._vector_choice import VectorChoice, VectorPair, choose_vectors, some_leaves
+from leafspan.indexing._vectors_anew import write_vectors
+from leafspan.mirror import Mirror, OpenSegment, are_same
+from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
+from leafspan.values import LeafId, leaf_ids
+
+_GROUP = 1_000  # leaves that are read at a time
+
+
+def verify(
+    store: Store, copies: Sequence[Mirror], embed: Embed | None, settings: IndexSettings, how: Examination
+) -> Flow[list[Finding]]:
+    """Compare what is kept beside Chroma with Chroma, leaf by leaf, and make again what differs. Chroma counts.
+
+    A vector has no checksum in Chroma. Where it differs from its copy, the one counts that the text has when it is embedded
+    again; and Chroma's, if there is no embedder that may be asked, or if it gives neither.
+
+    What is missing beside Chroma is no difference: the next question that needs it makes it. Documents that are damaged in
+    Chroma are left to ``examine``.
+
+    Args:
+        store: Where to look.
+        copies: The copies of it.
+        embed: What embeds texts again. None for Chroma's vectors in every case.
+        settings: How the index embeds.
+        how: How to look.
+
+    Raises:
+        WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
+    """
+    rows, differences = yield from store.verified_rows(mend=how.mend)
+    findings = [Finding(id_, problem, how.mend and not store.cache_read_only) for id_, problem in differences.items()]
+    compared: list[_Compared] = []
+    for copy in copies:
+        segments, damaged = yield from copy.stored()
+        compared.append(_Compared(copy, [_Part(each, copy.comparing(each)) for each in segments], damaged))
+    documents = [row for _, row in sorted(rows.items()) if row.version is not None and row.leaves and row.damage is None]
+    documents = [row for row in documents if any(each.has(row) for each in compared)]
+    progress = Progress(sum(row.leaves for row in documents), show=how.show, what="Comparing copies")
+    try:
+        for group in grouped(documents, _GROUP):
+            stored = yield from _stored(store, group, with_vectors=store.embedded)
+            differing = yield Call(_differing, (compared, stored, how))
+            choice = yield from choose_vectors(store, embed, settings, group, differing.vectors)
+            if how.mend and choice.of_copy:
+                yield from write_vectors(store, choice.of_copy, how.timeout)
+            findings += choice.findings(how.mend)
+            _blame(differing, choice)
+            progress.advance(sum(row.leaves for row in group))
+    finally:
+        progress.close()
+    for each in compared:
+        if how.mend and (each.wrong or each.damaged):
+            again = partial(each.copy.make_again, wrong=each.wrong, files=list(each.damaged))
+            yield from read_consistently(store, again)
+        findings += each.findings(how.mend)
+    return sorted(findings, key=lambda finding: finding.document_id)
+
+
+class _Part(NamedTuple):
+    """A segment, and what compares it with documents."""
+
+    segment: OpenSegment
+    compare: Any
+
+    def first_row(self, row: Row) -> int | None:
+        """The first row that a document has in the segment, in its current version; None if it is not there."""
+        place = self.segment.places.get(row.document_id)
+        if place is None or self.segment.documents[place] != (row.document_id, row.version, row.leaves):
+            return None
+        return self.segment.starts[place]
+
+
+@dataclass(slots=True)
+class _Compared:
+    """A copy that is compared.
+
+    Attributes:
+        copy: The copy.
+        parts: Its segments.
+        damaged: What is wrong with files that cannot be read.
+        wrong: Segments in which something differs.
+        problems: What differs there, as documents and problems.
+    """
+
+    copy: Mirror
+    parts: Sequence[_Part]
+    damaged: Mapping[Path, str]
+    wrong: list[OpenSegment] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def findings(self, mend: bool) -> list[Finding]:
+        """What to say of it. Nothing is mended while the files are there, as in a folder that cannot be written."""
+        files = [*self.damaged, *(each.path for each in self.wrong if each.path is not None)]
+        mended = mend and not any(path.exists() for path in files)
+        of_files = [("/".join(path.parts[-3:]), problem) for path, problem in self.damaged.items()]
+        return [Finding(*each, mended) for each in (*of_files, *self.problems)]
+
+    def has(self, row: Row) -> bool:
+        """Whether a document is there."""
+        return any(part.first_row(row) is not None for part in self.parts)
+
+
+class _Difference(NamedTuple):
+    """Leaves of a document that differ in a segment."""
+
+    compared: _Compared
+    segment: OpenSegment
+    document: DocumentToWrite
+    ordinals: Sequence[int]
+
+
+class _Differing(NamedTuple):
+    """What differs in a group of documents: leaves of segments, and pairs of vectors by id of the leaf."""
+
+    leaves: Sequence[_Difference]
+    vectors: Mapping[str, VectorPair]
+
+
+def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
+    """Documents as Chroma has them. Those with missing leaves are left out: others have written them since."""
+    import numpy as np
+
+    ids = [id_ for row in rows for id_ in row.leaf_ids]
+    columns = ["documents", "metadatas"]
+    read = partial(Reader.stored_records, ids=ids, columns=columns)
+    vectors: dict[str, Any] = {}
+    if with_vectors:
+        vectors = yield from _stored_vectors(store, ids)
+    records = yield from read_consistently(store, read)
+    documents = []
+    for row in rows:
+        found = [records.get(id_) for id_ in row.leaf_ids]
+        whole = [each for each in found if each is not None and each["document"] is not None and each["metadata"]]
+        if len(whole) < row.leaves:
+            continue
+        own = [vectors[id_] for id_ in row.leaf_ids if id_ in vectors]
+        matrix = np.asarray(own, dtype=np.float32) if len(own) == row.leaves and len(set(map(len, own))) == 1 else None
+        documents.append(
+            DocumentToWrite(row, [each["document"] for each in whole], [each["metadata"] for each in whole], matrix)
+        )
+    return documents
+
+
+def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
+    """The vectors of leaves, by id, of those that have one."""
+    read = partial(Reader.stored_records, columns=["embeddings"])
+    try:
+        found = yield from read_consistently(store, partial(read, ids=ids))
+    except DamagedIndex:
+        return {}  # it is known that they are lost
+    except StorageFailed:  # Chroma fails if one of them has none
+        missing = yield from store.without_vectors(ids)
+        found = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
+    return {id_: record["embedding"] for id_, record in found.items() if record["embedding"] is not None}
+
+
+def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], how: Examination) -> _Differing:
+    """What differs of documents in the copies."""
+    leaves: list[_Difference] = []
+    vectors: dict[str, VectorPair] = {}
+    for document in documents:
+        for each in compared:
+            for segment, compare in each.parts:
+                first = _Part(segment, compare).first_row(document.row)
+                if first is None or ("vectors" in segment.arrays and document.vectors is None):
+                    continue
+                try:
+                    ordinals = compare(first, document)
+                except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
+                    ordinals = range(document.row.leaves)  # its arrays do not even fit together
+                if not ordinals or not _is_as_written(document, how):
+                    continue
+                leaves.append(_Difference(each, segment, document, ordinals))
+                vectors |= _pairs(segment, first, document, ordinals)
+    return _Differing(leaves, vectors)
+
+
+def _is_as_written(document: DocumentToWrite, how: Examination) -> bool:
+    """Whether Chroma has a document as it was written."""
+    row = document.row
+    try:
+        for ordinal, (text, metadata) in enumerate(zip(document.texts, document.metadatas, strict=True)):
+            how.check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
+    except ValueError:
+        return False
+    return True
+
+
+def _pairs(
+    segment: OpenSegment, first: int, document: DocumentToWrite, ordinals: Sequence[int]
+) -> Iterator[tuple[str, VectorPair]]:
+    """The vectors of these leaves that are not the same, by id. None of a copy that has no vectors."""
+    if "vectors" not in segment.arrays:
+        return
+    row = document.row
+    for ordinal, id_ in zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True):
+        kept, stored = segment.arrays["vectors"][first + ordinal], document.vectors[ordinal]
+        if not are_same(kept[None], stored[None])[0]:
+            yield id_, VectorPair(kept, stored)
+
+
+def _blame(differing: _Differing, choice: VectorChoice) -> None:
+    """Note what is wrong with the copies."""
+    for compared, segment, document, ordinals in differing.leaves:
+        row = document.row
+        ids = dict(zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True))
+        of_vectors = "vectors" in segment.arrays
+        wrong = [ordinal for ordinal, id_ in ids.items() if not of_vectors or id_ not in choice.of_copy]
+        if not wrong:
+            continue
+        if segment not in compared.wrong:
+            compared.wrong.append(segment)
+        why = {choice.of_chroma[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in choice.of_chroma}
+        said = f"its copied {compared.copy.content} differ from what Chroma has in {some_leaves(wrong)}"
+        compared.problems.append((row.document_id, "; ".join([said, *sorted(why)])))

@@ -1,0 +1,12 @@
+"""What compares a segment of a mirror with documents as Chroma has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from leafspan.store import DocumentToWrite
+
+Compare: TypeAlias = Callable[[int, DocumentToWrite], Sequence[int]]
+"""From the first row of a document in the segment, and the document as Chroma has it: the ordinals of the leaves of which
+the segment has something else."""

@@ -1,0 +1,47 @@
+"""Comparing what is kept of an index beside Chroma with what Chroma has: its rows, and what it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from leafspan.store._catalogue_records import KnownIndex
+from leafspan.store._manifest import Row
+
+CATALOGUE = "leafspan.mirror/catalogue"
+"""What a difference is named after that concerns no document."""
+
+
+class VerifiedRows(NamedTuple):
+    """The rows of an index.
+
+    Attributes:
+        rows: The rows as Chroma has them, by stored id of their documents.
+        differences: What was otherwise beside Chroma, by document.
+    """
+
+    rows: Mapping[str, Row]
+    differences: Mapping[str, str]
+
+
+def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
+    """What is otherwise in an index as it is kept than in the same as Chroma has it, by document.
+
+    Args:
+        kept: The index as it is kept.
+        known: The index as Chroma has it.
+    """
+    found = {}
+    for field in ("id", "settings", "embedder"):
+        if getattr(kept, field) != getattr(known, field):
+            what = "collection" if field == "id" else field
+            found[CATALOGUE] = f"the {what} in it is not what Chroma has"
+    rows, others = known.catalogue.rows, kept.catalogue.rows
+    for id_ in sorted(rows.keys() | others.keys()):
+        if id_ not in rows:
+            found[id_] = "the catalogue has it, and Chroma does not"
+        elif id_ not in others:
+            found[id_] = "the catalogue does not have it"
+        elif rows[id_] != others[id_]:
+            found[id_] = "its row in the catalogue is not what Chroma has"
+    return found

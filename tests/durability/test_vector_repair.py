@@ -1,0 +1,238 @@
+"""Chroma's vectors are made anew without embedding anything again, whole or not at all, whatever has become of their files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leafspan import Embedder, Finding, Index, Vector
+from leafspan.store import _connecting
+from tests.durability.children import ForkServer
+from tests.durability.test_full_disk import small_disk  # noqa: F401 (a fixture)
+from tests.durability.versions import ALL, EMBEDDER, SPLITTER, document, embed, open_index, records
+
+_ROOT = Path(__file__).parents[2]
+_SECONDS = 120
+DOCUMENTS = [document(f"d{number}", 1, 40) for number in range(8)]
+LEAVES = 320  # of these, one a sentence
+FILES = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle")
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes()) or bytearray(1)
+    content[len(content) // 3] ^= 4
+    path.write_bytes(content)
+
+
+def delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {each.__name__: each for each in (cut, empty, flip, delete)}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder in which Chroma has written its vector files, and what is in it."""
+    place = tmp_path_factory.mktemp("whole") / "kb"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_connecting._HNSW, "sync_threshold", 100)
+        with open_index({"path": str(place)}) as index:
+            index.add(DOCUMENTS)
+            return place, records(index)
+
+
+def vectors(folder: Path) -> tuple[Path, Path]:
+    """Where Chroma keeps the leaves' vectors, and leafspan's copy of them."""
+    (copied,) = (folder / "leafspan.vectors").glob("*/checksums.json")
+    return folder / copied.parent.name, copied.parent
+
+
+class Counting:
+    """The embedder of these tests, which counts the texts that it embeds apart from the probe."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.embedder = Embedder(EMBEDDER.name, self._embed, self._embed, local=True)
+
+    def _embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts += texts
+        return embed(texts)
+
+
+def check_repaired(folder: Path, before: dict[str, Any]) -> list[Finding]:
+    """A doctor makes everything as it was without embedding a leaf; what it has found."""
+    counting = Counting()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of what was damaged
+        with Index.open(folder, embedder=counting.embedder, splitter=SPLITTER) as index:
+            assert len(index.retrieve("anything", Vector(), k=ALL, candidates=ALL)) == LEAVES
+            findings = index.doctor()
+            assert all(each.mended for each in findings)
+            assert index.doctor(verify=True) == []
+            assert not any(text in each.text for text in counting.texts for each in DOCUMENTS)
+            check_same(records(index), before)
+            asked = index.client.get_collection("kb.leaves", embedding_function=None)
+            assert len(asked.query(query_embeddings=embed(["anything"]), n_results=LEAVES)["ids"][0]) == LEAVES
+    assert not [path for end in ("lost", "damaged", "coming", "going") for path in folder.rglob(f"*.{end}")]
+    return findings
+
+
+def check_same(found: dict[str, Any], before: dict[str, Any]) -> None:
+    assert found["manifest"] == before["manifest"]
+    assert found["leaves"].keys() == before["leaves"].keys()
+    for id_, (text, metadata, vector) in before["leaves"].items():
+        assert found["leaves"][id_][:2] == (text, metadata)
+        assert np.allclose(found["leaves"][id_][2], vector, atol=1e-5)
+
+
+def check_case(folder: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str) -> None:
+    """Of Chroma's files and the copy, one, the other and both are damaged in this way."""
+    for chosen in ((0,), (1,), (0, 1)):
+        place = shutil.copytree(whole[0], folder / "-".join(map(str, chosen)))
+        for number in chosen:
+            DAMAGES[kind](place / vectors(whole[0])[number].relative_to(whole[0]) / name)
+        check_repaired(place, whole[1])
+
+
+@pytest.mark.parametrize(("name", "kind"), [("data_level0.bin", "flip"), ("index_metadata.pickle", "cut"), ("", "delete")])
+def test_vectors_are_made_anew_without_embedding_anything(
+    tmp_path: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str
+):
+    check_case(tmp_path, whole, name, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("name", FILES)
+def test_vectors_are_made_anew_without_embedding_anything_whatever_file_is_damaged(
+    tmp_path: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str
+):
+    check_case(tmp_path, whole, name, kind)
+
+
+@pytest.mark.parametrize("copy_too", [False, True])
+@pytest.mark.filterwarnings("ignore:Chroma's vectors of:RuntimeWarning")
+def test_a_doctor_notices_files_that_are_damaged_while_chroma_has_them_open(
+    tmp_path: Path, whole: tuple[Path, dict[str, Any]], copy_too: bool
+):
+    place = shutil.copytree(whole[0], tmp_path / "kb")
+    counting = Counting()
+    with Index.open(place, embedder=counting.embedder, splitter=SPLITTER) as index:
+        assert index.doctor() == []  # opens Chroma
+        for folder in vectors(place)[: 1 + copy_too]:
+            flip(folder / "data_level0.bin")
+        name = vectors(place)[0].name
+        said = "Chroma's vectors were damaged while they were in use (data_level0.bin)"
+        assert index.doctor(mend=False) == [Finding(name, said, mended=False)]
+        first, *others = index.doctor()
+        assert first == Finding(name, said, mended=True)
+        assert len(others) == (len(DOCUMENTS) if copy_too else 0)
+        assert all("leaves had no vector" in each.problem and each.mended for each in others)
+        assert index.doctor(verify=True) == []
+        assert counting.texts == ["The quick brown fox jumps over the lazy dog."] * bool(counting.texts)
+    assert check_repaired(place, whole[1]) == []
+
+
+def test_a_doctor_makes_a_damaged_copy_of_whole_files_again(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
+    place = shutil.copytree(whole[0], tmp_path / "kb")
+    own, copied = vectors(place)
+    flip(copied / "link_lists.bin")
+    delete(copied / "length.bin")
+    said = "the copy of Chroma's vectors was damaged (length.bin, link_lists.bin)"
+    with open_index({"path": str(place)}) as index:
+        assert index.doctor(mend=False) == [Finding(f"leafspan.vectors/{own.name}", said, mended=False)]
+        assert index.doctor() == [Finding(f"leafspan.vectors/{own.name}", said, mended=True)]
+        assert index.doctor() == []
+    for name in FILES:
+        assert (copied / name).read_bytes() == (own / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["die_at_write", "die"])
+def test_after_a_kill_at_any_step_of_making_vectors_anew_the_next_doctor_goes_on(
+    tmp_path: Path, fork_server: ForkServer, whole: tuple[Path, dict[str, Any]], how: str
+):
+    lost = shutil.copytree(whole[0], tmp_path / "lost")
+    for folder in vectors(lost):
+        shutil.rmtree(folder)
+    for step in itertools.count():
+        place = shutil.copytree(lost, tmp_path / "kb")
+        dying = {how: [str(place), step] if how == "die_at_write" else step}
+        code = fork_server.write({"path": str(place)}, doctor=True, **dying)
+        assert code in (0, -signal.SIGKILL)
+        check_repaired(place, whole[1])
+        shutil.rmtree(place)
+        if code == 0:
+            break
+    assert step > (12 if how == "die_at_write" else 1), "there are fewer steps than were to be tried"
+
+
+_ON_A_FULL_DISK = """
+import json, sys, warnings
+from pathlib import Path
+from leafspan import LeafspanError, StorageFull, Vector
+from tests.durability.test_vector_repair import ALL, LEAVES, Counting, SPLITTER
+from leafspan import Index
+
+folder, fill = sys.argv[1:]
+warnings.simplefilter("ignore")
+errors = []
+with Index.open(folder, embedder=Counting().embedder, splitter=SPLITTER, timeout=5) as index:
+    try:
+        index.doctor()
+    except StorageFull as error:
+        errors.append(str(error))
+    try:
+        assert len(index.retrieve("anything", Vector(), k=ALL, candidates=ALL)) == LEAVES
+    except LeafspanError as error:
+        errors.append(str(error))
+Path(fill).unlink()
+print(json.dumps(errors))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [0, 40, 150, 400, 1000])
+def test_where_the_disk_is_full_while_vectors_are_made_anew_the_next_doctor_goes_on(
+    small_disk: Path,  # noqa: F811
+    whole: tuple[Path, dict[str, Any]],
+    left: int,
+):
+    place = shutil.copytree(whole[0], small_disk / "kb")
+    for folder in vectors(place):
+        shutil.rmtree(folder)
+    fill = small_disk / "fill"
+    free = shutil.disk_usage(small_disk).free
+    fill.write_bytes(bytes(free - left * 1024))
+    command = [sys.executable, "-W", "ignore", "-c", _ON_A_FULL_DISK, str(place), str(fill)]
+    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert all("make space on that disk" in each or "disk is full" in each for each in json.loads(done.stdout)), done.stdout
+    check_repaired(place, whole[1])
