@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from leafspan.engine import Call, Flow
+from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
+from leafspan.store._portions import Portions
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
@@ -25,8 +27,9 @@ _PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
 class Collection:
     """A Chroma collection whose methods are flows.
 
-    Writes are divided into batches, and reads of many records into pages. Records are returned by id, in no particular
-    order; missing ones are left out, as in Chroma.
+    Writes are divided into batches, and reads of many records into pages. Where Chroma would hold up an event loop while it
+    writes, batches are divided into portions. Records are returned by id, in no particular order; missing ones are left
+    out, as in Chroma.
 
     Args:
         handle: Chroma's own collection.
@@ -40,6 +43,7 @@ class Collection:
         self._caller = caller or Caller.of(handle)
         self._files = files
         self._lacking: str | None = None
+        self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
 
     def written_by(self, files: Use) -> Collection:
@@ -156,13 +160,22 @@ class Collection:
         yield self._call("modify", {"metadata": dict(metadata)}, finish=True)
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
-        for start in range(0, len(ids), self.batch):
-            chosen = slice(start, start + self.batch)
+        in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
+        how = {"portions": self._portions[method]} if in_portions else {}
+        start = 0
+        while start < len(ids):
+            size = how["portions"].next(self.batch) if in_portions else self.batch
+            chosen = slice(start, start + size)
             options = {"ids": list(ids[chosen]), **{name: column[chosen] for name, column in columns.items()}}
-            yield self._call(method, options, finish=True)
+            yield self._call(method, options, finish=True, **how)
+            start += size
 
-    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
+    def _call(
+        self, method: str, options: dict[str, Any], *, finish: bool = False, portions: Portions | None = None
+    ) -> Call:
         function = getattr(self._handle, method)
+        if portions is not None:
+            function = portions.measured(function, len(options["ids"]))
         doing = f"{method} records of {self.name!r}"
         if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
             raise DamagedIndex(self._lacking)
