@@ -12,6 +12,7 @@ from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
 from leafspan.store._portions import Portions
+from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked_texts
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
@@ -43,6 +44,7 @@ class Collection:
         self._caller = caller or Caller.of(handle)
         self._files = files
         self._lacking: str | None = None
+        self._in_metadata = False
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
 
@@ -50,6 +52,12 @@ class Collection:
         """The same collection, with this use of Chroma's files for each write."""
         twin = copy(self)
         twin._files = files
+        return twin
+
+    def with_texts_in(self, texts_in: str) -> Collection:
+        """The same collection, whose texts are in ``"documents"``, or in a value of the ``"metadata"``."""
+        twin = copy(self)
+        twin._in_metadata = texts_in == "metadata"
         return twin
 
     def lacking(self, why: str) -> Collection:
@@ -84,7 +92,7 @@ class Collection:
         columns: dict[str, Any] = {name: [] for name in ("ids", *include)}
         for start in range(0, len(vectors), at_once):
             some = vectors[start : start + at_once]
-            answer = yield self._call("query", {"query_embeddings": some, "n_results": count, "include": list(include)})
+            answer = yield from self._read("query", {"query_embeddings": some, "n_results": count}, include)
             for name in columns:
                 columns[name] += answer[name]
         return columns
@@ -93,13 +101,13 @@ class Collection:
         """The records with these ids, by id; ``include`` names their columns, such as ``documents``."""
         records: dict[str, dict[str, Any]] = {}
         for batch in _batches(list(dict.fromkeys(ids)), self.batch):
-            answer = yield self._call("get", {"ids": batch, "include": list(include)})
+            answer = yield from self._read("get", {"ids": batch}, include)
             records.update(_records(answer, include))
         return records
 
     def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """All records, by id."""
-        answer = yield self._call("get", {"limit": _PAGE, "include": list(include)})
+        answer = yield from self._read("get", {"limit": _PAGE}, include)
         if len(answer["ids"]) < _PAGE:
             return _records(answer, include)
         # Further pages would miss records if others are deleted meanwhile, so all ids are fetched at once.
@@ -108,7 +116,7 @@ class Collection:
 
     def first(self, *include: str) -> Flow[dict[str, Any] | None]:
         """Any record; None if there is none."""
-        records = _records((yield self._call("get", {"limit": 1, "include": list(include)})), include)
+        records = _records((yield from self._read("get", {"limit": 1}, include)), include)
         return next(iter(records.values()), None)
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
@@ -159,6 +167,12 @@ class Collection:
         """Replace the collection's own metadata."""
         yield self._call("modify", {"metadata": dict(metadata)}, finish=True)
 
+    def _read(self, method: str, options: dict[str, Any], include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """Chroma's answer with these columns."""
+        asked = columns_to_read(include) if self._in_metadata else list(include)
+        answer: dict[str, Any] = yield self._call(method, {**options, "include": asked})
+        return unpacked_texts(answer, include) if self._in_metadata else answer
+
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
         in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
         how = {"portions": self._portions[method]} if in_portions else {}
@@ -166,7 +180,8 @@ class Collection:
         while start < len(ids):
             size = how["portions"].next(self.batch) if in_portions else self.batch
             chosen = slice(start, start + size)
-            options = {"ids": list(ids[chosen]), **{name: column[chosen] for name, column in columns.items()}}
+            some = {name: column[chosen] for name, column in columns.items()}
+            options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
             yield self._call(method, options, finish=True, **how)
             start += size
 
