@@ -208,8 +208,8 @@ _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
 # Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %, and one of 200 finds 98 % in 15 %
 # more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so more seldom makes adding
-# faster, by up to a tenth. But each write reads all records that are not on the disk yet: with five thousand of them, a write
-# of a hundred records, as asynchronous ones are divided into, takes twice as long.
+# faster, by up to a tenth. But each write reads all records that are not on the disk yet: with five thousand of them, one
+# of a hundred records, as asynchronous writes are divided into, takes twice as long.
 _HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 3_000}
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
