@@ -1,7 +1,7 @@
 """Runs flows: algorithms written once, without I/O, that a blocking driver and one for asyncio carry out."""
 
 from leafspan.engine._call import Call, Flow, asked_whether_awaited
-from leafspan.engine._concurrent import run_concurrently, run_to_the_end, run_together
+from leafspan.engine._concurrent import run_concurrently, run_together
 from leafspan.engine._flow import arun, run
 from leafspan.engine._progress import Progress
 from leafspan.engine._run_within import arun_within, run_within
@@ -21,7 +21,6 @@ __all__ = [
     "late",
     "run",
     "run_concurrently",
-    "run_to_the_end",
     "run_together",
     "run_within",
 ]

@@ -1,8 +1,4 @@
-"""Flows that run at the same time.
-
-``run_concurrently`` gives each a timeout, ``run_together`` is for short work of our own, and ``run_to_the_end`` for what
-holds a lock.
-"""
+"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for work of our own."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import wait
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from leafspan.engine._call import Call, Flow
@@ -25,16 +20,12 @@ from leafspan.engine._threads import in_spare_thread
 def run_together(flows: Sequence[Flow[Any]]) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
-    It is for short work of the package's own, and uses threads that stay for the next time. The last flow runs in the
-    caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits for a flow that
-    has not begun, and a flow never waits for the one that runs it.
+    It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
+    flow runs in the caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits
+    for a flow that has not begun, and a flow never waits for the one that runs it. A cancelled task waits until each flow
+    has let go of what it holds, such as a lock.
     """
     return Call(_run_in_spare_threads, (flows,), native=_arun_together, what="")
-
-
-def run_to_the_end(flows: Sequence[Flow[Any]]) -> Call:
-    """Like ``run_together``, but a cancelled task waits until each flow has let go of what it holds, such as a lock."""
-    return Call(_run_in_spare_threads, (flows,), native=_arun_to_the_end, what="")
 
 
 def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
@@ -134,18 +125,6 @@ def _run_in_spare_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
 
 async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
     return await _arun_limited([_Limited(flow, None) for flow in flows])
-
-
-async def _arun_to_the_end(flows: Sequence[Flow[Any]]) -> list[Any]:
-    tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        while not all(task.done() for task in tasks):
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait(tasks)
 
 
 def _outcome(flow: Flow[Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, run_to_the_end
+from leafspan.engine import Call, Flow, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
@@ -326,7 +326,7 @@ class _Ingestion:
         the document that is being split, or the texts that are being embedded.
         """
         # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
-        written, next_ = yield run_to_the_end([self._write(group), following])
+        written, next_ = yield run_together([self._write(group), following])
         for outcome in (written, next_):
             if isinstance(outcome, Exception):
                 raise outcome
