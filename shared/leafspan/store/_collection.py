@@ -175,22 +175,19 @@ class Collection:
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
         in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
-        how = {"portions": self._portions[method]} if in_portions else {}
+        portions = self._portions[method] if in_portions else None
         start = 0
         while start < len(ids):
-            size = how["portions"].next(self.batch) if in_portions else self.batch
+            size = portions.next(self.batch) if portions else self.batch
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
             options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
-            yield self._call(method, options, finish=True, **how)
+            call = self._call(method, options, finish=True)
+            yield call if portions is None else portions.measured(call, len(options["ids"]))
             start += size
 
-    def _call(
-        self, method: str, options: dict[str, Any], *, finish: bool = False, portions: Portions | None = None
-    ) -> Call:
+    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
         function = getattr(self._handle, method)
-        if portions is not None:
-            function = portions.measured(function, len(options["ids"]))
         doing = f"{method} records of {self.name!r}"
         if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
             raise DamagedIndex(self._lacking)

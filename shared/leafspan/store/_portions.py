@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
+
+from leafspan.engine import Call
 
 _SECONDS = 0.055  # that one write should take; some take twice as long, when Chroma merges parts of its word index
 _FEWEST = 50  # records. Below that, what each write costs by itself is most of its time
@@ -16,7 +18,7 @@ class Portions:
 
     Chroma in this process lets no other Python code run while it writes. How long that takes depends on the texts, on how
     many vectors are not in its files yet, and on the machine. So each write is measured, and the faster one of the last two
-    counts: the other one may have been slow because of something else that the machine did.
+    counts: the other one may have waited for another process, or for something else that the machine did.
     """
 
     def __init__(self) -> None:
@@ -31,22 +33,24 @@ class Portions:
         """
         return min(self._size, most)
 
-    def measured(self, function: Callable[..., Any], records: int) -> Callable[..., Any]:
-        """The same function, which notes how long it takes.
+    def measured(self, call: Call, records: int) -> Call:
+        """The same call, which notes how long it takes.
 
         Args:
-            function: Function that writes records.
+            call: Call that writes records.
             records: Their number, >= 1.
         """
+        function = call.function
+        assert function is not None
 
         @wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
+        def measured(*arguments: Any, **options: Any) -> Any:
             begun = time.perf_counter()
             result = function(*arguments, **options)
             self.note(records, time.perf_counter() - begun)
             return result
 
-        return call
+        return replace(call, function=measured)
 
     def note(self, records: int, seconds: float) -> None:
         """Note how long a write of so many records has taken."""
