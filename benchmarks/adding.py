@@ -4,9 +4,9 @@
 
 The same leaves are added in turns, a tenth of them a turn: to a plain collection (texts, vectors, and the id of the
 document as metadata, a thousand at a time), to an index that keeps texts in Chroma's documents, to one that keeps them in
-metadata, and to two more of these, asynchronously, beside a heartbeat. Vectors are at hand on all sides, so embedding counts
-on none; splitting, checksums, the manifest and all that reading without Chroma needs count on ours. A figure is the median
-of the ratios of the turns, of the time of the clock, and of the processor's time where the machine may be busy with other
+metadata, and to two more of these, asynchronously, beside a heartbeat. Vectors are at hand on all sides, so embedding is on
+none; splitting, checksums, the manifest and all that reading without Chroma needs count on ours. A figure is the median of
+the ratios of the turns, of the time of the clock, and of the processor's time since the machine may be busy with other
 work. The corpus is made of shuffled sentences of the example articles, so nothing is downloaded.
 
 An embedder behind a network is one that sleeps: how much of its time an ``add`` of several groups waits for.

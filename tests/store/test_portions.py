@@ -27,11 +27,11 @@ class Sizes(Records):
         super().__init__("kb.leaves", lambda name, method, ids: self.sizes.append(len(ids)))
 
 
-def test_an_asynchronous_write_begins_with_fifty_records():
+def test_an_asynchronous_write_begins_with_a_hundred_records():
     records = Sizes()
     ids = [str(number) for number in range(1_000)]
     asyncio.run(arun(Collection(records, 1_000, caller=IN_PROCESS).add(ids, documents=ids)))
-    assert records.sizes[0] == 50
+    assert records.sizes[0] == 100
     assert sum(records.sizes) == len(records.records) == 1_000
     assert [record["documents"] for record in records.records.values()] == ids
 
@@ -53,17 +53,17 @@ def test_a_portion_is_never_more_than_chroma_takes_at_once():
 
 def test_a_portion_is_what_the_faster_one_of_the_last_two_writes_does_in_55_milliseconds():
     portions = Portions()
-    portions.note(50, 0.05)  # 1,000 a second
-    assert portions.next(5_000) == 55
-    portions.note(55, 0.055 * 4)  # 250 a second, since something else was going on
-    assert portions.next(5_000) == 55
-    portions.note(55, 0.055 * 4)
-    assert portions.next(5_000) == 50  # not 13: writes of a few records take as long
+    portions.note(100, 0.05)  # 2,000 a second
+    assert portions.next(5_000) == 110
+    portions.note(110, 0.055 * 4)  # 500 a second, since something else was going on
+    assert portions.next(5_000) == 110
+    portions.note(110, 0.055 * 4)
+    assert portions.next(5_000) == 100  # not 27: writes of a few records take as long
 
 
 def test_a_portion_is_at_most_twice_as_large_as_the_one_before():
     portions = Portions()
-    for size in (100, 200, 400):
+    for size in (200, 400, 800):
         portions.note(portions.next(5_000), 1e-9)
         assert portions.next(5_000) == size
 
@@ -72,7 +72,8 @@ def test_a_write_of_a_few_records_says_nothing_of_larger_ones():
     portions = Portions()
     portions.note(100, 0.05)
     portions.note(1, 0.05)
-    assert portions.next(5_000) == min(2 * 50, 110)
+    portions.note(1, 0.05)
+    assert portions.next(5_000) == 110
 
 
 def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -96,5 +97,5 @@ def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, m
     with Index.open(tmp_path / "two") as index:
         asyncio.run(index.aadd(numbers))
         assert sum(sizes) == leaves
-        assert sizes[0] == 50
+        assert sizes[0] == 100
         assert index.get("numbers").text == numbers.text
