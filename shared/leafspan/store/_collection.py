@@ -178,7 +178,7 @@ class Collection:
         portions = self._portions[method] if in_portions else None
         start = 0
         while start < len(ids):
-            size = portions.next(self.batch) if portions else self.batch
+            size = portions.next(min(self.batch, len(ids) - start)) if portions else self.batch
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
             options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}

@@ -25,13 +25,13 @@ class Portions:
         self._size = _FEWEST
         self._rates: tuple[float, ...] = ()  # records a second, of the last writes
 
-    def next(self, most: int) -> int:
+    def next(self, remaining: int) -> int:
         """Number of records of the next write.
 
         Args:
-            most: The most records of one write, >= 1.
+            remaining: Number of records that are still to be written, >= 1. They are divided evenly.
         """
-        return min(self._size, most)
+        return -(-remaining // max(round(remaining / self._size), 1))
 
     def measured(self, call: Call, records: int) -> Call:
         """The same call, which notes how long it takes.
