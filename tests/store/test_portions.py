@@ -115,3 +115,39 @@ def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, m
         assert sum(sizes) == leaves
         assert sizes[0] < 150
         assert index.get("numbers").text == numbers.text
+
+
+async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and_deleting(tmp_path: Path, monkeypatch):
+    beats = 0
+    begun: dict[str, list[int]] = {"add": [], "upsert": [], "delete": []}
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0)
+
+    def noting(method: str) -> None:
+        original = getattr(ChromaCollection, method)
+
+        def call(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
+            begun[method].append(beats)
+            assert len(ids) <= 100
+            original(self, ids=ids, **columns)
+
+        monkeypatch.setattr(ChromaCollection, method, call)
+
+    monkeypatch.setattr(Portions, "note", lambda self, records, seconds: None)  # all portions are of a hundred records
+    for method in begun:
+        noting(method)
+    heart = asyncio.create_task(beat())
+    index = await Index.aopen(tmp_path / "kb")
+    await index.aadd([Document(f"d{number}", f"Document {number}.") for number in range(300)])
+    await index.aadd([Document(f"d{number}", f"Another document {number}.") for number in range(300)])
+    await index.adelete([f"d{number}" for number in range(300)])
+    heart.cancel()
+    assert index.count() == 0
+    index.close()
+    for method, least in (("add", 2 * 3), ("upsert", 5 * 3), ("delete", 3 * 3)):
+        assert len(begun[method]) >= least, method
+        assert len(set(begun[method])) == len(begun[method]), f"nothing else was done between two writes: {method}"
