@@ -210,7 +210,7 @@ _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 # more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so more seldom makes adding
 # faster, by up to a tenth. But each write reads all records that are not on the disk yet: with five thousand of them, one
 # of a hundred records, as asynchronous writes are divided into, takes twice as long.
-_HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 2_000}
+_HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 3_000}
 _LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
 
