@@ -9,7 +9,8 @@ none; splitting, checksums, the manifest and all that reading without Chroma nee
 the ratios of the turns, of the time of the clock, and of the processor's time since the machine may be busy with other
 work. The corpus is made of shuffled sentences of the example articles, so nothing is downloaded.
 
-An embedder behind a network is one that sleeps: how much of its time an ``add`` of several groups waits for.
+An embedder behind a network is one that sleeps. Two of three groups can be written while it is at work, so that at best a
+third of what an ``add`` takes by itself comes on top.
 
 Ends with 1 if a bound is missed.
 """
@@ -188,7 +189,7 @@ def middle(times: Sequence[Time]) -> Time:
 
 
 def overlap(folder: Path, leaves: int) -> list[Figure]:
-    """How much of the time of an embedder behind a network an ``add`` of several groups waits for."""
+    """How much of its own time an ``add`` of three groups takes on top of that of an embedder behind a network."""
     texts = shuffled_texts(leaves // 30, random.Random(3))
     documents = [Document(f"d{number}", text) for number, text in enumerate(texts)]
     vectors = AtHand([])
@@ -211,10 +212,9 @@ def overlap(folder: Path, leaves: int) -> list[Figure]:
             alone = time_of(partial(at_hand.add, documents, progress=False)).clock
             spent.clear()
             both = time_of(partial(network.add, documents, progress=False)).clock
-            shares.append((both - alone) / sum(spent))
-    return [
-        Figure("share of an embedder's time behind a network that an add waits for", statistics.median(shares), "<=", 0.9)
-    ]
+            shares.append((both - sum(spent)) / alone)
+    name = "embedder behind a network: share of add's own time that comes on top of the embedder's"
+    return [Figure(name, statistics.median(shares), "<=", 0.7)]
 
 
 def main() -> int:
