@@ -65,6 +65,7 @@ wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the l
 benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/opening.py
+	$(BIN)/python benchmarks/adding.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/filtered.py
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"

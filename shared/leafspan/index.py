@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from leafspan import adopting, indexing, private_view
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.configuration import Config
-from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
+from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
@@ -62,6 +62,7 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -88,7 +89,10 @@ class Index(View):
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
                 terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
+            texts_in: Where Chroma keeps the texts of leaves. With ``"documents"`` other programs find them there.
+                ``"metadata"`` is faster to write and takes less disk space: Chroma makes no index of their words, which
+                leafspan has no use for. Default: ``"documents"``.
+            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
@@ -103,9 +107,9 @@ class Index(View):
                 is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
 
-        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
-        open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did not
-        make, a warning says so: ``adopt`` makes an index of such a collection.
+        Splitter, context_sentences, title_weight, analyzer, bm25 and texts_in are fixed when the index is made. Leave them
+        out to open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did
+        not make, a warning says so: ``adopt`` makes an index of such a collection.
 
         Raises:
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
@@ -123,7 +127,7 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -151,6 +155,7 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -160,7 +165,7 @@ class Index(View):
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -193,6 +198,7 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        texts_in: TextsIn | None = None,
         cache: str | Path | None = None,
         dry_run: bool = False,
         progress: bool | None = None,
@@ -229,6 +235,7 @@ class Index(View):
             title_weight: See ``open``.
             analyzer: See ``open``.
             bm25: See ``open``.
+            texts_in: See ``open``.
             cache: See ``open``.
             dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
@@ -244,7 +251,7 @@ class Index(View):
                 another embedder or other options.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
         place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
         found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
         return run(cls._adopt(source, place, found, embedder, options, dry_run, progress))
@@ -267,13 +274,14 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
+        texts_in: TextsIn | None = None,
         cache: str | Path | None = None,
         dry_run: bool = False,
         progress: bool | None = None,
         timeout: float = 30.0,
     ) -> Adopted:
         """Like ``adopt``; the only way with Chroma's asynchronous client."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
         place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
         found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
         return await arun(cls._adopt(source, place, found, embedder, options, dry_run, progress))

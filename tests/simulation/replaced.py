@@ -32,6 +32,7 @@ from leafspan.store._file_lock import FileLock
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading
+from tests.simulation.scenario import number_beside
 from tests.simulation.world import CALLS, Process, World
 
 for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily have to be replaced in, too
@@ -301,7 +302,7 @@ class Driver:
 
         for number in range(len(flows)):
             task = world.start(parent.process, body(number))
-            task.operation = parent.operation + 10_000 * (number + 1)
+            task.operation = number_beside(parent.operation, number)
             task.label = parent.label
             task.points = parent.points
         world.wait_for(lambda: len(results) == len(flows))

@@ -35,7 +35,7 @@ from tests.simulation.recovery import (
     other_versions,
 )
 from tests.simulation.replaced import replaced
-from tests.simulation.scenario import WRITES, Operation, ProcessPlan, Scenario
+from tests.simulation.scenario import WRITES, Operation, ProcessPlan, Scenario, whole_number
 from tests.simulation.server import AsyncClient, Client, Server
 from tests.simulation.world import Process, World
 
@@ -329,12 +329,11 @@ class _Run:
     # What there is
 
     def _open(self, *, native: bool) -> Any:
+        options: dict[str, Any] = {**OPTIONS, "timeout": _TIMEOUT, "texts_in": self._scenario.texts_in}
         if self._server is None:
             path = self._place / "kb"
-            return (
-                Index.aopen(path, timeout=_TIMEOUT, **OPTIONS) if native else Index.open(path, timeout=_TIMEOUT, **OPTIONS)
-            )
-        options = {**OPTIONS, "timeout": _TIMEOUT, "cache": self._place / "cache"}
+            return Index.aopen(path, **options) if native else Index.open(path, **options)
+        options["cache"] = self._place / "cache"
         if native:
             return Index.aopen(client=AsyncClient(self._server), **options)
         return Index.open(client=Client(self._server), **options)
@@ -363,7 +362,7 @@ class _Run:
         """The operation that is at work."""
         task = self._world.current
         number = self._world.author if self._world.author is not None else task.operation if task is not None else 0
-        return self._operations.get(number % 10_000 if number > 0 else number)
+        return self._operations.get(whole_number(number))
 
     def _settle(self) -> None:
         """Let those writes arrive that are late, of documents that the operation at work is about to write.
@@ -377,8 +376,8 @@ class _Run:
         documents = allowed_versions(operation).keys()
         for place in reversed(range(len(self._world.late))):
             late = self._world.late[place]
-            author = self._operations[late.operation % 10_000]
-            if late.operation != operation.number and (
+            author = self._operations[whole_number(late.operation)]
+            if author is not operation and (
                 operation.kind in ("doctor", "build")
                 or author.kind in ("doctor", "build")
                 or documents & allowed_versions(author).keys()

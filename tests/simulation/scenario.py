@@ -101,10 +101,33 @@ class Scenario:
     events: Mapping[Point, int] | None = field(default=None, compare=False)
 
     @property
+    def texts_in(self) -> str:
+        """Where the index keeps its texts."""
+        return "metadata" if self.seed % 5 == 2 else "documents"
+
+    @property
     def has_trees(self) -> bool:
         """Whether trees are built."""
         later = [each for plan in self.processes for thread in plan.threads for each in thread]
         return any(each.kind == "build" for each in (*self.first, *later))
+
+
+_BESIDE = 10_000  # more than there are operations
+
+
+def number_beside(number: int, place: int) -> int:
+    """The number of what an operation does beside itself, in a thread of its own.
+
+    Args:
+        number: Number of the operation.
+        place: Place of the thread among those that it starts together.
+    """
+    return number + _BESIDE * (place + 1) * (-1 if number < 0 else 1)
+
+
+def whole_number(number: int) -> int:
+    """The number of the operation that something is a part of."""
+    return abs(number) % _BESIDE * (-1 if number < 0 else 1)
 
 
 def scenario_of(seed: int, store: str | None = None) -> Scenario:

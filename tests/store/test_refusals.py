@@ -31,14 +31,14 @@ def manifest(index: Index, tmp_path: Path):
 
 
 @STORES
-@pytest.mark.parametrize("format_", ["0", "2", 1, None])
+@pytest.mark.parametrize("format_", ["0", "3", 1, None])
 def test_an_index_in_another_format_is_refused(opening, tmp_path, format_):
     with opening() as index:
         handle = manifest(index, tmp_path)
         settings = {**json.loads(handle.metadata["leafspan"]), "format": format_}
         handle.modify(metadata={**handle.metadata, "leafspan": json.dumps(settings)})
     with pytest.raises(
-        IndexMismatch, match=rf"^the index is stored in format {format_!r}, this version of leafspan reads '1': "
+        IndexMismatch, match=rf"^the index is stored in format {format_!r}, this version of leafspan reads '1' and '2': "
     ) as raised:
         opening()
     assert json.loads(str(raised.value).partition(": ")[2]) == settings

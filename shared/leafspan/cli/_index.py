@@ -26,6 +26,7 @@ from leafspan.cli._files import (
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
 from leafspan.cli._sync import print_synced
+from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import Files
 from leafspan.index import Index
@@ -62,6 +63,13 @@ def index(
             "Fixed when the index is created."
         ),
     ] = None,
+    texts_in: Annotated[
+        TextsIn | None,
+        typer.Option(
+            help="Where Chroma keeps the texts: documents, the default, or metadata, which is faster, but shows no "
+            "documents to other programs. Fixed when the index is created."
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -87,7 +95,7 @@ def index(
         check_not_empty(files)
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
-    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
+    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, texts_in=texts_in, config=config) as opened:
         if prune:
             print_synced(kb, opened.sync(files), opened.stats(), as_json=as_json)
             return

@@ -7,18 +7,19 @@ from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
-from leafspan.documents._packed_place import FORMAT, pack_place, unpack_place
+from leafspan.documents._packed_place import pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
-from leafspan.documents._settings import TREE_SETTINGS, IndexSettings, OpenOptions
+from leafspan.documents._settings import FORMATS, TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
 
 __all__ = [
     "CHUNK_ID",
-    "FORMAT",
+    "FORMATS",
     "TREE_SETTINGS",
     "GivenDocument",
     "IndexSettings",
     "OpenOptions",
     "Piece",
+    "TextsIn",
     "check_document",
     "chunks_of",
     "clean_metadata",

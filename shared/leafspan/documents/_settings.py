@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import NoneType
-from typing import Any
+from typing import Any, Literal, get_args
 
-from leafspan.checks import check_number, check_whole, shown
+from leafspan.checks import check_choice, check_number, check_whole, shown
 from leafspan.documents._packed_place import FORMAT
 from leafspan.errors import DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer, probe_terms
@@ -15,6 +15,14 @@ from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
 TITLE_WEIGHT = 0.3
 """The default of ``title_weight``."""
+
+TextsIn = Literal["documents", "metadata"]
+"""Where Chroma keeps the texts of leaves."""
+
+_OF_TEXTS: dict[str, str] = {"documents": FORMAT, "metadata": "2"}
+
+FORMATS = tuple(_OF_TEXTS.values())
+"""The formats of indexes. One whose texts are in the metadata has a format of its own, which 0.1.0 refuses to open."""
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
 """The settings that are stored with the trees of an index."""
@@ -34,6 +42,7 @@ class OpenOptions:
             new index: 0.3.
         analyzer: How texts become terms. Default of a new index: ``Analyzer()``.
         bm25: k1, b and the variant of BM25. Default of a new index: ``BM25Settings()``.
+        texts_in: Where Chroma keeps the texts of leaves. Default of a new index: ``"documents"``.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -44,6 +53,7 @@ class OpenOptions:
     title_weight: float | None = None
     analyzer: Analysis | None = None
     bm25: BM25Settings | None = None
+    texts_in: TextsIn | None = None
 
     def __post_init__(self) -> None:
         if self.splitter is not None and (isinstance(self.splitter, type) or not callable(self.splitter)):
@@ -60,6 +70,8 @@ class OpenOptions:
             probe_terms(self.analyzer)
         if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")
+        if self.texts_in is not None:
+            check_choice("texts_in", self.texts_in, get_args(TextsIn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,7 @@ class IndexSettings:
         title_weight: Weight of the title and the headings in a leaf's vector, beside 1 for its text.
         analyzer: How texts become terms. None if it is a function that was not given again.
         bm25: k1, b and the variant of BM25.
+        texts_in: Where Chroma keeps the texts of leaves.
     """
 
     splitter: Splitter | None
@@ -79,6 +92,7 @@ class IndexSettings:
     title_weight: float
     analyzer: Analysis | None
     bm25: BM25Settings
+    texts_in: TextsIn
 
     @classmethod
     def made(cls, wanted: OpenOptions) -> IndexSettings:
@@ -89,14 +103,17 @@ class IndexSettings:
             TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
             Analyzer() if wanted.analyzer is None else wanted.analyzer,
             wanted.bm25 or BM25Settings(),
+            wanted.texts_in or "documents",
         )
 
     def record(self) -> dict[str, Any]:
         """The settings as they are stored with the index when it is made."""
         assert self.splitter is not None
         assert self.analyzer is not None
+        # The default is left out, so that 0.1.0 finds the settings that it knows.
+        texts_in = {} if self.texts_in == "documents" else {"texts_in": self.texts_in}
         return {
-            "format": FORMAT,
+            "format": _OF_TEXTS[self.texts_in],
             "splitter": describe_splitter(self.splitter),
             "splitter_options": self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None,
             "context_sentences": self.context_sentences,
@@ -104,6 +121,7 @@ class IndexSettings:
             "analyzer": describe_analyzer(self.analyzer),
             "analyzer_options": self.analyzer.options() if isinstance(self.analyzer, Analyzer) else None,
             "bm25": asdict(self.bm25),
+            **texts_in,
         }
 
     @classmethod
@@ -122,17 +140,22 @@ class IndexSettings:
             raise IndexMismatch("these are the trees of another index; open that one")
         if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, wanted), kinds)]:
             raise _damaged(record, wrong)
+        texts_in = record.get("texts_in", "documents")
+        if texts_in not in get_args(TextsIn) or record.get("format") != _OF_TEXTS[texts_in]:
+            raise _damaged(record, ["texts_in"])
         descriptions = {
             "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
             "context_sentences": wanted.context_sentences,
             "title_weight": wanted.title_weight,
             "analyzer": None if wanted.analyzer is None else describe_analyzer(wanted.analyzer),
             "bm25": None if wanted.bm25 is None else asdict(wanted.bm25),
+            "texts_in": wanted.texts_in,
         }
+        stored = {**record, "texts_in": texts_in}
         for name, value in descriptions.items():
-            if value is not None and value != record[name]:
+            if value is not None and value != stored[name]:
                 raise IndexMismatch(
-                    f"the index was made with {name}={record[name]}, it cannot go on with {value}: open it without "
+                    f"the index was made with {name}={stored[name]}, it cannot go on with {value}: open it without "
                     f"{name}=, or make another index"
                 )
         splitter_options, analyzer_options = record["splitter_options"], record["analyzer_options"]
@@ -143,6 +166,7 @@ class IndexSettings:
                 float(record["title_weight"]),
                 wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
                 BM25Settings(**record["bm25"]),
+                texts_in,
             )
         except (TypeError, ValueError) as error:  # of options that none of these has, or out of their range
             raise _damaged(record, [str(error)]) from error

@@ -1,6 +1,6 @@
 """Runs flows: algorithms written once, without I/O, that a blocking driver and one for asyncio carry out."""
 
-from leafspan.engine._call import Call, Flow
+from leafspan.engine._call import Call, Flow, asked_whether_awaited
 from leafspan.engine._concurrent import run_concurrently, run_together
 from leafspan.engine._flow import arun, run
 from leafspan.engine._progress import Progress
@@ -15,6 +15,7 @@ __all__ = [
     "acall_within",
     "arun",
     "arun_within",
+    "asked_whether_awaited",
     "call_within",
     "in_thread",
     "late",

@@ -42,3 +42,16 @@ class Call:
 
 
 Flow = Generator[Call | Sequence[Call], Any, T]
+
+
+def asked_whether_awaited() -> Call:
+    """A call whose result says whether the driver awaits calls, so that an event loop must go on meanwhile."""
+    return Call(_is_blocking, native=_is_awaiting, what="")
+
+
+def _is_blocking() -> bool:
+    return False
+
+
+async def _is_awaiting() -> bool:
+    return True

@@ -1,4 +1,4 @@
-"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for short work of our own."""
+"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for work of our own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from leafspan.engine._threads import in_spare_thread
 def run_together(flows: Sequence[Flow[Any]]) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
-    It is for short work of the package's own, and uses threads that stay for the next time. The last flow runs in the
-    caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits for a flow that
-    has not begun, and a flow never waits for the one that runs it.
+    It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
+    flow runs in the caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits
+    for a flow that has not begun, and a flow never waits for the one that runs it. A cancelled task waits until each flow
+    has let go of what it holds, such as a lock.
     """
     return Call(_run_in_spare_threads, (flows,), native=_arun_together, what="")
 

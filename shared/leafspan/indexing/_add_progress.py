@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from leafspan.engine import Progress
@@ -31,31 +32,36 @@ class AddProgress:
         self._counted = {"Embedding": 0, "Writing": 0}  # leaves
         self._done = 0  # characters, each of which is done in three steps
         self._stored = 0  # documents that are written, or were there as they are
+        self._mutex = threading.Lock()  # a group is written while the next one is split and embedded
 
     def reading(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents. Each is counted when it is read."""
         for document in documents:
-            self._documents_read += 1
-            self._characters_read += len(document.text)
-            self._show("Reading", _documents(self._documents_read))
+            with self._mutex:
+                self._documents_read += 1
+                self._characters_read += len(document.text)
+                self._show("Reading", _documents(self._documents_read))
             yield document
         self._all_read = True
 
     def unchanged(self, document: Document) -> None:
         """Count a document that is there as it is."""
-        self._stored += 1
-        self._done += (_STEPS - 1) * len(document.text)
+        with self._mutex:
+            self._stored += 1
+            self._done += (_STEPS - 1) * len(document.text)
         self.splitting(len(document.text))
 
     def splitting(self, characters: int) -> None:
         """Count this many more characters as split."""
-        self._characters_split += characters
-        self._done += characters
-        self._show("Splitting", f"{self._characters_split:,}/{self._characters_read:,} characters")
+        with self._mutex:
+            self._characters_split += characters
+            self._done += characters
+            self._show("Splitting", f"{self._characters_split:,}/{self._characters_read:,} characters")
 
     def split(self, leaves: int) -> None:
         """Count the leaves of a document that is split."""
-        self._leaves += leaves
+        with self._mutex:
+            self._leaves += leaves
 
     def embedding(self, leaves: int, characters: int, texts: int) -> Callable[[int], None]:
         """A function that counts texts of a group of documents as embedded.
@@ -73,7 +79,8 @@ class AddProgress:
 
     def wrote(self, documents: int) -> None:
         """Count this many documents as stored."""
-        self._stored += documents
+        with self._mutex:
+            self._stored += documents
 
     def finish(self) -> None:
         """Show what was added."""
@@ -98,14 +105,17 @@ class AddProgress:
 
     def _counter(self, what: str, leaves: int, characters: int, steps: int) -> Callable[[int], None]:
         """A function that counts a group's leaves and characters in proportion to the steps that are done."""
-        counted, done, steps_done = self._counted[what], self._done, 0
+        steps_done = leaves_done = characters_done = 0
 
         def count(more: int) -> None:
-            nonlocal steps_done
-            steps_done += more
-            self._counted[what] = counted + leaves * steps_done // max(steps, 1)
-            self._done = done + characters * steps_done // max(steps, 1)
-            self._show(what, f"{self._counted[what]:,}/{self._leaves:,} leaves")
+            nonlocal steps_done, leaves_done, characters_done
+            with self._mutex:
+                steps_done += more
+                before = leaves_done, characters_done
+                leaves_done, characters_done = (all_ * steps_done // max(steps, 1) for all_ in (leaves, characters))
+                self._counted[what] += leaves_done - before[0]
+                self._done += characters_done - before[1]
+                self._show(what, f"{self._counted[what]:,}/{self._leaves:,} leaves")
 
         count(0)  # what begins now is shown now
         return count

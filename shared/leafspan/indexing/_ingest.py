@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow
+from leafspan.engine import Call, Flow, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
@@ -152,7 +153,8 @@ def take_in(
         checked = progress.reading(map(scope.checked, checked) if scope else checked)
         if at_once:
             checked = yield Call(list, (checked,))
-        ingestion = _Ingestion(store, embed, settings, scope, timeout, progress, dry_run, may_replace, row_keys)
+        files = KnownFiles(store, scope)
+        ingestion = _Ingestion(store, embed, settings, scope, timeout, progress, files, dry_run, may_replace, row_keys)
         done = yield from ingestion.run(checked)
         progress.finish()
         return done
@@ -166,6 +168,8 @@ class _Group:
 
     documents: list[SplitDocument] = field(default_factory=list)
     leaves: int = 0
+    vectors: list[Any] = field(default_factory=list)  # for each document a matrix, with a row for each leaf
+    is_last: bool = False
 
     @property
     def characters(self) -> int:
@@ -178,8 +182,25 @@ class _Group:
 
 
 @dataclass(slots=True)
+class _Stream:
+    """The documents of an ``add``, as far as they are not in a group yet."""
+
+    documents: Iterator[Document]
+    looked_up: deque[Document] = field(default_factory=deque)
+    rows: Mapping[str, Row] = field(default_factory=dict)  # of the documents that were looked up
+    left_over: SplitDocument | None = None  # what did not fit into the last group
+
+
+class _GivenUp(Exception):
+    """What is under way is of no use any more, since what was to be written before has failed."""
+
+
+@dataclass(slots=True)
 class _Ingestion:
-    """One ``add``. Documents are collected in groups, each as large as Chroma takes at once."""
+    """One ``add``. Documents are collected in groups, each as large as Chroma takes at once.
+
+    A group is written while the next one is read, split and embedded: that, and no more, is in memory.
+    """
 
     store: Store
     embed: Embed
@@ -187,10 +208,11 @@ class _Ingestion:
     scope: Scope | None
     timeout: float
     progress: AddProgress
+    files: KnownFiles
     dry_run: bool = False
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
-    group: _Group = field(default_factory=_Group)
+    has_failed: bool = False  # whether writing a group has
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
     unchanged: list[str] = field(default_factory=list)
@@ -206,15 +228,11 @@ class _Ingestion:
             raise
 
     def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
-        stream = iter(documents)
-        files = KnownFiles(self.store, self.scope)
-        while some := (yield Call(_next, (stream,))):
-            some = yield from files.with_known_ids(some)
-            rows = yield from self._look_up(some)
-            for document in some:
-                if (split := (yield from self._split_if_changed(document, rows))) is not None:
-                    yield from self._collect(split)
-        yield from self._write_group()
+        stream = _Stream(iter(documents))
+        group = yield from self._next_group(stream)
+        while not group.is_last:
+            group = yield from self._write_beside(group, self._next_group(stream))
+        yield from self._write(group)
         if self.unfinished and not self.dry_run:
             yield from finish(self.store, self.unfinished)
         return TakenIn(
@@ -245,6 +263,7 @@ class _Ingestion:
                 split_document, (document, hash_, self.settings, old, self.progress.splitting)
             )
             self.progress.split(len(split.leaves))
+            self._check_going_on()
             return replace(split, row_keys=self.row_keys)
         self.unchanged.append(given.id)
         if old.leftovers:
@@ -267,23 +286,69 @@ class _Ingestion:
             )
         return None
 
-    def _collect(self, split: SplitDocument) -> Flow[None]:
-        """Put the document into the group, which is written first if it would become too large."""
-        if self.group.documents and not self.group.has_room(split, self.store.batch):
-            yield from self._write_group()
-        self.group.documents.append(split)
-        self.group.leaves += len(split.leaves)
+    def _next_group(self, stream: _Stream) -> Flow[_Group]:
+        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once."""
+        group = _Group()
+        while (split := (yield from self._next_split(stream))) is not None:
+            if group.documents and not group.has_room(split, self.store.batch):
+                stream.left_over = split
+                break
+            group.documents.append(split)
+            group.leaves += len(split.leaves)
+        group.is_last = split is None
+        if group.documents:
+            group.vectors = yield from self._vectors(group)
+        return group
 
-    def _write_group(self) -> Flow[None]:
-        group, self.group = self.group, _Group()
+    def _next_split(self, stream: _Stream) -> Flow[SplitDocument | None]:
+        """The next document that is new or has changed, cut into leaves; None if there is no other one."""
+        split, stream.left_over = stream.left_over, None
+        while split is None:
+            if (document := (yield from self._next_document(stream))) is None:
+                return None
+            split = yield from self._split_if_changed(document, stream.rows)
+        return split
+
+    def _next_document(self, stream: _Stream) -> Flow[Document | None]:
+        """The next document; None if there is no other one. Some at a time are read, and looked up in the manifest."""
+        while not stream.looked_up:
+            if not (some := (yield Call(_next, (stream.documents,)))):
+                return None
+            some = yield from self.files.with_known_ids(some)
+            stream.rows = yield from self._look_up(some)
+            stream.looked_up.extend(some)
+        return stream.looked_up.popleft()
+
+    def _write_beside(self, group: _Group, following: Flow[_Group]) -> Flow[_Group]:
+        """Write a group while the following one is split and embedded, and return that.
+
+        If both fail, the error is that of the earlier documents. If writing fails, the following group is given up, after
+        the document that is being split, or the texts that are being embedded.
+        """
+        # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
+        written, next_ = yield run_together([self._write(group), following])
+        for outcome in (written, next_):
+            if isinstance(outcome, Exception):
+                raise outcome
+        return next_  # type: ignore[no-any-return]
+
+    def _write(self, group: _Group) -> Flow[None]:
         if not group.documents:
             return
-        vectors = yield from self._vectors(group)
-        wrote = self.progress.writing(group.leaves, group.characters)
-        self.were_there |= yield from write_group(
-            self.store, group.documents, vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
-        )
+        try:
+            wrote = self.progress.writing(group.leaves, group.characters)
+            self.were_there |= yield from write_group(
+                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
+            )
+        except BaseException:
+            self.has_failed = True
+            raise
         self.progress.wrote(len(group.documents))
+
+    def _check_going_on(self) -> None:
+        """Give up what is done beside a write that has failed."""
+        if self.has_failed:
+            raise _GivenUp
 
     def _vectors(self, group: _Group) -> Flow[list[Any]]:
         """For each document a matrix, with a row for each leaf."""
@@ -292,7 +357,12 @@ class _Ingestion:
         heads = [head for split in documents for head in split.heads]
         weight = self.settings.title_weight
         rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
-        done = self.progress.embedding(group.leaves, group.characters, len(texts) + len(rows))
+        count = self.progress.embedding(group.leaves, group.characters, len(texts) + len(rows))
+
+        def done(more: int) -> None:
+            count(more)
+            self._check_going_on()
+
         vectors = yield from embed_in_batches(self.embed, [*texts, *rows], done)
         if not texts:
             return [[] for _ in documents]

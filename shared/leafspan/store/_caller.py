@@ -34,6 +34,11 @@ class Caller:
     timeout: float | None = None
     late_writes: set[Future[Any]] = field(default_factory=set, compare=False)
 
+    @property
+    def in_process(self) -> bool:
+        """Whether Chroma runs in this process, where no other Python code runs while it writes."""
+        return self.timeout is None and not self.native
+
     @classmethod
     def of(cls, thing: Any, timeout: float = 30.0) -> Caller:
         """How a client, or a collection of one, is called.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from leafspan.engine import Call, Flow
+from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
+from leafspan.store._portions import Portions
+from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked_texts
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
@@ -25,8 +28,9 @@ _PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
 class Collection:
     """A Chroma collection whose methods are flows.
 
-    Writes are divided into batches, and reads of many records into pages. Records are returned by id, in no particular
-    order; missing ones are left out, as in Chroma.
+    Writes are divided into batches, and reads of many records into pages. Where Chroma would hold up an event loop while it
+    writes, batches are divided into portions. Records are returned by id, in no particular order; missing ones are left
+    out, as in Chroma.
 
     Args:
         handle: Chroma's own collection.
@@ -40,12 +44,20 @@ class Collection:
         self._caller = caller or Caller.of(handle)
         self._files = files
         self._lacking: str | None = None
+        self._in_metadata = False
+        self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
 
     def written_by(self, files: Use) -> Collection:
         """The same collection, with this use of Chroma's files for each write."""
         twin = copy(self)
         twin._files = files
+        return twin
+
+    def with_texts_in(self, texts_in: str) -> Collection:
+        """The same collection, whose texts are in ``"documents"``, or in a value of the ``"metadata"``."""
+        twin = copy(self)
+        twin._in_metadata = texts_in == "metadata"
         return twin
 
     def lacking(self, why: str) -> Collection:
@@ -80,7 +92,7 @@ class Collection:
         columns: dict[str, Any] = {name: [] for name in ("ids", *include)}
         for start in range(0, len(vectors), at_once):
             some = vectors[start : start + at_once]
-            answer = yield self._call("query", {"query_embeddings": some, "n_results": count, "include": list(include)})
+            answer = yield from self._read("query", {"query_embeddings": some, "n_results": count}, include)
             for name in columns:
                 columns[name] += answer[name]
         return columns
@@ -89,13 +101,13 @@ class Collection:
         """The records with these ids, by id; ``include`` names their columns, such as ``documents``."""
         records: dict[str, dict[str, Any]] = {}
         for batch in _batches(list(dict.fromkeys(ids)), self.batch):
-            answer = yield self._call("get", {"ids": batch, "include": list(include)})
+            answer = yield from self._read("get", {"ids": batch}, include)
             records.update(_records(answer, include))
         return records
 
     def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """All records, by id."""
-        answer = yield self._call("get", {"limit": _PAGE, "include": list(include)})
+        answer = yield from self._read("get", {"limit": _PAGE}, include)
         if len(answer["ids"]) < _PAGE:
             return _records(answer, include)
         # Further pages would miss records if others are deleted meanwhile, so all ids are fetched at once.
@@ -104,7 +116,7 @@ class Collection:
 
     def first(self, *include: str) -> Flow[dict[str, Any] | None]:
         """Any record; None if there is none."""
-        records = _records((yield self._call("get", {"limit": 1, "include": list(include)})), include)
+        records = _records((yield from self._read("get", {"limit": 1}, include)), include)
         return next(iter(records.values()), None)
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
@@ -155,11 +167,24 @@ class Collection:
         """Replace the collection's own metadata."""
         yield self._call("modify", {"metadata": dict(metadata)}, finish=True)
 
+    def _read(self, method: str, options: dict[str, Any], include: Sequence[str]) -> Flow[dict[str, Any]]:
+        """Chroma's answer with these columns."""
+        asked = columns_to_read(include) if self._in_metadata else list(include)
+        answer: dict[str, Any] = yield self._call(method, {**options, "include": asked})
+        return unpacked_texts(answer, include) if self._in_metadata else answer
+
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
-        for start in range(0, len(ids), self.batch):
-            chosen = slice(start, start + self.batch)
-            options = {"ids": list(ids[chosen]), **{name: column[chosen] for name, column in columns.items()}}
-            yield self._call(method, options, finish=True)
+        in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
+        portions = self._portions[method] if in_portions else None
+        start = 0
+        while start < len(ids):
+            size = portions.next(min(self.batch, len(ids) - start)) if portions else self.batch
+            chosen = slice(start, start + size)
+            some = {name: column[chosen] for name, column in columns.items()}
+            options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
+            call = self._call(method, options, finish=True)
+            yield call if portions is None else portions.measured(call, len(options["ids"]))
+            start += size
 
     def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
         function = getattr(self._handle, method)

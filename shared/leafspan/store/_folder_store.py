@@ -25,7 +25,7 @@ from leafspan.store._files import Files, VectorDamage
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
-from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_in, texts_name
 from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
@@ -94,6 +94,8 @@ class FolderStore:
         def collection(name: str) -> Flow[Collection]:
             opened = yield from chroma.opened()
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
+            if name == self._leaves_name:
+                found = found.with_texts_in(texts_in(self.settings))
             return found.lacking(self._what_lost) if name in opened.lost else found
 
         def has_moved_on(_: Catalogue) -> Flow[bool]:
@@ -205,7 +207,7 @@ class FolderStore:
             _, catalogue = yield from self._catalogue(folder, of_chroma=True)
             rows = dict(catalogue.rows)
             opened = yield Call(folder.opened, (deadline,))
-            leaves = yield self._to_write(opened, self._leaves_name)
+            leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
             manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             folder.stop_writing(lock, whole=False)

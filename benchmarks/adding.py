@@ -1,0 +1,240 @@
+"""How fast documents are added beside plain Chroma, how much disk that takes, and how long an event loop stands still.
+
+    python benchmarks/adding.py [--leaves 20000] [--rounds 10] [--json FILE]
+
+The same leaves are added in turns, a tenth of them a turn: to a plain collection (texts, vectors, and the id of the
+document as metadata, a thousand at a time), to an index that keeps texts in Chroma's documents, to one that keeps them in
+metadata, and to two more of these, asynchronously, beside a heartbeat. Vectors are at hand on all sides, so embedding is on
+none; splitting, checksums, the manifest and all that reading without Chroma needs count on ours. A figure is the median of
+the ratios of the turns, of the time of the clock, and of the processor's time since the machine may be busy with other
+work. The corpus is made of shuffled sentences of the example articles, so nothing is downloaded.
+
+An embedder behind a network is one that sleeps. Two of three groups can be written while it is at work, so that at best a
+third of what an ``add`` takes by itself comes on top.
+
+Ends with 1 if a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import chromadb
+import numpy as np
+from results import Figure, add_json_option, all_passed, write_results
+from shuffled import shuffled_texts
+
+from leafspan import Document, Embedder, HierarchicalSplitter, Index
+from leafspan.embedding import default_embedder
+
+BEAT = 0.01  # seconds
+AT_ONCE = 1_000  # leaves that the plain collection gets in one call
+DELAY = 0.15  # seconds that an embedder behind a network takes for 128 texts
+
+
+class AtHand:
+    """An embedder that has all vectors already.
+
+    Args:
+        texts: The texts.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        model = default_embedder()
+        distinct = list(dict.fromkeys(texts))
+        self._vectors: dict[str, Any] = {}
+        for start in range(0, len(distinct), 1024):
+            some = distinct[start : start + 1024]
+            self._vectors |= dict(zip(some, np.asarray(model.documents(some), dtype=np.float32), strict=True))
+        self._other = np.asarray(model.documents(["another text"]), dtype=np.float32)[0]
+
+    def __call__(self, texts: list[str]) -> Any:
+        """The vectors."""
+        return np.array([self._vectors.get(text, self._other) for text in texts])
+
+    def behind_a_network(self, texts: list[str]) -> Any:
+        """The vectors, after a while."""
+        time.sleep(DELAY)
+        return self(texts)
+
+
+def plain_side(folder: Path) -> Callable[[list[tuple[str, list[str]]], AtHand], None]:
+    """A function that adds the leaves of documents to a plain collection."""
+    client = chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+    plain = client.create_collection("plain", embedding_function=None, configuration={"hnsw": {"space": "cosine"}})
+
+    def add(documents: list[tuple[str, list[str]]], vectors: AtHand) -> None:
+        rows = [(f"{id_}#{place}", text, id_) for id_, texts in documents for place, text in enumerate(texts)]
+        for start in range(0, len(rows), AT_ONCE):
+            ids, texts, sources = zip(*rows[start : start + AT_ONCE], strict=True)
+            plain.add(
+                ids=list(ids),
+                documents=list(texts),
+                embeddings=vectors(list(texts)),
+                metadatas=[{"source": source} for source in sources],
+            )
+
+    return add
+
+
+class Time(NamedTuple):
+    """What something has taken, in seconds.
+
+    Attributes:
+        clock: By the clock.
+        processor: Of the processor, in all threads.
+    """
+
+    clock: float
+    processor: float
+
+
+def time_of(what: Callable[[], object]) -> Time:
+    """How long something takes."""
+    clock, processor = time.perf_counter(), time.process_time()
+    what()
+    return Time(time.perf_counter() - clock, time.process_time() - processor)
+
+
+def beside_a_heartbeat(index: Index, documents: list[Document]) -> tuple[Time, Time]:
+    """How long an ``aadd`` takes, and the longest gap between two beats."""
+    gaps = [(0.0, 0.0)]
+
+    async def beat() -> None:
+        while True:
+            clock, processor = time.perf_counter(), time.process_time()
+            await asyncio.sleep(BEAT)
+            gaps.append((time.perf_counter() - clock, time.process_time() - processor))
+
+    async def add() -> None:
+        heart = asyncio.create_task(beat())
+        await asyncio.sleep(0)
+        await index.aadd(documents, progress=False)
+        await asyncio.sleep(0)
+        heart.cancel()
+
+    taken = time_of(lambda: asyncio.run(add()))
+    return taken, Time(*map(max, zip(*gaps, strict=True)))
+
+
+def size(folder: Path) -> int:
+    """Bytes that a folder takes."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def turns(folder: Path, leaves: int, rounds: int) -> list[Figure]:
+    """Add to all sides in turns."""
+    splitter = HierarchicalSplitter()
+    texts = shuffled_texts(leaves // 30, random.Random(7))
+    documents = [Document(f"d{number}", text) for number, text in enumerate(texts)]
+    with Index.open(folder / "cut", splitter=splitter) as cut:
+        cut.add(documents, progress=False)
+        pieces = [(each.id, [leaf.text for leaf in cut.leaves(each.id)]) for each in documents]
+    shutil.rmtree(folder / "cut")
+    vectors = AtHand([text for _, some in pieces for text in some])
+    embedder = Embedder("at hand", vectors, vectors, local=True)
+    plain = plain_side(folder / "plain")
+    kinds = ("documents", "metadata")
+    blocking = {kind: Index.open(folder / kind, embedder=embedder, texts_in=kind) for kind in kinds}  # type: ignore[arg-type]
+    awaited = {kind: Index.open(folder / f"a{kind}", embedder=embedder, texts_in=kind) for kind in kinds}  # type: ignore[arg-type]
+    for index in (*blocking.values(), *awaited.values()):
+        index.add(Document("first", "Something."), progress=False)  # opens Chroma
+    names = [f"{way} {kind}" for kind in kinds for way in ("add", "aadd")]
+    faster: dict[str, list[Time]] = {name: [] for name in names}
+    gaps: dict[str, list[Time]] = {kind: [] for kind in kinds}
+    step = -(-len(documents) // rounds)
+    for start in range(0, len(documents), step):
+        some, leaves_of = documents[start : start + step], pieces[start : start + step]
+        usual = time_of(lambda leaves_of=leaves_of: plain(leaves_of, vectors))  # type: ignore[misc]
+        for kind in kinds:
+            own = time_of(lambda kind=kind, some=some: blocking[kind].add(some, progress=False))  # type: ignore[misc]
+            other, gap = beside_a_heartbeat(awaited[kind], some)
+            faster[f"add {kind}"].append(Time(*(a / b for a, b in zip(usual, own, strict=True))))
+            faster[f"aadd {kind}"].append(Time(*(a / b for a, b in zip(own, other, strict=True))))
+            gaps[kind].append(gap)
+    for index in (*blocking.values(), *awaited.values()):
+        index.close()
+    bytes_of = {name: size(folder / name) for name in ("plain", *kinds)}
+    figures = []
+    for kind, bound in (("documents", 0.85), ("metadata", 1.5)):
+        add, aadd, gap = (middle(found) for found in (faster[f"add {kind}"], faster[f"aadd {kind}"], gaps[kind]))
+        disk = bytes_of[kind] / bytes_of["plain"]
+        figures += [
+            Figure("throughput of add as a share of plain Chroma's", add.clock, ">=", bound, kind),
+            Figure("the same by the processor's time", add.processor, None, None, kind),
+            Figure("disk, as a multiple of plain Chroma's", disk, "<=", 2.2, kind),
+            Figure("throughput of aadd as a share of add's", aadd.clock, ">=", 0.7, kind),
+            Figure("the same by the processor's time", aadd.processor, None, None, kind),
+            Figure("ms of the longest gap of the event loop, median of the turns", 1e3 * gap.clock, "<=", 100.0, kind),
+            Figure("ms of the processor's in the longest gap, median of the turns", 1e3 * gap.processor, None, None, kind),
+            Figure("ms of the longest gap of all", 1e3 * max(each.clock for each in gaps[kind]), None, None, kind),
+        ]
+    return figures
+
+
+def middle(times: Sequence[Time]) -> Time:
+    """The medians."""
+    return Time(*map(statistics.median, zip(*times, strict=True)))
+
+
+def overlap(folder: Path, leaves: int) -> list[Figure]:
+    """How much of its own time an ``add`` of three groups takes on top of that of an embedder behind a network."""
+    texts = shuffled_texts(leaves // 30, random.Random(3))
+    documents = [Document(f"d{number}", text) for number, text in enumerate(texts)]
+    vectors = AtHand([])
+    spent: list[float] = []
+
+    def slow(some: list[str]) -> Any:
+        started = time.perf_counter()
+        result = vectors.behind_a_network(some)
+        spent.append(time.perf_counter() - started)
+        return result
+
+    shares = []
+    for number in range(3):
+        with (
+            Index.open(folder / f"at-hand-{number}", embedder=Embedder("a", vectors, vectors, local=True)) as at_hand,
+            Index.open(folder / f"network-{number}", embedder=Embedder("a", slow, slow), embedding_cache=False) as network,
+        ):
+            for index in (at_hand, network):
+                index.add(Document("first", "Something."), progress=False)
+            alone = time_of(partial(at_hand.add, documents, progress=False)).clock
+            spent.clear()
+            both = time_of(partial(network.add, documents, progress=False)).clock
+            shares.append((both - sum(spent)) / alone)
+    name = "embedder behind a network: share of add's own time that comes on top of the embedder's"
+    return [Figure(name, statistics.median(shares), "<=", 0.7)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--leaves", type=int, default=20_000, help="number of leaves; default: 20000")
+    parser.add_argument("--rounds", type=int, default=10, help="turns of each side; default: 10")
+    add_json_option(parser)
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        figures = [*turns(folder, arguments.leaves, arguments.rounds), *overlap(folder, 15_000)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for figure in figures:
+        verdict = "" if figure.passed is None else "PASS" if figure.passed else "FAIL"
+        bound = "" if figure.bound is None else f"{figure.sign} {figure.bound:g}"
+        print(f"  {verdict:4}  {figure.value:7.2f} {bound:8} {figure.part:10} {figure.name}")
+    write_results("adding", arguments, figures)
+    return int(not all_passed(figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""How many records an asynchronous write gives to a Chroma in this process at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from chromadb.api.models.Collection import Collection as ChromaCollection
+
+from leafspan import Document, Index
+from leafspan.engine import arun, run
+from leafspan.store._caller import Caller
+from leafspan.store._collection import Collection
+from leafspan.store._portions import Portions
+from tests.store.memory import Records
+
+IN_PROCESS = Caller("the folder 'kb'")
+SERVER = Caller("the Chroma server at http://here", timeout=5)
+
+
+class Sizes(Records):
+    """Records, with the number of those of each write."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        super().__init__("kb.leaves", lambda name, method, ids: self.sizes.append(len(ids)))
+
+
+def test_an_asynchronous_write_begins_with_a_hundred_records():
+    records = Sizes()
+    ids = [str(number) for number in range(1_000)]
+    asyncio.run(arun(Collection(records, 1_000, caller=IN_PROCESS).add(ids, documents=ids)))
+    assert records.sizes[0] == 100
+    assert sum(records.sizes) == len(records.records) == 1_000
+    assert [record["documents"] for record in records.records.values()] == ids
+
+
+def test_a_blocking_write_and_one_of_a_server_are_not_divided():
+    ids = [str(number) for number in range(1_000)]
+    for caller, drive in ((IN_PROCESS, run), (SERVER, run), (SERVER, lambda flow: asyncio.run(arun(flow)))):
+        records = Sizes()
+        drive(Collection(records, 1_000, caller=caller).upsert(ids, documents=ids))
+        assert records.sizes == [1_000]
+
+
+def test_a_portion_is_never_more_than_chroma_takes_at_once():
+    records = Sizes()
+    ids = [str(number) for number in range(100)]
+    asyncio.run(arun(Collection(records, 30, caller=IN_PROCESS).delete(ids)))
+    assert records.sizes == [30, 30, 30, 10]
+
+
+MANY = 1_000_000  # so that all portions are about as large as they should be
+
+
+def test_a_portion_is_what_the_faster_one_of_the_last_two_writes_does_in_55_milliseconds():
+    portions = Portions()
+    portions.note(100, 0.05)  # 2,000 a second
+    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
+    portions.note(110, 0.055 * 4)  # 500 a second, since something else was going on
+    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
+    portions.note(110, 0.055 * 4)
+    assert portions.next(MANY) == pytest.approx(100, rel=0.01)  # not 27: writes of a few records take as long
+
+
+def test_a_portion_is_at_most_twice_as_large_as_the_one_before():
+    portions = Portions()
+    for size in (200, 400, 800):
+        portions.note(portions.next(MANY), 1e-9)
+        assert portions.next(MANY) == pytest.approx(size, rel=0.01)
+
+
+def test_a_write_of_a_few_records_says_nothing_of_larger_ones():
+    portions = Portions()
+    portions.note(100, 0.05)
+    portions.note(1, 0.05)
+    portions.note(1, 0.05)
+    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
+
+
+def test_records_are_divided_evenly_so_that_no_write_of_a_few_is_left():
+    portions = Portions()
+    sizes, remaining = [], 1_001
+    while remaining:
+        sizes.append(portions.next(remaining))
+        remaining -= sizes[-1]
+    assert sum(sizes) == 1_001
+    assert set(sizes) == {100, 101}
+    assert portions.next(1) == 1
+    assert portions.next(140) == 140
+    assert portions.next(160) == 80
+
+
+def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    sizes: list[int] = []
+    add = ChromaCollection.add
+
+    def noting(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
+        sizes.append(len(ids))
+        add(self, ids=ids, **columns)
+
+    monkeypatch.setattr(ChromaCollection, "add", noting)
+    numbers = Document(
+        "numbers", " ".join(f"This is sentence number {number}, and there are more." for number in range(1_000))
+    )
+    with Index.open(tmp_path / "one") as index:
+        index.add(numbers)
+        leaves = len(index.leaves("numbers"))
+        assert leaves > 100
+        assert sizes == [leaves]
+    sizes.clear()
+    with Index.open(tmp_path / "two") as index:
+        asyncio.run(index.aadd(numbers))
+        assert sum(sizes) == leaves
+        assert sizes[0] < 150
+        assert index.get("numbers").text == numbers.text
+
+
+async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and_deleting(tmp_path: Path, monkeypatch):
+    beats = 0
+    begun: dict[str, list[int]] = {"add": [], "upsert": [], "delete": []}
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0)
+
+    def noting(method: str) -> None:
+        original = getattr(ChromaCollection, method)
+
+        def call(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
+            begun[method].append(beats)
+            assert len(ids) <= 100
+            original(self, ids=ids, **columns)
+
+        monkeypatch.setattr(ChromaCollection, method, call)
+
+    monkeypatch.setattr(Portions, "note", lambda self, records, seconds: None)  # all portions are of a hundred records
+    for method in begun:
+        noting(method)
+    heart = asyncio.create_task(beat())
+    index = await Index.aopen(tmp_path / "kb")
+    await index.aadd([Document(f"d{number}", f"Document {number}.") for number in range(300)])
+    await index.aadd([Document(f"d{number}", f"Another document {number}.") for number in range(300)])
+    await index.adelete([f"d{number}" for number in range(300)])
+    heart.cancel()
+    assert index.count() == 0
+    index.close()
+    for method, least in (("add", 2 * 3), ("upsert", 5 * 3), ("delete", 3 * 3)):
+        assert len(begun[method]) >= least, method
+        assert len(set(begun[method])) == len(begun[method]), f"nothing else was done between two writes: {method}"
