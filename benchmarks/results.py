@@ -30,6 +30,7 @@ class Figure:
         sign: How it must compare with the bound: ``"<="``, ``">="`` or ``">"``. None for a figure without a bound.
         bound: The bound. None for a figure without one.
         part: What it belongs to within the benchmark, such as a question set. Empty if there are no parts.
+        middle_half: Of a median, between which values the middle half of what was measured lies. None for other numbers.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Figure:
     sign: Sign | None = None
     bound: float | None = None
     part: str = ""
+    middle_half: tuple[float, float] | None = None
 
     @property
     def gap(self) -> float | None:
@@ -55,6 +57,8 @@ class Figure:
     def record(self) -> dict[str, Any]:
         """The figure as it is written: six significant digits, without what is not set."""
         record: dict[str, Any] = {"part": self.part, "name": self.name, "value": _rounded(self.value)}
+        if self.middle_half is not None:
+            record["middle_half"] = [_rounded(value) for value in self.middle_half]
         if self.bound is not None:
             record |= {"sign": self.sign, "bound": _rounded(self.bound), "passed": self.passed}
         return record if self.part else {key: value for key, value in record.items() if key != "part"}
@@ -78,7 +82,11 @@ def print_figures(figures: Iterable[Figure], *, decimals: int = 2) -> list[Figur
         if figure.bound is None:
             continue
         verdict = "PASS" if figure.passed else "FAIL"
-        print(f"  {verdict}  {figure.value:7.{decimals}f} {figure.sign} {figure.bound:<5g} {figure.name}", flush=True)
+        half = figure.middle_half
+        shown = f" (middle half {half[0]:.{decimals}f} to {half[1]:.{decimals}f})" if half else ""
+        print(
+            f"  {verdict}  {figure.value:7.{decimals}f} {figure.sign} {figure.bound:<5g} {figure.name}{shown}", flush=True
+        )
     return printed
 
 

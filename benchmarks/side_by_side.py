@@ -1,0 +1,77 @@
+"""Times of things that take turns within one process, so that whatever else the machine does slows all of them.
+
+A comparison is the ratio of the times of one turn, and of these the median and the middle half: a quarter of the turns has
+a lower ratio than ``low``, and a quarter a higher one than ``high``.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+Given = TypeVar("Given")
+
+
+class Ratio(NamedTuple):
+    """The median of ratios, and their middle half."""
+
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Times:
+    """The seconds that each thing took, turn by turn."""
+
+    seconds: Mapping[str, Sequence[float]]
+
+    def median(self, name: str) -> float:
+        """The median of its seconds."""
+        return statistics.median(self.seconds[name])
+
+    def ratio(self, name: str, beside: str) -> Ratio:
+        """Its time over that of another thing."""
+        return ratio(self.seconds[name], self.seconds[beside])
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    """The ratios of numbers that were measured in the same turns."""
+    ratios = [mine / yours for mine, yours in zip(ours, theirs, strict=True)]
+    if len(ratios) == 1:
+        return Ratio(ratios[0], ratios[0], ratios[0])
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return Ratio(middle, low, high)
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """The seconds that something takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def take_turns(work: Mapping[str, Callable[[Given], Any]], given: Sequence[Given], *, warm: int = 20) -> Times:
+    """The times of functions that are given the same values in turns.
+
+    Args:
+        work: The functions, by name. In each turn, another one begins.
+        given: A value for each turn.
+        warm: Number of values to begin with, whose times do not count. Default: 20.
+    """
+    names = list(work)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    gc.collect()
+    for turn, value in enumerate([*given[:warm], *given]):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            started = time.perf_counter()
+            work[name](value)
+            spent = time.perf_counter() - started
+            if turn >= len(given[:warm]):
+                times[name].append(spent)
+    return Times(times)
