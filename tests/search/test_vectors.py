@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from math import sqrt
 
@@ -250,3 +251,13 @@ def test_a_scan_is_the_same_without_the_library_that_compares_codes(monkeypatch)
     found = scan(copy.snapshot, copy.catalogue, selection, queries, 20)
     monkeypatch.setattr(_scanning, "_cdist", lambda: None)
     assert scan(copy.snapshot, copy.catalogue, selection, queries, 20) == found
+
+
+def test_a_search_takes_no_references_to_none_away() -> None:
+    # Before Python 3.12, a process whose last reference to None goes is aborted.
+    copy = Copy({"a": chance.standard_normal((200, 8))})
+    everything = Selection(frozenset("a"), 200)
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        scan(copy.snapshot, copy.catalogue, everything, [[1.0] * 8], 3)
+    assert sys.getrefcount(None) > before - 400

@@ -149,8 +149,9 @@ def _bounds(
     sparse = len(rows) * _DENSE < len(codes.scales)
     compared = Codes(codes.numbers[rows], codes.scales[rows], codes.errors[rows]) if sparse else codes
     coded = Codes.of(queries)
-    bounds = np.empty((len(queries), len(rows) if sparse else len(codes.scales)), dtype=np.float32)
-    cdist(coded.numbers, np.ascontiguousarray(compared.numbers), "inner", out=bounds)
+    # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
+    # its last one is aborted.
+    bounds = np.asarray(cdist(coded.numbers, np.ascontiguousarray(compared.numbers), "inner", out_dtype="float32"))
     # The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
     bounds *= compared.scales
     bounds *= coded.scales[:, None]
