@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import chromadb
 import numpy as np
@@ -24,8 +24,28 @@ from leafspan.examples import EXAMPLE_QUESTIONS
 from leafspan.hosting import split_into_leaves
 
 LEAVES_OF_A_DOCUMENT = 32
-DOCUMENTS_AT_ONCE = 160  # in an add, which are some 5,000 leaves: the most that Chroma takes in a call
+DOCUMENTS_AT_ONCE = 320  # in an add, which are some 10,000 leaves
 WORDLLAMA = default_embedder()
+
+
+class Node(NamedTuple):
+    """A leaf, or a larger piece of a document above it.
+
+    Attributes:
+        id: Its id.
+        parent: Id of the node above it, None for a whole document.
+        level: 0 for a leaf, 1 for the nodes above leaves, and so on.
+        text: Its text.
+        document_id: Id of its document.
+        start: Its first character in the document.
+    """
+
+    id: str
+    parent: str | None
+    level: int
+    text: str
+    document_id: str
+    start: int
 
 
 @dataclass(frozen=True)
@@ -80,44 +100,53 @@ class Corpus:
         spans = zip(self.documents, pairwise(self.starts), strict=True)
         return [dict(document.metadata) for document, (first, end) in spans for _ in range(first, end)]
 
+    @cached_property
+    def books(self) -> Sequence[int]:
+        """The number of the document of each leaf."""
+        return [number for number, (first, end) in enumerate(pairwise(self.starts)) for _ in range(first, end)]
+
     def embedder(self) -> ReadyMade:
         """An embedder for an index of these documents, whose vectors are ready-made."""
         return ReadyMade(self)
 
     def groups(self) -> Iterator[tuple[Sequence[Document], slice]]:
-        """As many documents at a time as Chroma takes in a call, and the places of their leaves."""
+        """Some documents at a time, and the places of their leaves."""
         for first in range(0, len(self.documents), DOCUMENTS_AT_ONCE):
             some = self.documents[first : first + DOCUMENTS_AT_ONCE]
             yield some, slice(self.starts[first], self.starts[first + len(some)])
 
-    def kinship(self) -> Iterator[tuple[str, str]]:
-        """The id of each leaf and of each node above it, with the id of its parent, if it has one."""
+    def nodes(self) -> Iterator[Node]:
+        """All leaves and all nodes above them, document by document. A leaf comes before the nodes above it."""
         splitter = HierarchicalSplitter()
         for document in self.documents:
             seen = set()
             for leaf in split_into_leaves(document, splitter):
-                child = leaf.id
+                spans = [(leaf.id, leaf.start, leaf.end)]
                 for level, node in enumerate(leaf.ancestors):
-                    parent = f"{document.id}/{level}/{node.first}"
-                    if child not in seen:
-                        yield child, parent
-                    seen.add(child)
-                    child = parent
+                    spans.append((f"{document.id}/{level}/{node.first}", node.start, node.end))
+                parents = [id_ for id_, _, _ in spans[1:]] + [None]
+                for level, ((id_, start, end), parent) in enumerate(zip(spans, parents, strict=True)):
+                    if id_ not in seen:
+                        yield Node(id_, parent, level, document.text[start:end], document.id, start)
+                        seen.add(id_)
 
-    def nearest(self, question: str, count: int) -> NDArray[np.float32]:
-        """Cosines of the leaves that are nearest to a question, largest first: what an exact search finds."""
-        cosines = self.vectors @ WORDLLAMA.queries([question])[0].astype(np.float32)
-        return np.sort(np.partition(cosines, -count)[-count:])[::-1]
-
-    def recall(self, question: str, found: Sequence[str]) -> float:
-        """Share of the nearest leaves among those that a search has found, of which there are as many.
+    def recall(self, question: str, found: Sequence[str], count: int, books: tuple[int, int] | None = None) -> float:
+        """Share of the nearest leaves that a search has found.
 
         A leaf that is as near as the last of them counts as one of them.
+
+        Args:
+            question: The question.
+            found: Ids of what was found.
+            count: Number of leaves that were wanted.
+            books: Numbers of the first document that was searched, and of the first behind the last. Default: all.
         """
-        last = self.nearest(question, len(found))[-1]
+        first, end = (self.starts[0], self.starts[-1]) if books is None else (self.starts[each] for each in books)
+        count = min(count, end - first)
         query = WORDLLAMA.queries([question])[0].astype(np.float32)
-        cosines = self.vectors[[self._places[id_] for id_ in found]] @ query
-        return float((cosines >= last - 1e-6).mean())
+        last = np.partition(self.vectors[first:end] @ query, -count)[-count]
+        cosines = self.vectors[[self._places[id_] for id_ in found[:count]]] @ query
+        return float((cosines >= last - 1e-6).sum()) / count
 
     @cached_property
     def _places(self) -> dict[str, int]:

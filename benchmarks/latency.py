@@ -25,12 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import WORDLLAMA, Corpus, add_to_plain, plain_client, plain_collection, questions
-from llama_index.core import StorageContext, VectorStoreIndex
-from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.retrievers import AutoMergingRetriever as LlamaIndexAutoMerging
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.vector_stores.chroma import ChromaVectorStore
+from peers.llamaindex_peers import Nodes
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from side_by_side import Times, seconds, take_turns
 
@@ -85,45 +80,6 @@ def plain_query(bench: Bench) -> Callable[[str], Any]:
         )
 
     return ask
-
-
-def llamaindex_auto_merging(bench: Bench) -> Callable[[str], Any]:
-    """LlamaIndex's auto-merging over the same leaves, in its own Chroma store, with the parents in memory."""
-    corpus = bench.corpus
-    nodes = {id_: TextNode(id_=id_, text=text) for id_, text in zip(corpus.ids, corpus.texts, strict=True)}
-    leaves = list(nodes.values())
-    for child, parent in corpus.kinship():
-        if parent not in nodes:
-            nodes[parent] = TextNode(id_=parent, text="", relationships={NodeRelationship.CHILD: []})
-        nodes[child].relationships[NodeRelationship.PARENT] = RelatedNodeInfo(node_id=parent)
-        children: Any = nodes[parent].relationships[NodeRelationship.CHILD]
-        children.append(RelatedNodeInfo(node_id=child))
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(list(nodes.values()))
-    store = ChromaVectorStore(chroma_collection=plain_collection(bench.client, "llamaindex"))
-    for leaf, vector in zip(leaves, corpus.vectors, strict=True):
-        leaf.embedding = vector.tolist()
-    for first in range(0, len(leaves), 5000):
-        store.add(leaves[first : first + 5000])
-    base: Any = VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex()).as_retriever(
-        similarity_top_k=CANDIDATES
-    )
-    retriever = LlamaIndexAutoMerging(base, StorageContext.from_defaults(docstore=docstore))
-    return retriever.retrieve
-
-
-class InLlamaIndex(BaseEmbedding):
-    """WordLlama for LlamaIndex."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        embedded: list[float] = WORDLLAMA.documents([text])[0].tolist()
-        return embedded
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
 
 
 def filtered_windows(bench: Bench) -> Callable[[str], Any]:
@@ -199,8 +155,8 @@ def recalls(bench: Bench, asked: Sequence[str], part: str) -> Iterator[Figure]:
     """How many of the nearest leaves are found: by Vector, and by the plain collection."""
     found = langchain_ext.VectorRetriever(index=bench.index, k=CANDIDATES)
     query = plain_query(bench)
-    ours = [bench.corpus.recall(each, [document.id for document in found.invoke(each)]) for each in asked]
-    theirs = [bench.corpus.recall(each, query(each)["ids"][0]) for each in asked]
+    ours = [bench.corpus.recall(each, [document.id for document in found.invoke(each)], CANDIDATES) for each in asked]
+    theirs = [bench.corpus.recall(each, query(each)["ids"][0], CANDIDATES) for each in asked]
     yield Figure("Vector, recall of the exact nearest", statistics.fmean(ours), ">=", 1.0, part)
     yield Figure("plain query, recall of the exact nearest", statistics.fmean(theirs), part=part)
 
@@ -213,8 +169,11 @@ def measure(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure
         few = retrievers(bench.index, k)
         work |= {f"{name}, k = {k}": few[name].invoke for name, bounds in BOUNDS.items() if k in bounds}
     if keys == 0:
-        work["LlamaIndex"] = llamaindex_auto_merging(bench)
+        work["LlamaIndex"] = Nodes(bench.client, bench.corpus).auto_merging().ask
     times = take_turns(work, asked)
+    plain = 1000 * times.median("plain")
+    print(f"  a plain query takes {plain:.2f} ms")
+    yield Figure("a plain query, ms", plain, part=part)
     for name, bounds in BOUNDS.items():
         for k, bound in bounds.items():
             yield beside(times, f"{name}, k = {k}", "plain", f"{name}, k = {k}, beside a plain query", bound, part)

@@ -7,6 +7,7 @@ a lower ratio than ``low``, and a quarter a higher one than ``high``.
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +41,8 @@ class Times:
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The ratios of numbers that were measured in the same turns."""
-    ratios = [mine / yours for mine, yours in zip(ours, theirs, strict=True)]
+    """The ratios of numbers that were measured in the same turns, as far as both took part."""
+    ratios = [mine / yours for mine, yours in zip(ours, theirs, strict=False)]
     if len(ratios) == 1:
         return Ratio(ratios[0], ratios[0], ratios[0])
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
@@ -55,23 +56,29 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def take_turns(work: Mapping[str, Callable[[Given], Any]], given: Sequence[Given], *, warm: int = 20) -> Times:
+def take_turns(
+    work: Mapping[str, Callable[[Given], Any]], given: Sequence[Given], *, warm: int = 20, most: float = math.inf
+) -> Times:
     """The times of functions that are given the same values in turns.
 
     Args:
         work: The functions, by name. In each turn, another one begins.
         given: A value for each turn.
         warm: Number of values to begin with, whose times do not count. Default: 20.
+        most: Seconds after which a function takes part no longer, but in two turns. Default: any number.
     """
     names = list(work)
     times: dict[str, list[float]] = {name: [] for name in names}
+    spent = dict.fromkeys(names, 0.0)
     gc.collect()
-    for turn, value in enumerate([*given[:warm], *given]):
+    warming = given[:warm]
+    for turn, value in enumerate([*warming, *given]):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            started = time.perf_counter()
-            work[name](value)
-            spent = time.perf_counter() - started
-            if turn >= len(given[:warm]):
-                times[name].append(spent)
+            if spent[name] > most and (turn < len(warming) or len(times[name]) >= 2):
+                continue
+            taken = seconds(lambda name=name, value=value: work[name](value))  # type: ignore[misc]
+            spent[name] += taken
+            if turn >= len(warming):
+                times[name].append(taken)
     return Times(times)
