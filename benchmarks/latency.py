@@ -169,7 +169,9 @@ def measure(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure
         few = retrievers(bench.index, k)
         work |= {f"{name}, k = {k}": few[name].invoke for name, bounds in BOUNDS.items() if k in bounds}
     if keys == 0:
-        work["LlamaIndex"] = Nodes(bench.client, bench.corpus).auto_merging().ask
+        nodes = Nodes(bench.client, bench.corpus)
+        nodes.add(slice(0, len(bench.corpus.ids)))
+        work["LlamaIndex"] = nodes.auto_merging().ask
     times = take_turns(work, asked)
     plain = 1000 * times.median("plain")
     print(f"  a plain query takes {plain:.2f} ms")

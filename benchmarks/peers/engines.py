@@ -36,7 +36,7 @@ class Zvec:
     """A collection of zvec's with its graph (HNSW), as its parameters are by default.
 
     Args:
-        folder: Its folder, which must not be there.
+        folder: A folder, in which it makes one of its own.
         corpus: The leaves.
     """
 
@@ -45,6 +45,7 @@ class Zvec:
 
         self._zvec: Any = zvec
         self._corpus = corpus
+        self._folder = folder
         fields = [
             zvec.FieldSchema("id", zvec.DataType.STRING),
             zvec.FieldSchema("text", zvec.DataType.STRING),
@@ -54,7 +55,9 @@ class Zvec:
         ]
         graph = zvec.HnswIndexParam(metric_type=zvec.MetricType.COSINE)
         vector = zvec.VectorSchema("vector", zvec.DataType.VECTOR_FP32, corpus.vectors.shape[1], index_param=graph)
-        self._collection: Any = zvec.create_and_open(str(folder), zvec.CollectionSchema("leaves", fields, vector))
+        self._collection: Any = zvec.create_and_open(
+            str(folder / "leaves"), zvec.CollectionSchema("leaves", fields, vector)
+        )
 
     def add(self, rows: slice) -> None:
         """Store leaves. Ids may not contain everything, so they are numbers here."""
@@ -72,13 +75,12 @@ class Zvec:
             self._collection.insert(docs)
 
     def finish(self) -> None:
-        """Build what is still missing of the graph."""
+        """Build what is still missing of the graph, and open it for reading."""
         self._collection.optimize()
         self._collection.flush()
-
-    def close(self) -> None:
-        """Give the collection back, so that another process can open it."""
         self._collection.close()
+        reading = self._zvec.CollectionOption(read_only=True, enable_mmap=True)
+        self._collection = self._zvec.open(str(self._folder / "leaves"), reading)
 
     def asked(self) -> Asked:
         """The collection, as it is asked."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from corpus import WORDLLAMA, Corpus, plain_collection
@@ -12,19 +14,28 @@ from langchain_core.retrievers import BaseRetriever
 from peers._asking import Asked, Found
 
 CANDIDATES = 24
+AT_ONCE = 5000  # leaves: a call of Chroma takes no more than 5,461
 
 
 class InLangChain(Embeddings):
-    """WordLlama for LangChain."""
+    """WordLlama for LangChain.
+
+    Args:
+        documents: What embeds texts. Default: WordLlama.
+    """
+
+    def __init__(self, documents: Callable[[list[str]], Any] = WORDLLAMA.documents) -> None:
+        self._documents = documents
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of texts."""
-        vectors: list[list[float]] = WORDLLAMA.documents(texts).tolist()
+        vectors: list[list[float]] = self._documents(texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question."""
-        return self.embed_documents([text])[0]
+        vector: list[float] = WORDLLAMA.queries([text])[0].tolist()
+        return vector
 
 
 def ids_of(documents: list[Document]) -> Found:
@@ -45,18 +56,40 @@ def asked(name: str, kind: str, package: str, retriever: BaseRetriever, **more: 
     )
 
 
-def chroma(client: Any, k: int) -> Asked:
-    """The store over the plain collection."""
-    from langchain_chroma import Chroma
+class Stored:
+    """Its Chroma store in a folder.
 
-    store = Chroma("plain", InLangChain(), client=client)
+    Args:
+        folder: The folder.
+        corpus: The leaves, which are to be added.
+    """
 
-    def within(question: str, first: int, last: int) -> Found:
-        books = {"$and": [{"book": {"$gte": first}}, {"book": {"$lt": last}}]}
-        return ids_of(store.similarity_search(question, k, filter=books))
+    def __init__(self, folder: Path, corpus: Corpus) -> None:
+        from langchain_chroma import Chroma
 
-    retriever = store.as_retriever(search_kwargs={"k": k})
-    return asked("LangChain Chroma", "vectors", "langchain-chroma", retriever, within=within)
+        self._corpus = corpus
+        self._store = Chroma("langchain", InLangChain(corpus.embedder()), persist_directory=str(folder))
+
+    def add(self, rows: slice) -> None:
+        """Store leaves, as many in a call as Chroma takes."""
+        for first in range(rows.start, rows.stop, AT_ONCE):
+            some = slice(first, min(first + AT_ONCE, rows.stop))
+            self._store.add_texts(
+                list(self._corpus.texts[some]), list(self._corpus.metadata[some]), ids=list(self._corpus.ids[some])
+            )
+
+    def vectors(self, k: int) -> BaseRetriever:
+        """Its retriever by vectors."""
+        return self._store.as_retriever(search_kwargs={"k": k})
+
+    def asked_by_vectors(self, k: int) -> Asked:
+        """The same, as it is asked."""
+
+        def within(question: str, first: int, last: int) -> Found:
+            books = {"$and": [{"book": {"$gte": first}}, {"book": {"$lt": last}}]}
+            return ids_of(self._store.similarity_search(question, k, filter=books))  # type: ignore[arg-type]
+
+        return asked("LangChain Chroma", "vectors", "langchain-chroma", self.vectors(k), within=within)
 
 
 def bm25(corpus: Corpus, k: int) -> BaseRetriever:
@@ -67,12 +100,15 @@ def bm25(corpus: Corpus, k: int) -> BaseRetriever:
     return BM25Retriever.from_documents(documents, k=k)
 
 
-def ensemble(client: Any, words: BaseRetriever) -> Asked:
-    """Both, fused, each for 24. It returns everything that they find."""
-    from langchain_chroma import Chroma
+def by_words(retriever: BaseRetriever) -> Asked:
+    """BM25 alone."""
+    return asked("LangChain BM25Retriever", "words", "rank-bm25", retriever)
+
+
+def ensemble(words: BaseRetriever, vectors: BaseRetriever) -> Asked:
+    """Both, fused. It returns everything that they find."""
     from langchain_classic.retrievers import EnsembleRetriever
 
-    vectors = Chroma("plain", InLangChain(), client=client).as_retriever(search_kwargs={"k": CANDIDATES})
     retriever = EnsembleRetriever(retrievers=[words, vectors], weights=[0.5, 0.5])
     return asked("LangChain EnsembleRetriever", "words and vectors", "langchain-classic", retriever)
 
@@ -92,8 +128,8 @@ def parents(client: Any, corpus: Corpus) -> Asked:
             above[node.id] = node.parent or ""
         elif node.level == 1:
             store.mset([(node.id, Document(node.text, id=node.id))])
-    for first in range(0, len(corpus.ids), 5000):
-        rows = slice(first, first + 5000)
+    for first in range(0, len(corpus.ids), AT_ONCE):
+        rows = slice(first, first + AT_ONCE)
         collection.add(
             ids=corpus.ids[rows],
             embeddings=corpus.vectors[rows],

@@ -20,6 +20,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from peers._asking import Asked, Found
 
 CANDIDATES = 24
+AT_ONCE = 5000  # leaves: a call of Chroma takes no more than 5,461
 
 logging.getLogger("llama_index").setLevel(logging.WARNING)  # it logs each merge
 
@@ -39,7 +40,7 @@ class InLlamaIndex(BaseEmbedding):
 
 
 class Nodes:
-    """The leaves in LlamaIndex's own Chroma store, and the nodes above them in memory.
+    """The leaves in LlamaIndex's own Chroma store, as soon as they are added, and the nodes above them in memory.
 
     Args:
         client: Chroma client for the collections.
@@ -52,7 +53,12 @@ class Nodes:
         self.docstore = SimpleDocumentStore()
         self.leaves = self._related()
         self.docstore.add_documents(list(self._above.values()))
-        self._index = self._stored("llamaindex", self.leaves)
+        self._store = ChromaVectorStore(chroma_collection=plain_collection(client, "llamaindex"))
+        self._index = VectorStoreIndex.from_vector_store(self._store, embed_model=InLlamaIndex())
+
+    def add(self, rows: slice) -> None:
+        """Store leaves, with the vectors that they have."""
+        self._add(self._store, self.leaves, rows)
 
     def vectors(self, k: int, **options: Any) -> BaseRetriever:
         """Its retriever by vectors."""
@@ -115,7 +121,9 @@ class Nodes:
                         id_=id_, text=text, metadata=metadata, excluded_embed_metadata_keys=["window", "original_text"]
                     )
                 )
-        base = self._stored("llamaindex-windows", leaves).as_retriever(similarity_top_k=k)
+        store = ChromaVectorStore(chroma_collection=plain_collection(self._client, "windows"))
+        self._add(store, leaves, slice(0, len(leaves)))
+        base = VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex()).as_retriever(similarity_top_k=k)
         replace = MetadataReplacementPostProcessor(target_metadata_key="window")
 
         def ask(question: str) -> Found:
@@ -142,16 +150,14 @@ class Nodes:
         self._above = {each.id: nodes[each.id] for each in kin if each.level > 0}
         return [nodes[id_] for id_ in self._corpus.ids]
 
-    def _stored(self, name: str, leaves: Sequence[TextNode]) -> VectorStoreIndex:
-        store = ChromaVectorStore(chroma_collection=plain_collection(self._client, name))
-        for first in range(0, len(leaves), 5000):
-            some = leaves[first : first + 5000]
-            for leaf, vector in zip(some, self._corpus.vectors[first : first + 5000].tolist(), strict=True):
+    def _add(self, store: ChromaVectorStore, leaves: Sequence[TextNode], rows: slice) -> None:
+        for first in range(rows.start, rows.stop, AT_ONCE):
+            some = list(leaves[first : min(first + AT_ONCE, rows.stop)])
+            for leaf, vector in zip(some, self._corpus.vectors[first : first + len(some)].tolist(), strict=True):
                 leaf.embedding = vector
-            store.add(list(some))
-        for leaf in leaves:
-            leaf.embedding = None
-        return VectorStoreIndex.from_vector_store(store, embed_model=InLlamaIndex())
+            store.add(some)
+            for leaf in some:
+                leaf.embedding = None
 
 
 def ids_of(nodes: Sequence[NodeWithScore]) -> Found:

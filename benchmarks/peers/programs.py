@@ -6,8 +6,10 @@ embed the question with WordLlama.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,3 +123,22 @@ def opening_seconds(program: Program, folder: Path, question: str) -> float:
     clocked = f"started = time.perf_counter()\n{program.opening}\n{FIRST_ANSWER}\nprint(time.perf_counter() - started)"
     warm = "from leafspan.embedding import default_embedder\ndefault_embedder().queries(['warm'])\n"
     return float(run_program(f"import sys, time\n{program.imports}\n{warm}\n{clocked}", str(folder), question).split()[-1])
+
+
+MEMORY = """
+import json
+for question in json.loads(sys.argv[2]):
+    ask(question)
+with open("/proc/self/status") as file:
+    status = dict(line.split(":", 1) for line in file)
+kilobytes = {name: int(status[field].split()[0]) for name, field in (("resident", "VmRSS"), ("own", "RssAnon"))}
+print(json.dumps(kilobytes))
+"""
+
+
+def memory_of(program: Program, folder: Path, questions: Sequence[str]) -> dict[str, int]:
+    """The kilobytes that a new process takes when it has answered questions: ``resident``, and its ``own`` (Linux)."""
+    source = f"import sys\n{program.imports}\n{program.opening}\n{MEMORY}"
+    printed = run_program(source, str(folder), json.dumps(list(questions)))
+    kilobytes: dict[str, int] = json.loads(printed.splitlines()[-1])
+    return kilobytes
