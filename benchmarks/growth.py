@@ -5,7 +5,8 @@
 The indexes are asked the same questions in turns, and so are plain Chroma collections with the same leaves. Opening is
 what a new process does from opening an index to its first answer, once everything is imported. A figure is how many times
 as long one size takes as the one before; the exponent is fitted to the medians of all sizes, by least squares of their
-logarithms: 1 is growth in proportion, 0 none. With a folder, what is stored there is used again.
+logarithms: 1 is growth in proportion, 0 none. Plain collections end at 100,000 leaves. With a folder, what is stored there
+is used again.
 
 Ends with 1 if a bound is missed, which are about growing tenfold from 100,000 leaves.
 """
@@ -36,22 +37,25 @@ from leafspan import Index
 
 SIZES = (10_000, 100_000, 1_000_000)
 MANY = 100_000  # leaves, from where bounds are about growing tenfold
+MOST_PLAIN = 100_000  # leaves of a plain collection, so that the largest size does not take twice as long
 BOUNDS = {"Vector": 4.0, "Hybrid": 4.0, "opening, Vector": 3.0, "opening, Hybrid": 3.0}
 
 
 def store(folder: Path, leaves: int) -> None:
-    """An index and a plain collection of so many leaves, in two folders, unless they are there."""
+    """An index of so many leaves, and a plain collection if they are not too many, as far as they are not there."""
     if (folder / "done").exists():
         return
-    shutil.rmtree(folder, ignore_errors=True)
     corpus = Corpus.made(leaves)
-    plain = plain_collection(plain_client(folder / "plain"))
     with Index.open(folder / "ours", embedder=corpus.embedder()) as index:
         for number, (documents, rows) in enumerate(corpus.groups()):
             index.add(documents, progress=False)
-            add_to_plain(plain, corpus, rows)
             if number % 10 == 9:
                 print(f"    {rows.stop:,} of {len(corpus.ids):,} leaves are stored", flush=True)
+    shutil.rmtree(folder / "plain", ignore_errors=True)
+    if leaves <= MOST_PLAIN:
+        plain = plain_collection(plain_client(folder / "plain"))
+        for _, rows in corpus.groups():
+            add_to_plain(plain, corpus, rows)
     (folder / "done").touch()
 
 
@@ -65,8 +69,9 @@ def asking(folders: dict[int, Path], count: int) -> Times:
         work[f"Vector {size}"] = langchain_ext.VectorRetriever(index=index, k=5).invoke
         work[f"Hybrid {size}"] = langchain_ext.HybridRetriever(index=index, k=5).invoke
         work[f"BM25 {size}"] = langchain_ext.BM25Retriever(index=index, k=5).invoke
-        collection = plain_client(folder / "plain").get_collection("plain", embedding_function=None)
-        work[f"plain Chroma {size}"] = plain_chroma(collection).ask
+        if size <= MOST_PLAIN:
+            collection = plain_client(folder / "plain").get_collection("plain", embedding_function=None)
+            work[f"plain Chroma {size}"] = plain_chroma(collection).ask
     times = take_turns(work, questions(count))
     for index in opened:
         index.close()
@@ -81,8 +86,9 @@ def opening(folders: dict[int, Path], rounds: int) -> Times:
             for name in ("Vector", "Hybrid"):
                 found = opening_seconds(LEAFSPAN[name], folder / "ours", question)
                 times.setdefault(f"opening, {name} {size}", []).append(found)
-            found = opening_seconds(PLAIN_CHROMA, folder / "plain", question)
-            times.setdefault(f"opening, plain Chroma {size}", []).append(found)
+            if size <= MOST_PLAIN:
+                found = opening_seconds(PLAIN_CHROMA, folder / "plain", question)
+                times.setdefault(f"opening, plain Chroma {size}", []).append(found)
     return Times({name: each[1:] for name, each in times.items()})  # the first one reads from the disk
 
 
@@ -94,9 +100,9 @@ def exponent(sizes: Sequence[int], medians: Sequence[float]) -> float:
 
 def growth(folders: dict[int, Path], times: Times) -> Iterator[Figure]:
     """For each thing that was measured: the exponent, growth from size to size, and all medians beside the smallest."""
-    sizes = list(folders)
     names = list(dict.fromkeys(name.rpartition(" ")[0] for name in times.seconds))
     for name in names:
+        sizes = [size for size in folders if f"{name} {size}" in times.seconds]
         medians = [times.median(f"{name} {size}") for size in sizes]
         yield Figure(f"{name}: exponent", exponent(sizes, medians), part="growth")
         for small, large in pairwise(sizes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -90,18 +90,35 @@ def print_figures(figures: Iterable[Figure], *, decimals: int = 2) -> list[Figur
     return printed
 
 
+def read_results(file: Path) -> dict[str, Any]:
+    """What ``write_results`` has written, with its figures as such."""
+    read: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    keys = ("name", "value", "sign", "bound", "part")
+    read["figures"] = [
+        Figure(
+            **{key: each[key] for key in keys if key in each},
+            middle_half=tuple(each["middle_half"]) if "middle_half" in each else None,
+        )
+        for each in read["figures"]
+    ]
+    return read
+
+
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--json FILE``."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file as JSON, too")
 
 
-def write_results(benchmark: str, arguments: argparse.Namespace, figures: Sequence[Figure]) -> None:
+def write_results(
+    benchmark: str, arguments: argparse.Namespace, figures: Sequence[Figure], more: Mapping[str, Any] | None = None
+) -> None:
     """Write the figures to the file that ``--json`` names. Without that option, nothing is written.
 
     Args:
         benchmark: Name of the benchmark.
         arguments: Parsed command line. Of an option that is a path, only whether it was given is written.
         figures: The figures, in the order in which they were measured.
+        more: What else belongs into the file, by its name there. Default: nothing.
     """
     if arguments.json is None:
         return
@@ -111,6 +128,7 @@ def write_results(benchmark: str, arguments: argparse.Namespace, figures: Sequen
         "passed": all_passed(figures),
         "versions": versions(),
         "options": options,
+        **(more or {}),
     }
     # A line for each figure, so that a change of one is a change of one line.
     lines = ",\n".join(f"  {json.dumps(figure.record(), ensure_ascii=False, allow_nan=False)}" for figure in figures)

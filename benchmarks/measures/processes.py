@@ -7,21 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from peers.programs import Program, first_answer, memory_of
-from peers.stores import PLAIN
 from results import Figure
 from side_by_side import Times, ratio, take_turns
 
+PLAIN = "plain Chroma"
 Programs = Mapping[str, tuple[Program, Path]]
 """Programs and the folders that they open, by name."""
 
 
 def cold_times(programs: Programs, questions: Sequence[str]) -> Times:
-    """The seconds of new processes from begin to answer, in turns. The first turn, which reads from the disk, does not count."""
+    """The seconds of new processes from begin to answer, in turns. The first one, from the disk, does not count."""
     work = {
         name: (lambda question, program=program, folder=folder: first_answer(program, folder, question))
         for name, (program, folder) in programs.items()
     }
-    return take_turns(work, questions, warm=1)
+    times = take_turns(work, questions, warm=0)
+    return Times({name: each[1:] for name, each in times.seconds.items()})
 
 
 def cold(programs: Programs, questions: Sequence[str]) -> Iterator[Figure]:
@@ -32,7 +33,7 @@ def cold(programs: Programs, questions: Sequence[str]) -> Iterator[Figure]:
         yield Figure(name, middle, part="cold", middle_half=(low, high))
 
 
-def memory(programs: Programs, questions: Sequence[str], rounds: int = 3) -> Iterator[Figure]:
+def memory(programs: Programs, questions: Sequence[str], rounds: int) -> Iterator[Figure]:
     """Memory of a process that has answered questions, beside plain Chroma's: all that is resident, and what is its own.
 
     What is not its own are pages of files, which the system takes back when it needs them. Linux says so, others do not.

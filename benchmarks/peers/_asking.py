@@ -24,6 +24,7 @@ class Asked:
         aask: Answers a question for a caller that awaits it. None if it has no coroutine: a thread asks.
         within: Answers a question from the documents with numbers from the first to the second, exclusive. None if it
             has no filters.
+        count: Number of leaves that it is asked for, of those that search vectors. Default: 24.
         note: What should be known of it, in a phrase. Default: nothing.
     """
 
@@ -34,6 +35,7 @@ class Asked:
     many: Callable[[list[str]], Any] | None = None
     aask: Callable[[str], Awaitable[Any]] | None = None
     within: Callable[[str, int, int], Found] | None = None
+    count: int = 24
     note: str = ""
 
 

@@ -29,7 +29,7 @@ def plain_chroma(collection: Any, count: int = CANDIDATES, name: str = "plain Ch
     def within(question: str, first: int, last: int) -> Found:
         return query([question], {"$and": [{"book": {"$gte": first}}, {"book": {"$lt": last}}]})[0]
 
-    return Asked(name, "vectors", "chromadb", lambda question: query([question])[0], many=query, within=within)
+    return Asked(name, "vectors", "chromadb", lambda question: query([question])[0], many=query, within=within, count=count)
 
 
 class Zvec:

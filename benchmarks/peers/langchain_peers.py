@@ -89,7 +89,7 @@ class Stored:
             books = {"$and": [{"book": {"$gte": first}}, {"book": {"$lt": last}}]}
             return ids_of(self._store.similarity_search(question, k, filter=books))  # type: ignore[arg-type]
 
-        return asked("LangChain Chroma", "vectors", "langchain-chroma", self.vectors(k), within=within)
+        return asked("LangChain Chroma", "vectors", "langchain-chroma", self.vectors(k), within=within, count=k)
 
 
 def bm25(corpus: Corpus, k: int) -> BaseRetriever:

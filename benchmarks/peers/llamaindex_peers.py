@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -77,7 +77,7 @@ class Nodes:
             )
             return ids_of(self.vectors(k, filters=filters).retrieve(question))
 
-        return asked("LlamaIndex VectorIndexRetriever", "vectors", self.vectors(k), within=within)
+        return asked("LlamaIndex VectorIndexRetriever", "vectors", self.vectors(k), within=within, count=k)
 
     def bm25(self, k: int) -> BaseRetriever:
         """Its retriever by words, which holds all leaves in memory."""
@@ -165,7 +165,7 @@ def ids_of(nodes: Sequence[NodeWithScore]) -> Found:
     return [each.node.node_id for each in nodes]
 
 
-def asked(name: str, kind: str, retriever: BaseRetriever, within: Callable[[str, int, int], Found] | None = None) -> Asked:
+def asked(name: str, kind: str, retriever: BaseRetriever, **more: Any) -> Asked:
     """A retriever of LlamaIndex, as it is asked."""
 
     def ask(question: str) -> Found:
@@ -174,4 +174,4 @@ def asked(name: str, kind: str, retriever: BaseRetriever, within: Callable[[str,
     async def aask(question: str) -> Any:
         return await retriever.aretrieve(QueryBundle(question))
 
-    return Asked(name, kind, "llama-index-core", ask, aask=aask, within=within)
+    return Asked(name, kind, "llama-index-core", ask, aask=aask, **more)

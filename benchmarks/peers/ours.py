@@ -37,7 +37,9 @@ def asked(name: str, kind: str, retriever: Any) -> Asked:
     def ask(question: str) -> Found:
         return ids_of(retriever.invoke(question))
 
-    return Asked(name, kind, "leafspan", ask, many=retriever.batch, aask=retriever.ainvoke, within=within)
+    return Asked(
+        name, kind, "leafspan", ask, many=retriever.batch, aask=retriever.ainvoke, within=within, count=retriever.k
+    )
 
 
 def in_one_search(index: Index, k: int) -> Sequence[Asked]:
