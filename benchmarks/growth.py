@@ -89,7 +89,7 @@ def opening(folders: dict[int, Path], rounds: int) -> Times:
             if size <= MOST_PLAIN:
                 found = opening_seconds(PLAIN_CHROMA, folder / "plain", question)
                 times.setdefault(f"opening, plain Chroma {size}", []).append(found)
-    return Times({name: each[1:] for name, each in times.items()})  # the first one reads from the disk
+    return Times(times).after(1)  # the first turn reads from the disk
 
 
 def exponent(sizes: Sequence[int], medians: Sequence[float]) -> float:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import WORDLLAMA, Corpus, add_to_plain, plain_client, plain_collection, questions
+from measures.storing import size_of
 from peers.llamaindex_peers import Nodes
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from side_by_side import Times, seconds, take_turns
@@ -46,6 +47,7 @@ class Bench:
         client: Chroma client of the plain collection.
         plain: The plain collection.
         throughput: Throughput of ``add`` as a share of the plain collection's.
+        disk: Disk space in times of the plain collection's.
     """
 
     corpus: Corpus
@@ -53,6 +55,7 @@ class Bench:
     client: Any
     plain: Any
     throughput: float
+    disk: float
 
 
 def build(folder: Path, leaves: int, keys: Mapping[str, Any]) -> Bench:
@@ -66,7 +69,8 @@ def build(folder: Path, leaves: int, keys: Mapping[str, Any]) -> Bench:
         ours += seconds(lambda documents=documents: index.add(documents, progress=False))  # type: ignore[misc]
         theirs += seconds(lambda rows=rows: add_to_plain(plain, corpus, rows))  # type: ignore[misc]
     index.close()
-    return Bench(corpus, Index.open(folder / "ours", embedder=corpus.embedder(), mode="r"), client, plain, theirs / ours)
+    disk = size_of(folder / "ours") / size_of(folder / "plain")
+    return Bench(corpus, Index.open(folder / "ours", mode="r"), client, plain, theirs / ours, disk)
 
 
 def plain_query(bench: Bench) -> Callable[[str], Any]:
@@ -190,6 +194,7 @@ def measure(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure
         name = "windows, times faster than by a metadata filter"
         yield Figure(name, middle, ">=", 50.0, part, (half[0], half[1]))
     yield Figure("add, throughput beside plain Chroma's", bench.throughput, ">=", 0.85, part)
+    yield Figure("disk space, beside plain Chroma's", bench.disk, "<=", 2.2, part)
 
 
 def main() -> int:

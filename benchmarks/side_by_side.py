@@ -35,6 +35,10 @@ class Times:
         """The median of its seconds."""
         return statistics.median(self.seconds[name])
 
+    def after(self, turns: int) -> Times:
+        """The times without those of the first turns."""
+        return Times({name: each[turns:] for name, each in self.seconds.items()})
+
     def ratio(self, name: str, beside: str) -> Ratio:
         """Its time over that of another thing."""
         return ratio(self.seconds[name], self.seconds[beside])
@@ -82,3 +86,24 @@ def take_turns(
             if turn >= len(warming):
                 times[name].append(taken)
     return Times(times)
+
+
+Seconds = Callable[[int], float]
+"""Does something for the number of a question, and returns the seconds that it took."""
+
+
+def clocked(work: Callable[[int], Any]) -> Seconds:
+    """The same work, with the seconds that it takes as its result."""
+
+    def measured(number: int) -> float:
+        started = time.perf_counter()
+        work(number)
+        return time.perf_counter() - started
+
+    return measured
+
+
+def medians(work: Sequence[Seconds], count: int) -> list[float]:
+    """The median seconds of each, which take turns, after two turns that do not count."""
+    times = [[each(number) for each in work] for number in range(-2, count)]
+    return [statistics.median(column) for column in zip(*times[2:], strict=True)]

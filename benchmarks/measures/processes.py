@@ -21,8 +21,7 @@ def cold_times(programs: Programs, questions: Sequence[str]) -> Times:
         name: (lambda question, program=program, folder=folder: first_answer(program, folder, question))
         for name, (program, folder) in programs.items()
     }
-    times = take_turns(work, questions, warm=0)
-    return Times({name: each[1:] for name, each in times.seconds.items()})
+    return take_turns(work, questions, warm=0).after(1)
 
 
 def cold(programs: Programs, questions: Sequence[str]) -> Iterator[Figure]:
