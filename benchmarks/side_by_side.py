@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +67,8 @@ def take_turns(
     """The times of functions that are given the same values in turns.
 
     Args:
-        work: The functions, by name. In each turn, another one begins.
+        work: The functions, by name. Their order is drawn anew for each turn, since what comes after something else finds
+            the processor's caches as that has left them.
         given: A value for each turn.
         warm: Number of values to begin with, whose times do not count. Default: 20.
         most: Seconds after which a function takes part no longer, but in two turns. Default: any number.
@@ -77,8 +79,7 @@ def take_turns(
     gc.collect()
     warming = given[:warm]
     for turn, value in enumerate([*warming, *given]):
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
+        for name in random.Random(turn).sample(names, len(names)):
             if spent[name] > most and (turn < len(warming) or len(times[name]) >= 2):
                 continue
             taken = seconds(lambda name=name, value=value: work[name](value))  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,8 +20,7 @@ def adding(stores: Sequence[Store], corpus: Corpus) -> Iterator[Figure]:
     groups = list(corpus.groups())
     times: dict[str, list[float]] = {store.name: [] for store in stores}
     for turn, (documents, rows) in enumerate(groups):
-        first = turn % len(stores)
-        for store in [*stores[first:], *stores[:first]]:
+        for store in random.Random(turn).sample(stores, len(stores)):
             times[store.name].append(seconds(lambda store=store: store.add(documents, rows)))  # type: ignore[misc] # noqa: B023
     for store in stores:
         last = seconds(store.finish) / len(groups)

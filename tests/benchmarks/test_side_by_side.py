@@ -35,13 +35,16 @@ def test_what_slows_a_turn_slows_both_and_not_their_ratio():
     assert ratio([1.0, 100.0, 3.0], [2.0, 200.0, 6.0]) == (1 / 2, 1 / 2, 1 / 2)
 
 
-def test_in_each_turn_another_one_begins(clock):
+def test_each_follows_each_other_one_about_as_often(clock):
     from side_by_side import take_turns
 
-    calls: list[str] = []
-    work = {name: lambda value, name=name: calls.append(f"{name}{value}") for name in "abc"}
-    take_turns(work, [1, 2, 3], warm=0)
-    assert calls == ["a1", "b1", "c1", "b2", "c2", "a2", "c3", "a3", "b3"]
+    calls: list[tuple[int, str]] = []
+    work = {name: lambda value, name=name: calls.append((value, name)) for name in "abc"}
+    take_turns(work, range(600), warm=0)
+    turns = ["".join(name for turn, name in calls if turn == number) for number in range(600)]
+    assert {"".join(sorted(turn)) for turn in turns} == {"abc"}
+    for pair in ("ab", "ac", "ba", "bc", "ca", "cb"):  # each in a third of the turns: in 2 of the 6 orders
+        assert 150 < sum(pair in turn for turn in turns) < 250
 
 
 def test_turns_to_warm_up_do_not_count(clock):
