@@ -60,6 +60,7 @@ def _style(colours: Colours) -> dict[str, Any]:
         "axes.labelcolor": text,
         "xtick.color": text,
         "ytick.color": text,
+        "axes.facecolor": "none",
         "axes.edgecolor": colours["faint"],
         "grid.color": colours["faint"],
         "grid.linewidth": 0.6,
@@ -69,7 +70,7 @@ def _style(colours: Colours) -> dict[str, Any]:
 
 
 def _alone(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
-    """A bar for each system, by kind, with the middle half as a line."""
+    """A point for each system, by kind, with the middle half as a bar."""
     figures = {each.name: each for each in results["figures"] if each.part == "alone"}
     rows: list[tuple[str, Any]] = []
     heads: list[int] = []
@@ -86,21 +87,22 @@ def _alone(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
             continue
         colour = colours["ours" if name.startswith("leafspan") else "plain" if name == "plain Chroma" else "peer"]
         low, high = each.middle_half
-        axes.barh(place, each.value, color=colour, height=0.66)
-        axes.plot([low, high], [place, place], color=colours["text"], linewidth=1.1)
-        axes.annotate(
-            f"{each.value:.2f}", (max(high, each.value), place), (4, 0), textcoords="offset points", va="center", fontsize=8
-        )
+        axes.plot([low, high], [place, place], color=colour, linewidth=5, alpha=0.35, solid_capstyle="butt")
+        axes.plot(each.value, place, color=colour, marker="o", markersize=5)
+        number = f"{each.value:.2f}" if each.value < 10 else f"{each.value:.0f}"
+        axes.annotate(number, (high, place), (6, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     for place in heads:
         axes.get_yticklabels()[place].set_fontweight("bold")
     axes.tick_params(axis="y", length=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.axvline(1, color=colours["plain"], linewidth=0.9, linestyle="--")
+    axes.axvline(1, color=colours["plain"], linewidth=0.9, linestyle="--", zorder=0)
+    axes.grid(True, which="major", axis="x")
+    axes.set_axisbelow(True)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(right=axes.get_xlim()[1] * 1.5)
-    axes.set_xlabel("time of one question, in times of a plain Chroma query (line: the middle half)")
+    axes.set_xlabel("time of one question, in times of a plain Chroma query (bar: the middle half)")
     return figure
 
 
@@ -131,9 +133,11 @@ def _growth(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
             ends.append((sizes[len(row) - 1], middle[-1], f"{name}, {exponent:.2f}", colour))
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.set_xticks([], minor=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xlim(right=sizes[-1] * (sizes[-1] / sizes[0]) ** 0.55)
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
+        axes.set_xlim(right=sizes[-1] * (sizes[-1] / sizes[0]) ** 0.6)
         axes.grid(True, which="major")
         axes.set_xlabel("leaves")
         axes.set_title("opening to the first answer" if prefix else "one question", fontsize=10, color=colours["text"])
