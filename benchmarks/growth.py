@@ -64,7 +64,7 @@ def asking(folders: dict[int, Path], count: int) -> Times:
     work: dict[str, Any] = {}
     opened = []
     for size, folder in folders.items():
-        index = Index.open(folder / "ours", mode="r")
+        index = Index.open(folder / "ours")
         opened.append(index)
         work[f"Vector {size}"] = langchain_ext.VectorRetriever(index=index, k=5).invoke
         work[f"Hybrid {size}"] = langchain_ext.HybridRetriever(index=index, k=5).invoke

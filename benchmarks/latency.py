@@ -70,7 +70,7 @@ def build(folder: Path, leaves: int, keys: Mapping[str, Any]) -> Bench:
         theirs += seconds(lambda rows=rows: add_to_plain(plain, corpus, rows))  # type: ignore[misc]
     index.close()
     disk = size_of(folder / "ours") / size_of(folder / "plain")
-    return Bench(corpus, Index.open(folder / "ours", mode="r"), client, plain, theirs / ours, disk)
+    return Bench(corpus, Index.open(folder / "ours"), client, plain, theirs / ours, disk)
 
 
 def plain_query(bench: Bench) -> Callable[[str], Any]:

@@ -151,7 +151,7 @@ def losses(measured: Measured) -> Iterator[str]:
         part = f"filtered, {share}"
         ours = f"{OURS} Vector"
         values = {name: measured.value(part, name) for name in measured.names(part)}
-        yield from _better(f"a filter that {share} match", ours, values.get(ours), values)
+        yield from _better(f"a filter, {share} match", ours, values.get(ours), values)
     for part, what in (("cold", "first answer of a new process"), ("memory, own", "memory of its own")):
         values = {name: measured.value(part, name) for name in measured.names(part)}
         yield from _better(what, f"{OURS} Vector", values.get(f"{OURS} Vector"), values)
@@ -248,12 +248,14 @@ nothing. Bare times mean little on another machine, so there are none.
 - LangChain's BM25Retriever splits at blanks, without stems and stop words. EnsembleRetriever returns everything that its
   searches find, not five.
 - Haystack's store in memory looks at all documents for each window and each parent. It is made for trying things out; its
-  other stores are not measured.
+  other stores are not measured. What takes many seconds takes part in two turns only.
 - Auto-merging returns other nodes in other libraries for the same leaves. Only time is compared here; quality is in
   [measurements](measurements.md).
-- zvec and LanceDB use several threads for a search, leafspan one; with 16 callers, both share the same processors. zvec and
-  LanceDB store the number of the document only, and none of the other metadata.
-- Everything shares one process and its caches, which is unfair to all alike. New processes are alone.
+- Chroma, zvec and LanceDB search outside of Python, so that 16 callers can use all processors. Much of leafspan is Python,
+  which runs in one thread at a time.
+- zvec and LanceDB store the number of the document only, and none of the other metadata.
+- Everything shares one process and its caches, in an order that is drawn for each turn, which is unfair to all alike: alone,
+  each would find its own data in the caches. Only new processes are alone.
 - The texts are made up, so words are not as rare as in real texts, and vectors lie closer together.
 
 ## Questions
@@ -285,8 +287,8 @@ system takes back when it needs them.
 
 {growth_picture}
 
-From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to the power of
-the exponent: 1 is in proportion, 0 not at all. Opening is from opening to the first answer, without imports.
+From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to
+the power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. Opening is from opening to the first answer, without imports.
 
 {growth}
 

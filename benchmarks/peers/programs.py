@@ -32,7 +32,7 @@ class Program:
 LEAFSPAN = {
     name: Program(
         f"from leafspan import Index, {name}",
-        f'index = Index.open(sys.argv[1], mode="r")\nask = lambda question: len(index.retrieve(question, {name}(), k=5))',
+        f"index = Index.open(sys.argv[1])\nask = lambda question: len(index.retrieve(question, {name}(), k=5))",
     )
     for name in ("Vector", "Hybrid")
 }

@@ -87,7 +87,7 @@ class Systems:
         others = plain_client(self._folder / "others")
         yield engines.plain_chroma(self._plain)
         yield engines.plain_chroma(self._plain, k, f"plain Chroma, for {k}")
-        self._index = Index.open(self._folder / "leafspan", mode="r")
+        self._index = Index.open(self._folder / "leafspan")
         yield from ours.through_langchain(self._index, k)
         yield from ours.in_one_search(self._index, k)
         if self._langchain:
