@@ -254,8 +254,8 @@ nothing. Bare times mean little on another machine, so there are none.
 - Chroma, zvec and LanceDB search outside of Python, so that 16 callers can use all processors. Much of leafspan is Python,
   which runs in one thread at a time.
 - zvec and LanceDB store the number of the document only, and none of the other metadata.
-- Everything shares one process and its caches, in an order that is drawn for each turn, which is unfair to all alike: alone,
-  each would find its own data in the caches. Only new processes are alone.
+- Everything shares one process and its caches, in an order that is drawn for each turn, which is unfair to all alike:
+  alone, each would find its own data in the caches. Only new processes are alone.
 - The texts are made up, so words are not as rare as in real texts, and vectors lie closer together.
 
 ## Questions
@@ -287,8 +287,9 @@ system takes back when it needs them.
 
 {growth_picture}
 
-From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to
-the power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. Opening is from opening to the first answer, without imports.
+From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to the
+power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. Opening is from opening to the first
+answer, without imports.
 
 {growth}
 
