@@ -12,8 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "shared" / "leafspan"
 ROOMS = sorted(folder for folder in CORE.iterdir() if (folder / "__init__.py").exists())
+FOLDERS = (CORE, ROOT / "langchain_ext", ROOT / "llamaindex_ext")
+# What a package offers whose names are imported when they are first asked for stands in a stub.
 SOURCES = sorted(
-    path for folder in (CORE, ROOT / "langchain_ext", ROOT / "llamaindex_ext") for path in folder.rglob("*.py")
+    stub if (stub := path.with_suffix(".pyi")).exists() else path for folder in FOLDERS for path in folder.rglob("*.py")
 )
 
 
@@ -26,7 +28,8 @@ def imported(path: Path) -> Iterator[str]:
     """The dotted names that a module imports, also within functions."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            within = f"{module_of(path)}." if node.level else ""
+            yield from (f"{within}{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
 
@@ -38,6 +41,18 @@ def test_at_most_ten_modules_stand_at_the_root():
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 def test_the_modules_of_a_room_are_marked_as_internal(room: Path):
     assert [path.name for path in room.rglob("*.py") if not path.name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("room", [CORE, *ROOMS], ids=lambda room: room.name)
+def test_what_is_imported_late_is_offered_by_its_own_name(room: Path):
+    """A stub's ``import ... as`` would be right for type checkers, and wrong when the program runs."""
+    stub = room / "__init__.pyi"
+    names = [alias for node in ast.walk(ast.parse(stub.read_text() if stub.exists() else "")) for alias in named_in(node)]
+    assert [alias.name for alias in names if alias.asname] == []
+
+
+def named_in(node: ast.AST) -> list[ast.alias]:
+    return node.names if isinstance(node, ast.ImportFrom) else []
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

@@ -7,6 +7,7 @@ embed the question with WordLlama.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -46,6 +47,20 @@ def ask(question):
     return len(collection.query(query_embeddings=embed([question]), n_results=24, include=included)["ids"][0])
 """,
 )
+
+PLAIN_AS_WRITTEN = Program(
+    """
+import chromadb
+import wordllama
+from pathlib import Path
+""",
+    """
+model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+embed = lambda texts: model.embed(texts, norm=True)
+"""
+    + PLAIN_CHROMA.opening,
+)
+"""The same, with the package of the model, as users of Chroma write it."""
 
 LANGCHAIN_CHROMA = Program(
     "from langchain_chroma import Chroma\nfrom langchain_core.embeddings import Embeddings\n" + EMBED,
@@ -107,7 +122,9 @@ def run_program(source: str, *arguments: str) -> str:
         RuntimeError: if it fails, with its traceback.
     """
     command = [sys.executable, "-W", "ignore", "-c", source, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Modules are compiled once, as by an installer.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout

@@ -8,25 +8,28 @@ from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from leafspan.adopting import Adopted, adopt, check_embedder, open_source, read_plan
+from leafspan import adopting, indexing, private_view
 from leafspan.checks import check_choice, check_flag, shown
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
-from leafspan.indexing import Examination, Finding, examine, examine_database, examine_vectors, make_vectors_anew
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.privacy import Vault
-from leafspan.private_view import PrivateView
 from leafspan.retrieval import Defaults, Sources
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
 from leafspan.tree import Trees, check_summary
 from leafspan.view import View
+
+if TYPE_CHECKING:
+    from leafspan.adopting import Adopted
+    from leafspan.indexing import Finding
+    from leafspan.privacy import Vault
+    from leafspan.private_view import PrivateView
 
 Mode = Literal["rw", "r"]
 """Whether an index is read and written, or only read."""
@@ -289,19 +292,19 @@ class Index(View):
         check_flag("dry_run", dry_run)
         # All that can be wrong is found before the index is made.
         there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
-        source = yield from open_source(thing, found["collection"], found["docstore"], place["timeout"])
+        source = yield from adopting.open_source(thing, found["collection"], found["docstore"], place["timeout"])
         try:
             chosen = source.embedder if embedder is None else embedder
             used = default_embedder() if chosen is None else to_embedder(chosen)
-            plan = yield from read_plan(source, join=found["join"], rename=found["rename"], show=show)
-            yield from check_embedder(source, plan, used)
+            plan = yield from adopting.read_plan(source, join=found["join"], rename=found["rename"], show=show)
+            yield from adopting.check_embedder(source, plan, used)
             how: dict[str, Any] = {"dry_run": dry_run, "timeout": place["timeout"], "show": show}
             if dry_run and not there:
-                return (yield from adopt(source, plan, None, IndexSettings.made(options), **how))
+                return (yield from adopting.adopt(source, plan, None, IndexSettings.made(options), **how))
             index = yield from cls._open(**place, embedder=used, options=options, embedding_cache=False, create=not dry_run)
             try:
                 yield from index._embedder.confirm(record=not dry_run)
-                return (yield from adopt(source, plan, index._store, index._settings, **how))
+                return (yield from adopting.adopt(source, plan, index._store, index._settings, **how))
             finally:
                 index.close()
         finally:
@@ -403,7 +406,7 @@ class Index(View):
             InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
             MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
         """
-        return PrivateView.of(
+        return private_view.PrivateView.of(
             self._sources,
             self._settings,
             self._timeout,
@@ -457,7 +460,7 @@ class Index(View):
             embed_some = self._embed_again if embed or missing <= _FEW_TO_EMBED else None
             kept: dict[str, Any] = {"settings": self._settings, "timeout": self._timeout}
             try:
-                yield from make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
+                yield from indexing.make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
             except (WriterBusy, StorageReadOnly) as error:
                 warnings.warn(f"lost vectors could not be made anew: {error}", RuntimeWarning, stacklevel=2)
 
@@ -469,26 +472,26 @@ class Index(View):
     def _examine(self, mend: bool, quick: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("mend", mend)
         check_flag("quick", quick)
-        how = Examination(mend, self._timeout, quick, progress)
+        how = indexing.Examination(mend, self._timeout, quick, progress)
         try:
-            findings = yield from examine(self._store, how)
+            findings = yield from indexing.examine(self._store, how)
         except (StorageFailed, DamagedIndex):
             # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
-            if found := (yield from examine_database(self._store)):
+            if found := (yield from indexing.examine_database(self._store)):
                 return found
             raise
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
             of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
-            found = yield from examine(trees.store, of_trees)
+            found = yield from indexing.examine(trees.store, of_trees)
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         if not quick:
-            findings += yield from examine_database(self._store)
+            findings += yield from indexing.examine_database(self._store)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
                 embed, settings = self._embed_again, self._settings
-                found = yield from examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
+                found = yield from indexing.examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
                 findings += found
         return findings
 

@@ -4,52 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
+from leafspan import explaining, indexing, tree
 from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document
 from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
-from leafspan.explaining import Explanation, Piece, explain
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
-from leafspan.indexing import (
-    Added,
-    DocumentInfo,
-    Intake,
-    Reach,
-    Stats,
-    Synced,
-    SyncOptions,
-    delete_documents,
-    delete_matching,
-    get_document,
-    index_stats,
-    ingest,
-    list_documents,
-    list_leaves,
-    surrounding_text,
-    sync,
-    view_picture,
-)
-from leafspan.retrieval import Limits, Sources, check_timeout, retrieve, warm
+from leafspan.retrieval import Limits, Sources, check_timeout, retrieve_from_index, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
 from leafspan.telemetry import Recording, recorded
-from leafspan.tree import (
-    Bisecting,
-    BuildOptions,
-    Clusterer,
-    Plan,
-    Summaries,
-    TreesBuilt,
-    build_trees,
-    forget_documents,
-    list_summaries,
-    to_summarizer,
-)
 from leafspan.values import Document, Passage, Query
+
+if TYPE_CHECKING:
+    from leafspan.explaining import Explanation
+    from leafspan.indexing import Added, DocumentInfo, Intake, Stats, Synced, SyncOptions
+    from leafspan.tree import Clusterer, TreesBuilt
 
 Numbers = Sequence[float]
 
@@ -108,7 +82,7 @@ class View:
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: what it holds, how it was made, and its documents."""
-        return view_picture(repr(self), self._list_documents(), self._stats())
+        return indexing.view_picture(repr(self), self._list_documents(), self._stats())
 
     def __reduce__(self) -> tuple[Callable[..., View], tuple[object, ...]]:
         """The folder and the options: where it is unpickled, the index is opened again.
@@ -247,7 +221,7 @@ class View:
 
         The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
         """
-        options = SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
+        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
         return run(self._sync(source, options, progress))
 
     async def a_sync(
@@ -263,7 +237,7 @@ class View:
     ) -> Synced:
         """Like ``sync``."""
         return await arun(
-            self._sync(source, SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata), progress)
+            self._sync(source, indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata), progress)
         )
 
     def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
@@ -548,7 +522,8 @@ class View:
         """
         check_timeout(timeout)
         chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        return run_within(self._explain(query, chosen, limits, Piece.of(document_id, start, end, text)), timeout)
+        piece = explaining.Piece.of(document_id, start, end, text)
+        return run_within(self._explain(query, chosen, limits, piece), timeout)
 
     async def aexplain(
         self,
@@ -569,7 +544,8 @@ class View:
         """Like ``explain``."""
         check_timeout(timeout)
         chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        return await arun_within(self._explain(query, chosen, limits, Piece.of(document_id, start, end, text)), timeout)
+        piece = explaining.Piece.of(document_id, start, end, text)
+        return await arun_within(self._explain(query, chosen, limits, piece), timeout)
 
     def as_strategy(
         self,
@@ -714,26 +690,26 @@ class View:
 
     def _intake(self, *, dry_run: bool = False) -> Intake:
         """How the documents of one call get in."""
-        return Intake(FileReading(check_document, self._store.home))
+        return indexing.Intake(FileReading(check_document, self._store.home))
 
     def _list_documents(self) -> Flow[list[DocumentInfo]]:
-        return list_documents(self._store, self._scope)
+        return indexing.list_documents(self._store, self._scope)
 
     def _get(self, document_id: str) -> Flow[Document]:
-        return get_document(self._store, document_id, self._scope)
+        return indexing.get_document(self._store, document_id, self._scope)
 
     def _list_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
-        return list_leaves(self._store, document_id, self._scope)
+        return indexing.list_leaves(self._store, document_id, self._scope)
 
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
-        return surrounding_text(self._store, passage, Reach.of(before, after, words), self._scope)
+        return indexing.surrounding_text(self._store, passage, indexing.Reach.of(before, after, words), self._scope)
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
-        return list_summaries(self._store, self._sources.trees, document_id, self._scope)
+        return tree.list_summaries(self._store, self._sources.trees, document_id, self._scope)
 
     def _list_tree(self, document_id: str | None, leaves: bool) -> Flow[list[Passage]]:
         check_flag("leaves", leaves)
-        summaries = Summaries((yield from self._list_summaries(document_id)))
+        summaries = tree.Summaries((yield from self._list_summaries(document_id)))
         if leaves and summaries:
             summaries += yield from self._list_leaves(document_id)
         return summaries
@@ -742,11 +718,14 @@ class View:
         check_flag("dry_run", dry_run)
         if (ids is None) == (where is None):
             raise InvalidArgument(f"give either ids or where, got ids={shown(ids)} and where={shown(where)}")
-        delete = partial(delete_matching, where=where) if ids is None else partial(delete_documents, ids=ids)
+        if ids is None:
+            delete = partial(indexing.delete_matching, where=where)
+        else:
+            delete = partial(indexing.delete_documents, ids=ids)
         return delete(self._store, scope=self._scope, timeout=self._timeout, forget=self._forget, dry_run=dry_run)
 
     def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
-        return sync(
+        return indexing.sync(
             self._store,
             self._embed,
             source,
@@ -760,7 +739,7 @@ class View:
         )
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
-        return forget_documents(self._sources.trees, ids, self._timeout)
+        return tree.forget_documents(self._sources.trees, ids, self._timeout)
 
     def _build(
         self,
@@ -773,22 +752,22 @@ class View:
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
         check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
-        plan = Plan(
-            Bisecting() if clusterer is None else clusterer,
-            to_summarizer(summarizer),
+        plan = tree.Plan(
+            tree.Bisecting() if clusterer is None else clusterer,
+            tree.to_summarizer(summarizer),
             summarizer is not None,
             max_layers,
             across_documents,
             partition_by,
         )
-        options = BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
-        return build_trees(self._sources.trees, plan, self._store, options)
+        options = tree.BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
+        return tree.build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(
         self, documents: Iterable[object] | object, show: bool | None, flatten_metadata: bool = False
     ) -> Flow[Added]:
         check_flag("flatten_metadata", flatten_metadata)
-        return ingest(
+        return indexing.ingest(
             self._store,
             self._embed,
             documents,
@@ -804,19 +783,19 @@ class View:
         return recording.of(self._passages(query, strategy, limits), query)
 
     def _passages(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
-        return retrieve(self._sources, query, strategy, limits, self._scope)
+        return retrieve_from_index(self._sources, query, strategy, limits, self._scope)
 
     def _explain(
         self,
         query: Any,
         strategy: Strategy,
         limits: Limits,
-        piece: Piece | None,
+        piece: explaining.Piece | None,
     ) -> Flow[Explanation]:
-        return explain(self._sources, query, strategy, limits, piece, self._scope)
+        return explaining.explain(self._sources, query, strategy, limits, piece, self._scope)
 
     def _stats(self) -> Flow[Stats]:
-        return index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
+        return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
 
 
 def _checked_id(document_id: object) -> str | None:

@@ -229,6 +229,8 @@ def imports() -> Iterator[tuple[str, str]]:
             for node in ast.walk(ast.parse(path.read_text())):
                 modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if modules == ["leafspan"]:
+                    modules = [f"leafspan.{alias.name}" for alias in node.names if alias.name in rooms()] or modules
                 for package, *more in (module.split(".") for module in modules):
                     if package in (*HOSTS, "leafspan"):
                         yield room, package if package in HOSTS else more[0] if more else "index"

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import wordllama
 from chromadb import EmbeddingFunction
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
@@ -144,6 +148,31 @@ def test_a_missing_default_embedder_names_what_to_install(tmp_path: Path, monkey
     message = r'pip install "wordllama>=0\.4,<0\.5", or open the index with embedder='
     with Index.open(tmp_path) as index, pytest.raises(MissingExtra, match=message):
         index.add(Document("a", "One."))
+
+
+def test_a_default_embedder_without_its_model_says_which_file_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "wordllama").mkdir()
+    (tmp_path / "wordllama/__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "wordllama", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    _model.cache_clear()
+    with pytest.raises(MissingExtra, match=r"not complete: '.*l2_supercat_tokenizer_config\.json' is missing: pip install"):
+        default_embedder().documents(["One."])
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.sampled_from(["one " * 700, "\0", "🙂🙂", "﷽"])
+
+
+@given(st.lists(TEXTS, max_size=5), st.booleans())
+def test_the_default_embedder_gives_what_wordllama_does(texts: list[str], many: bool):
+    texts = texts * 40 if many else texts
+    theirs = wordllama_itself().embed(texts, norm=False)
+    assert (_model().means(texts) == np.nan_to_num(theirs)).all()
+
+
+@cache
+def wordllama_itself():
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
 
 def test_an_instruction_stands_before_the_query(tmp_path: Path):

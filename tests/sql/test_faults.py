@@ -371,7 +371,7 @@ def test_many_threads_may_ask_at_once(sqlite_url):
 
 
 def test_importing_leafspan_loads_neither_sqlalchemy_nor_sqlglot():
-    code = "import leafspan, sys; print([name for name in ('sqlalchemy', 'sqlglot', 'pandas') if name in sys.modules])"
+    code = "import sys\nfrom leafspan import *\nprint([name for name in ('sqlalchemy', 'sqlglot', 'pandas') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -307,6 +307,7 @@ def test_opentelemetry_is_not_imported_for_it():
     code = """
 import sys
 import leafspan
+from leafspan import *
 from leafspan.strategies import HostResult
 leafspan.retrieve("x", leafspan.HostRetriever("shop", lambda _: [HostResult("1", "text", 1.0)], None))
 sys.exit("opentelemetry" in sys.modules)

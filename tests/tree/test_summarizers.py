@@ -781,7 +781,7 @@ def test_a_prompt_without_its_fields_is_refused(prompt):
 
 
 def test_importing_loads_neither_framework_nor_tenacity():
-    code = "import sys, leafspan.tree; print([m for m in sys.modules if m in {'langchain_core', 'llama_index', 'tenacity', 'chromadb'}])"
+    code = "import sys\nfrom leafspan.tree import *\nprint([m for m in sys.modules if m in {'langchain_core', 'llama_index', 'tenacity', 'chromadb'}])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -1,6 +1,6 @@
 """Configurations: options as plain values that can be kept in YAML or JSON, and made into objects again."""
 
-from leafspan.config._kinds import config_name, hints_of, names_below, register, register_setting
+from leafspan.config._kinds import config_name, hints_of, names_below, register, register_later, register_setting
 from leafspan.config._reading import Place, read_config, read_option
 from leafspan.config._schema import schema_of
 from leafspan.config._text import config_text, load_config, parse_config
@@ -17,6 +17,7 @@ __all__ = [
     "read_config",
     "read_option",
     "register",
+    "register_later",
     "register_setting",
     "schema_of",
     "write_config",

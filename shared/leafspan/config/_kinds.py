@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, Union
 
 from leafspan.errors import InvalidArgument
@@ -16,6 +17,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
 _bases: set[type] = set()  # the registered classes and what they inherit from
 _settings: dict[str, tuple[type, Mapping[str, Any]]] = {}
+_later: list[str] = []  # packages whose classes have not all been imported
 
 
 def config_name(kind: type) -> str:
@@ -31,8 +33,24 @@ def register(kind: type) -> None:
     """
     known = _kinds.setdefault(config_name(kind), [])
     known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
-    known.append(kind)
+    if kind.__module__.startswith("leafspan."):
+        known.insert(0, kind)  # one of a user's may have been there before it was imported
+    else:
+        known.append(kind)
     _bases.update(kind.__mro__[:-1])  # but for object
+
+
+def register_later(package: str) -> None:
+    """Import all that a package offers before a name is looked up, so that its classes have registered themselves."""
+    _later.append(package)
+
+
+def _import_all() -> None:
+    while _later:
+        package = import_module(_later[-1])
+        for name in dir(package):
+            getattr(package, name)
+        _later.remove(package.__name__)
 
 
 def register_setting(name: str, kind: type, **options: Any) -> None:
@@ -42,6 +60,7 @@ def register_setting(name: str, kind: type, **options: Any) -> None:
 
 def settings_below(base: type) -> dict[str, tuple[type, Mapping[str, Any]]]:
     """The names that stand for this class, or one that inherits from it, with options, and what they stand for."""
+    _import_all()
     return {name: (kind, options) for name, (kind, options) in _settings.items() if issubclass(kind, base)}
 
 
@@ -55,12 +74,14 @@ def kinds_below(base: type) -> dict[str, type]:
 
     Of classes with the same name, the name stands for the first one: nobody takes one of leafspan's own away.
     """
+    _import_all()
     firsts = {name: kinds[0] for name, kinds in sorted(_kinds.items())}
     return {name: kind for name, kind in firsts.items() if issubclass(kind, base) and is_dataclass(kind)}
 
 
 def is_registered(kind: object) -> bool:
     """Whether it is a registered class, for which its name stands."""
+    _import_all()
     return isinstance(kind, type) and kind in _kinds.get(config_name(kind), ())[:1]
 
 

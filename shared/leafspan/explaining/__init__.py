@@ -1,7 +1,5 @@
 """Why a passage was returned, and why another one was not: found out by retrieving again without each obstacle."""
 
-from leafspan.explaining._explain import explain
-from leafspan.explaining._explanation import Explanation, Obstacle, Standing, TimedRequest
-from leafspan.explaining._target import Piece
+import lazy_loader
 
-__all__ = ["Explanation", "Obstacle", "Piece", "Standing", "TimedRequest", "explain"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,19 +8,19 @@ from typing import Any
 from leafspan.errors import InvalidArgument
 from leafspan.explaining import Explanation
 from leafspan.hosting._options import check_option_names
-from leafspan.retrieval import aretrieve_outside, retrieve_outside
+from leafspan.retrieval import aretrieve, retrieve
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
 from leafspan.view import View
 
 
 def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
     """What ``View.retrieve`` returns, or without an index ``leafspan.retrieve``."""
-    return (retrieve_outside if index is None else index.retrieve)(query, strategy, **options)
+    return (retrieve if index is None else index.retrieve)(query, strategy, **options)
 
 
 async def asearch(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
     """Like ``search``."""
-    return await (aretrieve_outside if index is None else index.aretrieve)(query, strategy, **options)
+    return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
 
 
 def explain(

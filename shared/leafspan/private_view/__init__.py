@@ -1,5 +1,5 @@
 """An index as it looks through pseudonyms: what goes in is masked, what comes out is masked or restored."""
 
-from leafspan.private_view._private_view import PrivateView
+import lazy_loader
 
-__all__ = ["PrivateView"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

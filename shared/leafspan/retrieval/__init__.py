@@ -6,12 +6,11 @@ from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import DEFAULT_K, Limits, check_timeout
 from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
 from leafspan.retrieval._result_list import Passages
-from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve
+from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import warm
 from leafspan.retrieval._widening import Result
-from leafspan.retrieval._without_index import aretrieve as aretrieve_outside
-from leafspan.retrieval._without_index import retrieve as retrieve_outside
+from leafspan.retrieval._without_index import aretrieve, retrieve
 
 __all__ = [
     "DEFAULT_K",
@@ -23,12 +22,12 @@ __all__ = [
     "RecordedAnswers",
     "Result",
     "Sources",
-    "aretrieve_outside",
+    "aretrieve",
     "check_timeout",
     "checked_queries",
     "look_at",
     "retrieve",
-    "retrieve_outside",
+    "retrieve_from_index",
     "warm",
     "without_damaged",
 ]

@@ -27,7 +27,7 @@ from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
 
 
-def retrieve(
+def retrieve_from_index(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[Passages | list[Passages]]:
     """The passages for what was asked.

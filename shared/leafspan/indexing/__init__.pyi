@@ -1,0 +1,49 @@
+"""Taking documents in, deleting and listing them, and looking whether an index is whole."""
+
+from ._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
+from ._deleting import delete_documents, delete_matching
+from ._doctor import Examination, Finding, examine
+from ._ingest import Added, ingest
+from ._intake import Intake
+from ._known_files import FILE_KEY
+from ._split_document import SplitDocument, check_splitter, split_document
+from ._surroundings import Reach, surrounding_text
+from ._sync import Synced, SyncOptions, sync
+from ._vector_examination import examine_database, examine_vectors
+from ._vectors_anew import make_vectors_anew
+from ._view_picture import facts_of, view_picture
+from ._write_group import finish, finish_interrupted, write_group
+
+__all__ = [
+    "FILE_KEY",
+    "Added",
+    "DocumentInfo",
+    "Examination",
+    "Finding",
+    "Intake",
+    "Reach",
+    "SplitDocument",
+    "Stats",
+    "SyncOptions",
+    "Synced",
+    "check_splitter",
+    "delete_documents",
+    "delete_matching",
+    "examine",
+    "examine_database",
+    "examine_vectors",
+    "facts_of",
+    "finish",
+    "finish_interrupted",
+    "get_document",
+    "index_stats",
+    "ingest",
+    "list_documents",
+    "list_leaves",
+    "make_vectors_anew",
+    "split_document",
+    "surrounding_text",
+    "sync",
+    "view_picture",
+    "write_group",
+]

@@ -1,0 +1,5 @@
+"""An index as it looks through pseudonyms: what goes in is masked, what comes out is masked or restored."""
+
+from ._private_view import PrivateView
+
+__all__ = ["PrivateView"]

@@ -1,0 +1,182 @@
+"""The strategies, as values: they hold no index, and can be compared, printed and composed.
+
+What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
+"""
+
+from ._at_least import AtLeast, at_least
+from ._auto_merging import AutoMerging
+from ._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
+from ._bm25 import BM25
+from ._choosing import StrategyLike, to_strategy
+from ._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
+from ._decay import Decay
+from ._default import DEFAULT
+from ._ensemble import Ensemble
+from ._filter import Filter
+from ._filtered import Filtered, filtered
+from ._for_authors import (
+    Ancestor,
+    Candidate,
+    Contribution,
+    Fused,
+    Hit,
+    Leaf,
+    LeafId,
+    Passage,
+    Query,
+    Span,
+    Trace,
+    TracedHit,
+    check_choice,
+    check_flag,
+    check_number,
+    check_text,
+    check_whole,
+    outside_candidate,
+    scored,
+    unite,
+)
+from ._fuse import Fusion
+from ._host_reranker import HostReranker, Reranked
+from ._host_retriever import HostRetriever
+from ._hybrid import Hybrid
+from ._multi_query import MultiQuery
+from ._named import name_strategies
+from ._other_index import OtherIndex
+from ._over_base import OverBase
+from ._parent_document import ParentDocument
+from ._pii_aware import PIIAware
+from ._queries import query_texts, to_queries
+from ._query_vectors import query_vectors
+from ._recursive import Recursive
+from ._relevant_segments import RelevantSegments
+from ._requests import (
+    AskHost,
+    CallFunction,
+    Embed,
+    Generate,
+    HostResult,
+    LexicalMatches,
+    LexicalSearch,
+    ListLeaves,
+    Load,
+    LoadedVectorSearch,
+    LoadPassages,
+    LoadTexts,
+    LoadVectors,
+    Request,
+    Retrieves,
+    RunStrategies,
+    Similarities,
+    StrategyFlow,
+    StrategyResults,
+    StrategyRun,
+    TreeRoot,
+    TreeRoots,
+    VectorSearch,
+)
+from ._rerank import Rerank
+from ._router import Router
+from ._sentence_window import SentenceWindow
+from ._strategy import Strategy, check_strategy
+from ._transform import Transform
+from ._tree import Mode, Tree
+from ._vector import Vector
+from ._watched import Watched, Watcher
+
+__all__ = [
+    # the strategies
+    "Vector",
+    "BM25",
+    "Hybrid",
+    "ParentDocument",
+    "SentenceWindow",
+    "AutoMerging",
+    "RelevantSegments",
+    "Ensemble",
+    "MultiQuery",
+    "Router",
+    "Recursive",
+    "Transform",
+    "Rerank",
+    "Decay",
+    "Filter",
+    "Tree",
+    "PIIAware",
+    "Filtered",
+    "AtLeast",
+    "HostRetriever",
+    "OtherIndex",
+    "Watched",
+    "Watcher",
+    "HostReranker",
+    "Reranked",
+    "DEFAULT",
+    # what a strategy is, and is told
+    "Strategy",
+    "OverBase",
+    "RetrievalContext",
+    "MOST_CANDIDATES",
+    "LOWEST_SCORE",
+    "StrategyFlow",
+    "check_base",
+    "check_strategy",
+    "StrategyLike",
+    "to_strategy",
+    "retrieve_leaves",
+    # checks of options
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "check_text",
+    "check_whole",
+    # what it can ask for
+    "Request",
+    "Embed",
+    "VectorSearch",
+    "LoadedVectorSearch",
+    "LexicalSearch",
+    "LexicalMatches",
+    "ListLeaves",
+    "Load",
+    "LoadTexts",
+    "LoadVectors",
+    "LoadPassages",
+    "Similarities",
+    "TreeRoots",
+    "TreeRoot",
+    "AskHost",
+    "HostResult",
+    "Generate",
+    "CallFunction",
+    "RunStrategies",
+    "StrategyRun",
+    "Retrieves",
+    "StrategyResults",
+    # what it is given and gives
+    "Query",
+    "Hit",
+    "LeafId",
+    "Candidate",
+    "Span",
+    "Leaf",
+    "Ancestor",
+    "Trace",
+    "TracedHit",
+    "Fused",
+    "Contribution",
+    "Passage",
+    "scored",
+    "outside_candidate",
+    "unite",
+    # the types of options, and helpers
+    "HOW_TO_FIND_LEAVES",
+    "Fusion",
+    "Mode",
+    "at_least",
+    "filtered",
+    "name_strategies",
+    "query_texts",
+    "query_vectors",
+    "to_queries",
+]
