@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist loadfile
 
 MINUTES ?= 20
 
-.PHONY: help demo docs pictures test test-all soak mutants check audit lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format adapter-docs wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,13 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
+# All figures anew take some ten minutes and 2 GB of disk; make bench FULL=1 some hours, and 12 GB.
+bench: .venv/bench ## Measure beside the peers, and write docs/benchmarks.md: make bench FULL=1 with 100,000 leaves
+	$(BIN)/python benchmarks/bench.py --page $(if $(FULL),--full)
+
+bench-quick: .venv/bench ## The same with a few thousand leaves: whether everything runs
+	$(BIN)/python benchmarks/bench.py --quick
+
 clean: ## Remove what the other targets have made
 	rm -rf .venv .mutants dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -95,4 +102,10 @@ clean: ## Remove what the other targets have made
 
 .venv/mutants: .venv/dev
 	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
+	touch $@
+
+# The last one asks for an older PyStemmer than leafspan does, and works with a newer one.
+.venv/bench: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m pip install --quiet --no-deps "llama-index-retrievers-bm25>=0.8,<0.9"
 	touch $@

@@ -17,7 +17,6 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import chromadb
 import numpy as np
 from numpy.typing import NDArray
 from results import Figure, add_json_option, all_passed, write_results
+from side_by_side import take_turns
 
 from leafspan import Document, F, HierarchicalSplitter, Hybrid, Index, Query, Vector
 
@@ -137,17 +137,6 @@ def fresh_filters(bench: Bench, share: float, count: int) -> list[Filter]:
 KEYS = {1.0: ("all", "yes"), 0.1: ("tenth", 3), 0.01: ("hundredth", 3), 0.001: ("thousandth", 3)}
 
 
-def seconds(work: Sequence[Callable[[int], Any]], count: int) -> list[float]:
-    """The median seconds of each function, which are called in turns. The first two turns do not count."""
-    times: list[list[float]] = [[] for _ in work]
-    for number in range(count):
-        for place, function in enumerate(work):
-            started = time.perf_counter()
-            function(number)
-            times[place].append(time.perf_counter() - started)
-    return [statistics.median(each[2:]) for each in times]
-
-
 def ways_to_ask(filters: Sequence[Filter], share: float) -> dict[str, tuple[Where, Where]]:
     """A filter that is new for each query, and one that stays the same: in our language and in Chroma's."""
     key, value = KEYS[share]
@@ -184,19 +173,26 @@ def measure(bench: Bench, queries: int) -> list[Figure]:
     for name, share in SHARES.items():
         filters = fresh_filters(bench, share, queries)
         for way, (our_where, their_where) in ways_to_ask(filters, share).items():
-            asks = [theirs(their_where), ours(Vector(), our_where, False), ours(Hybrid(), our_where, True)]
-            times = seconds(asks, queries)
-            figures.append(Figure(f"Chroma, {name}, {way}: ms", times[0] * 1000))
-            for what, taken in zip(("Vector", "Hybrid"), times[1:], strict=True):
+            asks = {
+                "Chroma": theirs(their_where),
+                "Vector": ours(Vector(), our_where, False),
+                "Hybrid": ours(Hybrid(), our_where, True),
+            }
+            times = take_turns(asks, range(queries), warm=0).after(2)
+            chroma = times.median("Chroma")
+            figures.append(Figure(f"Chroma, {name}, {way}: ms", chroma * 1000))
+            for what in ("Vector", "Hybrid"):
+                taken = times.median(what)
                 label = f"{what}, {name}, {way}: times as fast as Chroma"
-                figure = Figure(label, times[0] / taken, ">=", BOUNDS[name])
+                middle, *half = times.ratio("Chroma", what)
+                figure = Figure(label, middle, ">=", BOUNDS[name], middle_half=(half[0], half[1]))
                 print(
                     f"  {'PASS' if figure.passed else 'FAIL'}  {figure.value:7.2f} >= {figure.bound:<4g} {figure.name} "
-                    f"({taken * 1000:.2f} ms, {times[0] * 1000:.2f} ms)"
+                    f"({taken * 1000:.2f} ms, {chroma * 1000:.2f} ms)"
                 )
                 figures += [figure, Figure(f"{what}, {name}, {way}: ms", taken * 1000)]
             if way == "fresh":
-                found = [recall(bench, filters, asked, ask, queries) for ask in asks[:2]]
+                found = [recall(bench, filters, asked, ask, queries) for ask in (asks["Chroma"], asks["Vector"])]
                 figure = Figure(f"Vector, {name}: recall, beside Chroma's", found[1], ">=", found[0])
                 verdict = "PASS" if figure.passed else "FAIL"
                 print(f"  {verdict}  {found[1]:7.4f} >= {found[0]:.4f} {figure.name}")

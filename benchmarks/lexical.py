@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from results import Figure, add_json_option, all_passed, print_figures, write_results
+from side_by_side import clocked, medians
 
 from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index, Query, Strategy
 from leafspan.documents import read_documents
@@ -93,27 +94,6 @@ def build(folder: Path, leaves: int, data: Path | None) -> Index:
         index.add(chunk, progress=False)
         there = index.stats().leaves
     return index
-
-
-Seconds = Callable[[int], float]
-"""Does something for the number of a question, and returns the seconds that it took."""
-
-
-def clocked(work: Callable[[int], Any]) -> Seconds:
-    """The same work, with the seconds that it takes as its result."""
-
-    def measured(number: int) -> float:
-        started = time.perf_counter()
-        work(number)
-        return time.perf_counter() - started
-
-    return measured
-
-
-def medians(work: Sequence[Seconds], count: int) -> list[float]:
-    """The median seconds of each, which take turns, after two turns that do not count."""
-    times = [[each(number) for each in work] for number in range(-2, count)]
-    return [statistics.median(column) for column in zip(*times[2:], strict=True)]
 
 
 def make_queries(texts: Sequence[str], count: int) -> list[str]:

@@ -4,8 +4,8 @@
 
 A new process imports what it needs, opens the index, embeds a question and retrieves five passages; beside it another one
 does the same with plain Chroma, in turns, as its users write it. Both embed with WordLlama, and neither compiles a module,
-which an installer has done. Everything is compared within one run, by ratios of
-medians. The corpus is made of shuffled sentences of the example articles, so nothing is downloaded.
+which an installer has done. Everything is compared within one run, by medians of ratios. The corpus is made of shuffled
+sentences of the example articles, so nothing is downloaded.
 
 Ends with 1 if a bound is missed.
 """
@@ -13,41 +13,23 @@ Ends with 1 if a bound is missed.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
-import chromadb
+from corpus import Corpus, add_to_plain, plain_client, plain_collection, questions
+from measures.processes import cold_times
+from peers.programs import LEAFSPAN, PLAIN_AS_WRITTEN
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from shuffled import shuffled_questions, shuffled_texts
+from side_by_side import seconds
 
 from leafspan import Document, Hybrid, Index
-
-OURS = """
-import sys
-from leafspan import Index, {strategy}
-with Index.open(sys.argv[1]) as index:
-    assert len(index.retrieve(sys.argv[2], {strategy}(), k=5)) == 5
-"""
-
-PLAIN = """
-import sys
-from pathlib import Path
-import chromadb
-import wordllama
-collection = chromadb.PersistentClient(sys.argv[1]).get_collection("plain", embedding_function=None)
-model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-vectors = model.embed([sys.argv[2]], norm=True)
-found = collection.query(query_embeddings=vectors, n_results=24, include=["documents", "metadatas", "distances"])
-assert len(found["ids"][0]) == 24
-"""
 
 WRITE = """
 import sys
@@ -61,43 +43,22 @@ with Index.open(sys.argv[1]) as index:
 
 def build(folder: Path, leaves: int) -> None:
     """An index, and a plain collection with the same leaves."""
-    documents = [Document(f"d{n}", text) for n, text in enumerate(shuffled_texts(leaves // 30, random.Random(7)))]
-    client = chromadb.PersistentClient(str(folder / "plain"), settings=chromadb.Settings(anonymized_telemetry=False))
-    plain = client.create_collection("plain", embedding_function=None, configuration={"hnsw": {"space": "cosine"}})
-    with Index.open(folder / "ours") as index:
-        index.add(documents, progress=False)
-        stored = index.client.get_collection("kb.leaves", embedding_function=None)
-        while page := stored.get(limit=5000, offset=plain.count(), include=["documents", "embeddings"]):
-            if not page["ids"]:
-                return
-            plain.add(ids=page["ids"], documents=page["documents"], embeddings=page["embeddings"])
+    corpus = Corpus.made(leaves)
+    plain = plain_collection(plain_client(folder / "plain"))
+    with Index.open(folder / "ours", embedder=corpus.embedder()) as index:
+        for documents, rows in corpus.groups():
+            index.add(documents, progress=False)
+            add_to_plain(plain, corpus, rows)
 
 
-def seconds(what: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    what()
-    return time.perf_counter() - started
-
-
-def cold(folder: Path, rounds: int) -> list[Figure]:
+def cold(folder: Path, rounds: int) -> Iterator[Figure]:
     """The first answer of a new process."""
-    programs = {name: (OURS.format(strategy=name), "ours") for name in ("Vector", "Hybrid")} | {"plain": (PLAIN, "plain")}
-    times: dict[str, list[float]] = {name: [] for name in programs}
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    for question in shuffled_questions(rounds + 1, random.Random(11)):
-        for name, (program, place) in programs.items():
-            command = [sys.executable, "-W", "ignore", "-c", program, str(folder / place), question]
-            started = time.perf_counter()
-            subprocess.run(command, check=True, env=environment)
-            times[name].append(time.perf_counter() - started)
-    # The first one reads from the disk, and compiles where nothing has yet.
-    medians = {name: statistics.median(each[1:]) for name, each in times.items()}
-    return [
-        Figure(
-            f"{name}, first answer of a new process, beside plain Chroma's", medians[name] / medians["plain"], "<=", bound
-        )
-        for name, bound in (("Vector", 0.5), ("Hybrid", 0.6))
-    ]
+    programs = {name: (program, folder / "ours") for name, program in LEAFSPAN.items()}
+    times = cold_times({"plain": (PLAIN_AS_WRITTEN, folder / "plain"), **programs}, questions(rounds + 1))
+    for name, bound in (("Vector", 0.5), ("Hybrid", 0.6)):
+        middle, low, high = times.ratio(name, "plain")
+        what = f"{name}, first answer of a new process, beside plain Chroma's"
+        yield Figure(what, middle, "<=", bound, middle_half=(low, high))
 
 
 def after_writes(folder: Path, rounds: int) -> list[Figure]:
@@ -106,13 +67,13 @@ def after_writes(folder: Path, rounds: int) -> list[Figure]:
     other: list[float] = []
     usual: list[float] = []
     texts = shuffled_texts(3 * rounds, random.Random(5))
-    questions = iter(shuffled_questions(8 * rounds, random.Random(3)))
+    asked = iter(shuffled_questions(8 * rounds, random.Random(3)))
     with Index.open(folder / "ours") as index:
         for number in range(rounds):
             some = texts[3 * number :][:3]
             index.add([Document(f"new-{number}-{place}", text) for place, text in enumerate(some)], progress=False)
-            own.append(seconds(lambda: index.retrieve(next(questions), Hybrid(), k=5)))
-            usual += [seconds(lambda: index.retrieve(next(questions), Hybrid(), k=5)) for _ in range(3)]
+            own.append(seconds(lambda: index.retrieve(next(asked), Hybrid(), k=5)))
+            usual += [seconds(lambda: index.retrieve(next(asked), Hybrid(), k=5)) for _ in range(3)]
     command = [sys.executable, "-W", "ignore", "-c", WRITE, str(folder / "ours")]
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer,
@@ -124,7 +85,7 @@ def after_writes(folder: Path, rounds: int) -> list[Figure]:
         for _ in range(rounds):
             print("write", file=writer.stdin, flush=True)
             assert writer.stdout.readline() == "written\n"
-            other.append(seconds(lambda: index.retrieve(next(questions), Hybrid(), k=5)))
+            other.append(seconds(lambda: index.retrieve(next(asked), Hybrid(), k=5)))
         writer.stdin.close()
     ordinary = statistics.median(usual)
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,7 @@ class Figure:
         sign: How it must compare with the bound: ``"<="``, ``">="`` or ``">"``. None for a figure without a bound.
         bound: The bound. None for a figure without one.
         part: What it belongs to within the benchmark, such as a question set. Empty if there are no parts.
+        middle_half: Of a median, between which values the middle half of what was measured lies. None for other numbers.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Figure:
     sign: Sign | None = None
     bound: float | None = None
     part: str = ""
+    middle_half: tuple[float, float] | None = None
 
     @property
     def gap(self) -> float | None:
@@ -55,6 +57,8 @@ class Figure:
     def record(self) -> dict[str, Any]:
         """The figure as it is written: six significant digits, without what is not set."""
         record: dict[str, Any] = {"part": self.part, "name": self.name, "value": _rounded(self.value)}
+        if self.middle_half is not None:
+            record["middle_half"] = [_rounded(value) for value in self.middle_half]
         if self.bound is not None:
             record |= {"sign": self.sign, "bound": _rounded(self.bound), "passed": self.passed}
         return record if self.part else {key: value for key, value in record.items() if key != "part"}
@@ -78,8 +82,26 @@ def print_figures(figures: Iterable[Figure], *, decimals: int = 2) -> list[Figur
         if figure.bound is None:
             continue
         verdict = "PASS" if figure.passed else "FAIL"
-        print(f"  {verdict}  {figure.value:7.{decimals}f} {figure.sign} {figure.bound:<5g} {figure.name}", flush=True)
+        half = figure.middle_half
+        shown = f" (middle half {half[0]:.{decimals}f} to {half[1]:.{decimals}f})" if half else ""
+        print(
+            f"  {verdict}  {figure.value:7.{decimals}f} {figure.sign} {figure.bound:<5g} {figure.name}{shown}", flush=True
+        )
     return printed
+
+
+def read_results(file: Path) -> dict[str, Any]:
+    """What ``write_results`` has written, with its figures as such."""
+    read: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    keys = ("name", "value", "sign", "bound", "part")
+    read["figures"] = [
+        Figure(
+            **{key: each[key] for key in keys if key in each},
+            middle_half=tuple(each["middle_half"]) if "middle_half" in each else None,
+        )
+        for each in read["figures"]
+    ]
+    return read
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
@@ -87,13 +109,16 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file as JSON, too")
 
 
-def write_results(benchmark: str, arguments: argparse.Namespace, figures: Sequence[Figure]) -> None:
+def write_results(
+    benchmark: str, arguments: argparse.Namespace, figures: Sequence[Figure], more: Mapping[str, Any] | None = None
+) -> None:
     """Write the figures to the file that ``--json`` names. Without that option, nothing is written.
 
     Args:
         benchmark: Name of the benchmark.
         arguments: Parsed command line. Of an option that is a path, only whether it was given is written.
         figures: The figures, in the order in which they were measured.
+        more: What else belongs into the file, by its name there. Default: nothing.
     """
     if arguments.json is None:
         return
@@ -103,6 +128,7 @@ def write_results(benchmark: str, arguments: argparse.Namespace, figures: Sequen
         "passed": all_passed(figures),
         "versions": versions(),
         "options": options,
+        **(more or {}),
     }
     # A line for each figure, so that a change of one is a change of one line.
     lines = ",\n".join(f"  {json.dumps(figure.record(), ensure_ascii=False, allow_nan=False)}" for figure in figures)

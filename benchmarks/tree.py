@@ -30,7 +30,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from lexical import CANDIDATES, build, clocked, make_sentences, medians
+from lexical import CANDIDATES, build, make_sentences
 from question_sets import (
     ASKED,
     Questions,
@@ -40,6 +40,7 @@ from question_sets import (
     what_is_absent,
 )
 from results import Figure, add_json_option, all_passed, print_figures, write_results
+from side_by_side import clocked, medians
 
 from leafspan import Bisecting, Clusterer, Covered, Document, Extractive, Index, RaptorClusters, Tree, Vector
 from leafspan.engine import Flow, Progress, run

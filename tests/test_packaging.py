@@ -53,7 +53,7 @@ def test_the_command_begins_in_a_package_that_loads_nothing_of_leafspan():
 def test_every_extra_is_part_of_what_developers_install():
     (own,) = (each for each in PROJECT["optional-dependencies"]["dev"] if each.startswith("leafspan["))
     extras = set(own.removeprefix("leafspan[").removesuffix("]").split(",")) | {"langchain", "llamaindex"}
-    assert extras == set(PROJECT["optional-dependencies"]) - {"dev", "docs", "mutants"}
+    assert extras == set(PROJECT["optional-dependencies"]) - {"dev", "docs", "mutants", "bench"}
 
 
 def test_addresses_of_pages_lead_to_pages():

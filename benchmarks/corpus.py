@@ -1,0 +1,199 @@
+"""The corpus of the benchmarks: documents, their leaves and the vectors of these, and ways to store it.
+
+Every system gets the same leaves, with the same ids, texts and vectors, which are made before anything is measured.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import chromadb
+import numpy as np
+from numpy.typing import NDArray
+from shuffled import shuffled_questions, shuffled_texts
+
+from leafspan import Document, HierarchicalSplitter
+from leafspan.embedding import default_embedder
+from leafspan.examples import EXAMPLE_QUESTIONS
+from leafspan.hosting import split_into_leaves
+
+LEAVES_OF_A_DOCUMENT = 32
+DOCUMENTS_AT_ONCE = 320  # in an add, which are some 10,000 leaves
+WORDLLAMA = default_embedder()
+
+
+class Node(NamedTuple):
+    """A leaf, or a larger piece of a document above it.
+
+    Attributes:
+        id: Its id.
+        parent: Id of the node above it, None for a whole document.
+        level: 0 for a leaf, 1 for the nodes above leaves, and so on.
+        text: Its text.
+        document_id: Id of its document.
+        start: Its first character in the document.
+    """
+
+    id: str
+    parent: str | None
+    level: int
+    text: str
+    document_id: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents with their leaves.
+
+    Attributes:
+        documents: The documents.
+        ids: Ids of all leaves, document by document.
+        texts: Texts of all leaves.
+        metadata: Metadata of each document.
+        starts: Number of leaves before each document, and of all.
+    """
+
+    documents: Sequence[Document]
+    ids: Sequence[str]
+    texts: Sequence[str]
+    starts: Sequence[int]
+
+    @classmethod
+    def made(cls, leaves: int, keys: Mapping[str, Any] | None = None, *, seed: int = 7) -> Corpus:
+        """About so many leaves, in documents of about 32.
+
+        Args:
+            leaves: Number of leaves.
+            keys: Metadata of all documents, in which ``book`` becomes the number of the document. Default: none.
+            seed: Seed of the texts. Default: 7.
+        """
+        documents = [
+            Document(f"book-{number}", text, metadata={**keys, "book": number} if keys else {})
+            for number, text in enumerate(shuffled_texts(max(1, leaves // LEAVES_OF_A_DOCUMENT), random.Random(seed)))
+        ]
+        splitter = HierarchicalSplitter()
+        ids, texts, counts = [], [], []
+        for document in documents:
+            pieces = split_into_leaves(document, splitter)
+            ids += [piece.id for piece in pieces]
+            texts += [document.text[piece.start : piece.end] for piece in pieces]
+            counts.append(len(pieces))
+        return cls(documents, ids, texts, [0, *accumulate(counts)])
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors of all leaves, of length 1."""
+        pages = range(0, len(self.texts), 1000)
+        made = [WORDLLAMA.documents(list(self.texts[first : first + 1000])) for first in pages]
+        return np.concatenate(made).astype(np.float32)
+
+    @cached_property
+    def metadata(self) -> Sequence[dict[str, Any]]:
+        """The metadata of each leaf: that of its document."""
+        spans = zip(self.documents, pairwise(self.starts), strict=True)
+        return [dict(document.metadata) for document, (first, end) in spans for _ in range(first, end)]
+
+    @cached_property
+    def books(self) -> Sequence[int]:
+        """The number of the document of each leaf."""
+        return [number for number, (first, end) in enumerate(pairwise(self.starts)) for _ in range(first, end)]
+
+    def embedder(self) -> ReadyMade:
+        """An embedder for an index of these documents, whose vectors are ready-made."""
+        return ReadyMade(self)
+
+    def groups(self) -> Iterator[tuple[Sequence[Document], slice]]:
+        """Some documents at a time, and the places of their leaves."""
+        for first in range(0, len(self.documents), DOCUMENTS_AT_ONCE):
+            some = self.documents[first : first + DOCUMENTS_AT_ONCE]
+            yield some, slice(self.starts[first], self.starts[first + len(some)])
+
+    def nodes(self) -> Iterator[Node]:
+        """All leaves and all nodes above them, document by document. A leaf comes before the nodes above it."""
+        splitter = HierarchicalSplitter()
+        for document in self.documents:
+            seen = set()
+            for leaf in split_into_leaves(document, splitter):
+                spans = [(leaf.id, leaf.start, leaf.end)]
+                for level, node in enumerate(leaf.ancestors):
+                    spans.append((f"{document.id}/{level}/{node.first}", node.start, node.end))
+                parents = [id_ for id_, _, _ in spans[1:]] + [None]
+                for level, ((id_, start, end), parent) in enumerate(zip(spans, parents, strict=True)):
+                    if id_ not in seen:
+                        yield Node(id_, parent, level, document.text[start:end], document.id, start)
+                        seen.add(id_)
+
+    def recall(self, question: str, found: Sequence[str], count: int, books: tuple[int, int] | None = None) -> float:
+        """Share of the nearest leaves that a search has found.
+
+        A leaf that is as near as the last of them counts as one of them.
+
+        Args:
+            question: The question.
+            found: Ids of what was found.
+            count: Number of leaves that were wanted.
+            books: Numbers of the first document that was searched, and of the first behind the last. Default: all.
+        """
+        first, end = (self.starts[0], self.starts[-1]) if books is None else (self.starts[each] for each in books)
+        count = min(count, end - first)
+        query = WORDLLAMA.queries([question])[0].astype(np.float32)
+        last = np.partition(self.vectors[first:end] @ query, -count)[-count]
+        cosines = self.vectors[[self._places[id_] for id_ in found[:count]]] @ query
+        return float((cosines >= last - 1e-6).sum()) / count
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {id_: place for place, id_ in enumerate(self.ids)}
+
+
+class ReadyMade:
+    """An embedder that looks up the vectors of leaves, so that embedding them does not count. Questions are embedded."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._vectors = corpus.vectors
+        self._rows = {text: row for row, text in enumerate(corpus.texts)}
+
+    def __call__(self, texts: list[str]) -> Any:
+        """The vectors of leaves. Another text, such as the probe by which an index recognises its embedder, is embedded."""
+        if texts[0] not in self._rows:
+            return WORDLLAMA.documents(texts)
+        return self._vectors[[self._rows[text] for text in texts]]
+
+    def embed_query(self, texts: list[str]) -> Any:
+        """The vectors of questions."""
+        return WORDLLAMA.queries(texts)
+
+
+def questions(count: int) -> list[str]:
+    """Questions: those of the example articles, then made-up ones."""
+    more = shuffled_questions(max(0, count - len(EXAMPLE_QUESTIONS)), random.Random(11))
+    return [*EXAMPLE_QUESTIONS, *more][:count]
+
+
+def plain_client(folder: Path) -> Any:
+    """A Chroma client on a folder."""
+    return chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+
+
+def plain_collection(client: Any, name: str = "plain") -> Any:
+    """A new collection with Chroma's defaults, but for cosines."""
+    return client.create_collection(name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}})
+
+
+def add_to_plain(collection: Any, corpus: Corpus, rows: slice) -> None:
+    """Store leaves in a plain collection, with the metadata of their documents, as many in a call as Chroma takes."""
+    for first in range(rows.start, rows.stop, 5000):
+        some = slice(first, min(first + 5000, rows.stop))
+        collection.add(
+            ids=corpus.ids[some],
+            embeddings=corpus.vectors[some],
+            documents=corpus.texts[some],
+            metadatas=corpus.metadata[some] if any(corpus.metadata[some]) else None,
+        )
