@@ -226,6 +226,18 @@ def test_an_index_that_is_opened_to_read_writes_nothing(folder: Path):
         assert state() == before
 
 
+def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path):
+    texts = [f"Question {number} was answered at harbour {number}." for number in range(12)]
+    with Index.open(tmp_path) as index:
+        for number, text in enumerate(texts):
+            index.add(Document(f"d{number}", text))
+    with Index.open(tmp_path, mode="r") as index:
+        assert [each.text for each in index.retrieve(texts[7], Hybrid(), k=1)] == [texts[7]]
+        segments = [each for copy in index._sources.indexes.copies for each in copy._segments or ()]
+        assert len(segments) == 3 * len(texts)  # of words, of vectors, and of texts
+        assert [each for each in segments if each.path is None] == []
+
+
 def test_nothing_is_made_where_an_index_is_opened_to_read(tmp_path: Path):
     with pytest.raises(leafspan.IndexNotFound):
         Index.open(tmp_path / "none", mode="r")

@@ -346,6 +346,9 @@ class Mirror:
         self._segments = segments = [each for each in segments if each not in removed]
         snapshot = self._snapshot_of(snapshot.catalogue)
         numbers = _segments_to_merge(snapshot.live, segments)
+        if self._folder.read_only:
+            # What is in files stays there, however many they are: merged, it would take memory in each process that reads.
+            numbers = [number for number in numbers if segments[number].path is None]
         if numbers:
             documents = [document for number in numbers for document in snapshot.current_documents(number)]
             arrays = self._recipe.merge([snapshot.parts[number] for number in numbers])

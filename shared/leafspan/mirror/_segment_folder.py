@@ -32,12 +32,13 @@ class SegmentFolder:
 
     Attributes:
         path: The folder.
+        read_only: Whether nothing must be written or removed there.
         was_emptied: Whether the folder was there at the last ``read``, but all of its files had been deleted.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
         self.path = folder
-        self._read_only = read_only
+        self.read_only = read_only
         self.was_emptied = False
         self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
@@ -126,7 +127,7 @@ class SegmentFolder:
 
     def keep(self, segment: Segment) -> OpenSegment:
         """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
-        if self.path is None or self._read_only:
+        if self.path is None or self.read_only:
             return OpenSegment(segment, None)
         path = self.path / f"{uuid.uuid4().hex}{_SUFFIX}"
         try:
@@ -177,7 +178,7 @@ class SegmentFolder:
             return []
 
     def _unlink(self, path: Path) -> None:
-        if self._read_only:
+        if self.read_only:
             self._ignored.add(path)
             return
         try:
@@ -195,7 +196,7 @@ class SegmentFolder:
     def _remove_abandoned(self) -> bool:
         """Remove unfinished files of killed writers, and say whether there were any. Files that are being written grow."""
         assert self.path is not None
-        if self._read_only:
+        if self.read_only:
             return False
         before = time.time() - _ABANDONED_SECONDS
         removed = False
@@ -211,5 +212,5 @@ class SegmentFolder:
         """Remove the folder if it is empty. So in a folder that is found empty, somebody else has deleted the files."""
         assert self.path is not None
         with suppress(OSError):
-            if not self._read_only:
+            if not self.read_only:
                 self.path.rmdir()
