@@ -57,7 +57,8 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
         index.add(Document("a", TEXT))
         writer = Index.open(tmp_path, splitter=SPLITTER) if opened_twice else index
         found = set()
-        for before in range(0, 12, 2):
+        befores = range(20)
+        for before in befores:
             index.add(Document("a", TEXT))
             for collection in index._store._folder.opened(time.monotonic() + 60).collections.values():
                 collection.batch = 3  # so that the leaves go in several steps
@@ -77,7 +78,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
             result(deletion)
         assert found <= {0, 12}
         assert 12 in found
-        assert asked > 6  # at least once Chroma was asked again, since leaves had gone
+        assert asked > len(befores)  # at least once Chroma was asked again, since leaves had gone
 
 
 @pytest.mark.parametrize("before", range(0, 14, 2))
