@@ -72,7 +72,7 @@ USUAL = Effort(320, 9, 6.0, warm=True)
 
 
 def beside_peers(folder: Path, leaves: int, effort: Effort) -> tuple[list[Figure], dict[str, Any]]:
-    """All figures over so many leaves, and what was compared."""
+    """All figures at this number of leaves, and what was compared."""
     corpus = Corpus.made(leaves, USER_KEYS)
     asked = questions(effort.questions)
     limits = Limits(effort.seconds, effort.warm)

@@ -67,7 +67,7 @@ class Corpus:
 
     @classmethod
     def made(cls, leaves: int, keys: Mapping[str, Any] | None = None, *, seed: int = 7) -> Corpus:
-        """About so many leaves, in documents of about 32.
+        """A corpus of about this many leaves, in documents of about 32 leaves.
 
         Args:
             leaves: Number of leaves.

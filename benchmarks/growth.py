@@ -42,7 +42,7 @@ BOUNDS = {"Vector": 4.0, "Hybrid": 4.0, "opening, Vector": 3.0, "opening, Hybrid
 
 
 def store(folder: Path, leaves: int) -> None:
-    """An index of so many leaves, and a plain collection if they are not too many, as far as they are not there."""
+    """Make an index of this many leaves, and a plain collection unless they are too many. What is there already is kept."""
     if (folder / "done").exists():
         return
     corpus = Corpus.made(leaves)

@@ -133,7 +133,7 @@ BOUNDS = {
     "Hybrid": {5: 0.9},
     "BM25": {5: 0.4},
 }
-"""The most that a retriever for so many passages may take, in times of a plain query."""
+"""The most time that a retriever may take, by the number of passages, as a multiple of a plain query's."""
 
 
 def retrievers(index: Index, k: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
 _bases: set[type] = set()  # the registered classes and what they inherit from
 _settings: dict[str, tuple[type, Mapping[str, Any]]] = {}
-_later: list[str] = []  # packages whose classes have not all been imported
+_later: set[str] = set()  # packages whose classes have not all been imported
 
 
 def config_name(kind: type) -> str:
@@ -42,15 +42,15 @@ def register(kind: type) -> None:
 
 def register_later(package: str) -> None:
     """Import all that a package offers before a name is looked up, so that its classes have registered themselves."""
-    _later.append(package)
+    _later.add(package)
 
 
 def _import_all() -> None:
-    while _later:
-        package = import_module(_later[-1])
-        for name in dir(package):
-            getattr(package, name)
-        _later.remove(package.__name__)
+    for package in tuple(_later):
+        module = import_module(package)
+        for name in dir(module):
+            getattr(module, name)
+        _later.discard(package)  # another thread may have done the same
 
 
 def register_setting(name: str, kind: type, **options: Any) -> None:
@@ -114,6 +114,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def classes_in(hint: Any) -> list[type]:
     """The classes that a value with this hint can be of, which are registered, or of which registered ones are made."""
+    _import_all()
     return [each for each in alternatives(hint) if isinstance(each, type) and each in _bases]
 
 
