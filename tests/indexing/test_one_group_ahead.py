@@ -184,17 +184,26 @@ def test_an_interruption_waits_for_what_is_being_written(index: Index, embedding
     assert set(index.add(documents(5)).added) == {"d2", "d3", "d4"}
 
 
-async def test_a_cancelled_task_holds_no_lock_when_it_has_ended(index: Index, embedding: Embedding, on_adding):
-    begun, cancelled = threading.Event(), threading.Event()
+@pytest.mark.parametrize("following", ["is embedded", "is being embedded"])
+async def test_a_cancelled_task_holds_no_lock_when_it_has_ended(index: Index, embedding: Embedding, on_adding, following: str):
+    begun, embedding_begun, cancelled = threading.Event(), threading.Event(), threading.Event()
 
     def wait(ids: list[str]) -> None:
         begun.set()
         cancelled.wait(PATIENCE)
 
+    def embed(texts: list[str]) -> None:
+        if texts[0] == "Document 2.":
+            embedding_begun.set()
+            if following == "is being embedded":
+                cancelled.wait(PATIENCE)
+
     on_adding(wait)
+    embedding.before = embed
     async with asyncio.timeout(PATIENCE):
         task = asyncio.create_task(index.aadd(documents(5)))
         await asyncio.to_thread(begun.wait, PATIENCE)
+        await asyncio.to_thread(embedding_begun.wait, PATIENCE)
         task.cancel()
         asyncio.get_running_loop().call_later(0.05, cancelled.set)
         with pytest.raises(asyncio.CancelledError):

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from leafspan.engine._call import Call, Flow
@@ -124,7 +125,20 @@ def _run_in_spare_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
 
 
 async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
-    return await _arun_limited([_Limited(flow, None) for flow in flows])
+    tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await _cancelled(tasks)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until all have ended, however often the caller is cancelled: gather waits for the first only."""
+    for task in tasks:
+        task.cancel()
+    while running := [task for task in tasks if not task.done()]:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(running)
 
 
 def _outcome(flow: Flow[Any]) -> Any:
