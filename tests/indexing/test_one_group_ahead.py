@@ -185,7 +185,9 @@ def test_an_interruption_waits_for_what_is_being_written(index: Index, embedding
 
 
 @pytest.mark.parametrize("following", ["is embedded", "is being embedded"])
-async def test_a_cancelled_task_holds_no_lock_when_it_has_ended(index: Index, embedding: Embedding, on_adding, following: str):
+async def test_a_cancelled_task_holds_no_lock_when_it_has_ended(
+    index: Index, embedding: Embedding, on_adding, following: str
+):
     begun, embedding_begun, cancelled = threading.Event(), threading.Event(), threading.Event()
 
     def wait(ids: list[str]) -> None:

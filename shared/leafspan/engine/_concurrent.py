@@ -133,7 +133,7 @@ async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until all have ended, whatever cancels the caller meanwhile. gather waits for the first only."""
+    """Cancel tasks and wait until all have ended, whatever cancels the caller meanwhile: gather waits for one only."""
     for task in tasks:
         task.cancel()
     while running := [task for task in tasks if not task.done()]:
