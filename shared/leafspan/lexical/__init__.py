@@ -6,7 +6,7 @@ from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
-from leafspan.lexical._ranking import Corpus, Scores, best
+from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "matching_words",
     "merge_postings",
     "probe_terms",
+    "score_reached_by",
     "terms_digest",
     "to_terms",
 ]

@@ -199,7 +199,7 @@ def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
     if count <= 0:
         return []
     ranked = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
-    least = _score_reached_by(count, ranked)
+    least = score_reached_by(count, ranked)
     rows = np.flatnonzero(ranked >= least if least > 0 else scores.present & (ranked >= least))
     tied: list[int] = []
     if len(rows) > count:
@@ -215,19 +215,21 @@ def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
     return above + (nsmallest(count - len(above), tied, key=order) if len(tied) > 1 else tied)
 
 
-def _score_reached_by(count: int, scores: NDArray[np.float64]) -> float:
+def score_reached_by(count: int, scores: NDArray[Any]) -> float:
     """A score that at least ``count`` leaves reach, and few more. These few are faster to sort than all leaves.
 
     Leaves are divided into groups, and the best score of each group is taken. The ``count``-th best of these scores is
-    reached by at least one leaf in each of ``count`` groups.
+    reached by at least one leaf in each of ``count`` groups. Where there are too few groups, it is the ``count``-th best of
+    all scores; where there are too few leaves, negative infinity.
     """
     import numpy as np
 
-    groups = len(scores) // _GROUP
-    if groups < count:
+    if len(scores) < count:
         return -np.inf
-    best_of_groups = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
-    return float(np.partition(best_of_groups, groups - count)[groups - count])
+    groups = len(scores) // _GROUP
+    best_of_groups = scores if groups < count else scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+    place = len(best_of_groups) - count
+    return float(np.partition(best_of_groups, place)[place])
 
 
 class _Part(NamedTuple):

@@ -82,6 +82,7 @@ class MirrorSnapshot:
         self.leaves = self._starts.pop()
         self._current: list[list[bool]] = []  # for each segment, whether each of its documents is current
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
+        self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
         for segment in self._segments:
             current = self._current_in(segment)
             mask = None if all(current) else np.repeat(np.array(current, bool), segment.sizes)
@@ -168,6 +169,16 @@ class MirrorSnapshot:
         if mask is None:
             self._masks[selection] = mask = self._mask(selection)
         return mask
+
+    def rows_in(self, selection: Selection) -> NDArray[np.intp]:
+        """The rows of the leaves that are current and in the selection, in order. Those of the last selection are kept."""
+        import numpy as np
+
+        known, rows = self._last_rows
+        if known is None or known() is not selection:
+            rows = np.flatnonzero(self.mask(selection))
+            self._last_rows = weakref.ref(selection), rows
+        return rows
 
     def _mask(self, selection: Selection) -> Mask:
         import numpy as np

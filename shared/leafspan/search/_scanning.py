@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import normalize
+from leafspan.lexical import score_reached_by
 from leafspan.mirror import Codes, MirrorSnapshot
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId
@@ -42,11 +43,12 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
     """
     import numpy as np
 
-    rows = np.flatnonzero(snapshot.mask(chosen))
+    rows = snapshot.rows_in(chosen)
 
     def leaf_at(place: int) -> LeafId:
         leaf = snapshot.leaf(int(rows[place]))
-        return leaf._replace(document_id=visible.shown_id(leaf.document_id) or "")
+        shown = visible.shown_id(leaf.document_id) or ""
+        return leaf if shown == leaf.document_id else leaf._replace(document_id=shown)
 
     def vectors_at(places: NDArray[np.intp]) -> NDArray[np.float32]:
         return vectors_of(snapshot, rows[places])
@@ -56,7 +58,8 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
     found = []
     for start in range(0, len(queries), at_once):
         some = queries[start : start + at_once]
-        bounds = np.concatenate([_bounds(arrays, within, some) for arrays, within in _parts(snapshot, rows)], axis=1)
+        of_parts = [_bounds(arrays, within, some) for arrays, within in _parts(snapshot, rows)]
+        bounds = of_parts[0] if len(of_parts) == 1 else np.concatenate(of_parts, axis=1)
         found += [best(row, vectors_at, query, leaf_at, count) for row, query in zip(bounds, some, strict=True)]
     return found
 
@@ -104,15 +107,12 @@ def best(
         # Not as a product of matrices, whose result for a vector depends on the row that it is in: equal vectors must tie.
         return (vectors_at(places).astype(np.float64) * query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
-    first = max(_FIRST * count, _MIN_FIRST)
-    if first >= len(bounds):
-        places = np.arange(len(bounds))
-        cosines = cosines_at(places)
-    else:
-        places = np.argpartition(bounds, len(bounds) - first)[-first:]
-        cosines = cosines_at(places)
-        last = np.partition(cosines, first - count)[first - count]
-        if bounds[places].min() >= last:  # then there may be others
+    least = score_reached_by(max(_FIRST * count, _MIN_FIRST), bounds)
+    places = np.flatnonzero(bounds >= least)
+    cosines = cosines_at(places)
+    if len(places) > count:
+        last = np.partition(cosines, len(places) - count)[len(places) - count]
+        if least > last:  # then there may be others
             places = np.flatnonzero(bounds >= last)
             cosines = cosines_at(places)
         near = cosines >= last
@@ -132,7 +132,7 @@ def _parts(
         segment_end = segment_start + len(arrays["vectors"])
         stop = int(np.searchsorted(rows, segment_end))
         if stop > start:
-            yield arrays, rows[start:stop] - segment_start
+            yield arrays, rows[start:stop] - segment_start if segment_start else rows[start:stop]
         start, segment_start = stop, segment_end
 
 
