@@ -13,7 +13,7 @@ import pytest
 def reading_from_chroma() -> Iterator[None]:
     """A context in which leaves are read from Chroma also where leafspan has a copy of them, as behind a server."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("leafspan.search._indexes.records_in", lambda snapshot, ids: {})
+        patch.setattr("leafspan.search._indexes.records_in", lambda *_: {})
         yield
 
 

@@ -168,7 +168,7 @@ def replaced(
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
     if not copies:
-        put(_indexes, "records_in", lambda snapshot, ids: {})
+        put(_indexes, "records_in", lambda *_: {})
         put(_folder.Folder, "known", lambda folder, name: None)
     if not scans:
         put(_vectors, "_FEW_NUMBERS", 0)

@@ -11,7 +11,7 @@ from leafspan.engine import Call, Flow
 from leafspan.mirror._comparing import Compare
 from leafspan.mirror._snapshot import MirrorSnapshot
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+from leafspan.store import DocumentToWrite, Reader, Row, StaleRead, bytes_are_as_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,39 +84,54 @@ class RecordCopy:
         return differing
 
 
-def records_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The records of leaves, by stored id, as Chroma gives them: ``document`` and ``metadata``.
+def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The records of leaves, by stored id, as Chroma gives them: ``document``, and ``metadata`` if that is asked for.
 
-    Those of documents that are not current in the snapshot are left out.
+    Those of documents that are not current in the snapshot are left out, and so are those that have another checksum than
+    the row of their document says. A record that was compared with a checksum is marked as ``checked``.
     """
     found: dict[str, dict[str, Any]] = {}
     rows: dict[str, _Rows | None] = {}
+    with_metadata = "metadatas" in columns
     for id_ in ids:
         document, _, ordinal = id_.rpartition("#")
         if document not in rows:
-            place = snapshot.place_of(*document.rpartition("#")[::2])
-            rows[document] = None if place is None else _Rows(*place)
-        if (of_document := rows[document]) is not None and (record := of_document.record(ordinal)) is not None:
+            rows[document] = _Rows.of(snapshot, *document.rpartition("#")[::2])
+        of_document = rows[document]
+        if of_document is not None and (record := of_document.record(ordinal, with_metadata=with_metadata)) is not None:
             found[id_] = record
     return found
 
 
 class _Rows:
-    """The rows that one document has in the arrays of a segment."""
+    """The rows that one document has in the arrays of a segment. Without checksums, nothing is checked."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int, checksums: str = "") -> None:
         self._arrays = arrays
         self._first = first
         self._count = count
+        self._checksums = checksums
 
-    def record(self, ordinal: str) -> dict[str, Any] | None:
-        """The record of the leaf with this ordinal; None if the document has none."""
-        if not ordinal.isdecimal() or int(ordinal) >= self._count:
+    @classmethod
+    def of(cls, snapshot: MirrorSnapshot, document_id: str, version: str) -> _Rows | None:
+        """The rows of a document; None if this version of it is not current in the snapshot."""
+        place = snapshot.place_of(document_id, version)
+        return None if place is None else cls(*place, snapshot.catalogue.rows[document_id].checksums)
+
+    def record(self, ordinal: str, *, with_metadata: bool = True) -> dict[str, Any] | None:
+        """The record of the leaf with this ordinal; None if the document has none, or it is not as it was written."""
+        if not ordinal.isdecimal() or (number := int(ordinal)) >= self._count:
             return None
-        arrays, row = self._arrays, self._first + int(ordinal)
-        metadata = json.loads(_slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row])))
-        metadata[STRUCTURE_KEY] = _slice(arrays["places"], arrays["places_ends"], row).decode()
-        return {"document": _slice(arrays["texts"], arrays["texts_ends"], row).decode(), "metadata": metadata}
+        arrays, row, checksums = self._arrays, self._first + number, self._checksums
+        text = _slice(arrays["texts"], arrays["texts_ends"], row)
+        place = _slice(arrays["places"], arrays["places_ends"], row) if with_metadata else None
+        if checksums and not bytes_are_as_written(checksums, number, text, place):
+            return None
+        record: dict[str, Any] = {"document": text.decode(), "checked": bool(checksums)}
+        if place is not None:
+            metadata = _slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row]))
+            record["metadata"] = {**json.loads(metadata.decode()), STRUCTURE_KEY: place.decode()}
+        return record
 
 
 def _is_same(record: Mapping[str, Any] | None, text: str, metadata: Mapping[str, Any]) -> bool:
@@ -164,7 +179,7 @@ def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
 
 
 def _slice(content: NDArray[np.uint8], ends: NDArray[np.int64], row: int) -> bytes:
-    return content[ends[row - 1] if row else 0 : ends[row]].tobytes()
+    return content[ends.item(row - 1) if row else 0 : ends.item(row)].tobytes()
 
 
 def _kept(

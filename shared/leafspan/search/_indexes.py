@@ -62,9 +62,9 @@ class SearchIndexes:
         if self.records is not None:
             yield from self.records.current(reader)
 
-    def _copied(self, catalogue: Catalogue, ids: Iterable[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def _copied(self, catalogue: Catalogue, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         assert self.records is not None
-        return records_in((yield from self.records.at_hand(catalogue)), ids)
+        return records_in((yield from self.records.at_hand(catalogue)), ids, columns)
 
     def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
         """Index documents that have just been written, so that no question has to read them back: see ``Mirror.take``."""

@@ -2,7 +2,7 @@
 
 from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
-from leafspan.store._checksums import pack_checksums
+from leafspan.store._checksums import bytes_are_as_written, pack_checksums
 from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
@@ -47,6 +47,7 @@ __all__ = [
     "Texts",
     "VerifiedRows",
     "Visibility",
+    "bytes_are_as_written",
     "Writer",
     "check_record",
     "chroma_failure",

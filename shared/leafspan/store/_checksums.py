@@ -21,7 +21,9 @@ def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
     Args:
         leaves: The text and the packed place of each, in order.
     """
-    return "".join(b2a_base64(_checksums(text, place), newline=False).decode() for text, place in leaves)
+    return "".join(
+        b2a_base64(_checksums(_encoded(text), _encoded(place)), newline=False).decode() for text, place in leaves
+    )
 
 
 def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
@@ -33,17 +35,25 @@ def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
         text: Its text.
         place: Its packed place.
     """
-    start = WIDTH * ordinal
-    return a2b_base64(checksums[start : start + WIDTH]) == _checksums(text, place)
+    return bytes_are_as_written(checksums, ordinal, _encoded(text), _encoded(place))
 
 
 def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
     """Whether a leaf has the text that was written. The arguments are as above."""
+    return bytes_are_as_written(checksums, ordinal, _encoded(text), None)
+
+
+def bytes_are_as_written(checksums: str, ordinal: int, text: bytes, place: bytes | None) -> bool:
+    """Like ``is_as_written``, for a text and a place in UTF-8; for the text alone if there is no place."""
     start = WIDTH * ordinal
-    bits = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
-    return a2b_base64(checksums[start : start + WIDTH // 2]) == bits.to_bytes(3)
+    if place is None:
+        return a2b_base64(checksums[start : start + WIDTH // 2]) == (crc32(text) & _BITS).to_bytes(3)
+    return a2b_base64(checksums[start : start + WIDTH]) == _checksums(text, place)
 
 
-def _checksums(text: str, place: str) -> bytes:
-    of_text = crc32(text.encode("utf-8", "surrogatepass")) & _BITS
-    return (of_text << 24 | crc32(place.encode("utf-8", "surrogatepass")) & _BITS).to_bytes(6)
+def _checksums(text: bytes, place: bytes) -> bytes:
+    return ((crc32(text) & _BITS) << 24 | crc32(place) & _BITS).to_bytes(6)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

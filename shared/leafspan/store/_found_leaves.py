@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from leafspan.documents import unpack_place
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import read_place
 from leafspan.store._manifest import Row
@@ -45,18 +46,22 @@ class Current(NamedTuple):
         return self.rows[id_.rsplit("#", 2)[0]]
 
     def stored_leaves(
-        self, answer: Iterable[tuple[str, str, Any, float]], problems: dict[str, str]
+        self, answer: Iterable[tuple[str, str, Any, float]], problems: dict[str, str], checked: Container[str] = ()
     ) -> Iterator[StoredLeaf]:
         """The leaves that are current, with all that is stored of them.
 
         Args:
             answer: Their stored ids, texts, metadatas and distances.
             problems: Where to put what is wrong with leaves that are not as they were written, by stored id.
+            checked: Stored ids of leaves that are known to be as they were written. Default: none.
         """
         for id_, text, metadata, distance in answer:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:
-                    place = read_place(self.row(id_), leaf, text, metadata)
+                    if id_ in checked:
+                        place = unpack_place(leaf, metadata[STRUCTURE_KEY], checked=True)
+                    else:
+                        place = read_place(self.row(id_), leaf, text, metadata)
                 except ValueError as error:
                     problems[id_] = str(error)
                     continue

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._checksums import is_as_written, text_is_as_written
+from leafspan.store._checksums import text_is_as_written
 from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
@@ -26,8 +25,9 @@ from leafspan.values import Hit, LeafId
 
 T = TypeVar("T")
 
-CopiedRecords = Callable[[Catalogue, Iterable[str]], Flow[dict[str, dict[str, Any]]]]
-"""Reads leaves by their stored ids from a copy, as records of Chroma. Those that it does not have are left out."""
+CopiedRecords = Callable[[Catalogue, Iterable[str], Sequence[str]], Flow[dict[str, dict[str, Any]]]]
+"""Reads columns of leaves by their stored ids from a copy, as records of Chroma. Those that it does not have as they were
+written are left out; a record that was compared with the checksums is marked as ``checked``."""
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
 
@@ -272,7 +272,9 @@ class Reader:
             text = None if record is None else record["document"]
             if text is not None:
                 texts[shown] = text
-            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
+            if row is None or (record is not None and record.get("checked")):
+                continue
+            if text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text):
                 continue
             try:
                 check_text(row, LeafId.parse(id_), record)
@@ -317,7 +319,8 @@ class Reader:
         records, current = yield from self._fetch(ids)
         problems: dict[str, str] = {}
         rows = ((id_, record["document"], record["metadata"], 1.0) for id_, record in records.items())
-        leaves = {each.leaf.id: each for each in current.stored_leaves(rows, problems)}
+        checked = {id_ for id_, record in records.items() if record.get("checked")}
+        leaves = {each.leaf.id: each for each in current.stored_leaves(rows, problems, checked)}
         self._check(problems)
         return leaves
 
@@ -370,8 +373,7 @@ class Reader:
         if self._copied is None or self._known is None:
             return (yield from self._leaves.get(list(ids), columns))
         everything = yield from self.everything()
-        found = yield from self._copied(everything, ids)
-        records = {id_: record for id_, record in found.items() if _is_as_written(everything.rows, id_, record)}
+        records = yield from self._copied(everything, ids, columns)
         missing = [id_ for id_ in ids if id_ not in records and not _is_beyond(everything.rows, id_)]
         if missing:
             records |= yield from self._leaves.get(missing, columns)
@@ -600,13 +602,6 @@ class Reader:
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in asked):
                 raise StaleRead
         return Current(sorted_out.current, rows)
-
-
-def _is_as_written(rows: Mapping[str, Row], id_: str, record: Mapping[str, Any]) -> bool:
-    """Whether a copied record is what its document's row says; also if the row says nothing, as of an earlier version."""
-    document_id, _, ordinal = id_.rsplit("#", 2)
-    checksums = rows[document_id].checksums
-    return not checksums or is_as_written(checksums, int(ordinal), record["document"], record["metadata"][STRUCTURE_KEY])
 
 
 def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
