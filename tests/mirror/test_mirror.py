@@ -670,11 +670,11 @@ def test_the_shipped_analyzer_finds_the_same_terms_apart_as_in_one_text(language
     assert WordPostings(analyzer)._terms(titles_of_leaves(title, sections, 1), [text]) == together
 
 
-def test_words_of_a_function_are_read_again_where_an_earlier_version_has_left_a_mirror():
+def test_words_are_read_again_where_an_earlier_version_has_left_a_mirror():
     def name_of_earlier_version(analyzer):
         return f"words-{hashlib.sha256(f'{describe_analyzer(analyzer)} {Stemmer.version()}'.encode()).hexdigest()[:8]}"
 
-    assert WordPostings(Analyzer()).name == name_of_earlier_version(Analyzer())
+    assert WordPostings(Analyzer()).name != name_of_earlier_version(Analyzer())
     assert WordPostings(letters).name != name_of_earlier_version(letters)
 
 

@@ -7,7 +7,7 @@ from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
-from leafspan.documents._packed_place import pack_place, unpack_place
+from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
 from leafspan.documents._settings import FORMATS, TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
 
@@ -35,6 +35,7 @@ __all__ = [
     "make_leaves",
     "metadata_key",
     "pack_lines",
+    "ordinal_and_firsts",
     "pack_place",
     "place_of",
     "put_together",

@@ -75,6 +75,22 @@ def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     return Leaf(id_.document_id, id_.version, ordinal, start, end, words, ancestors)
 
 
+def ordinal_and_firsts(packed: str) -> tuple[int, list[int]]:
+    """The ordinal of a leaf, and those of the first leaves below its parent and below what that stands in, if it has them.
+
+    It takes a fraction of the time of ``unpack_place``, and checks nothing. What is stored in place of a summary's place is
+    not read: a summary stands by itself, as the only leaf of a document does.
+    """
+    if not packed.startswith(f"{FORMAT}|"):
+        return 0, []
+    _, place, *above = packed.split("|", 4)
+    return _first_number(place), [_first_number(ancestor) for ancestor in above[:2]]
+
+
+def _first_number(numbers: str) -> int:
+    return int(numbers.partition(",")[0])
+
+
 @lru_cache(maxsize=8192)
 def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
     """A leaf's ancestors from their strings. Cached, since all leaves below a parent have the same."""

@@ -3,6 +3,7 @@
 from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._matching_words import matching_words
+from leafspan.lexical._nodes import NodeScores, starts_of
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
@@ -14,6 +15,7 @@ __all__ = [
     "Analyzer",
     "BM25Settings",
     "Corpus",
+    "NodeScores",
     "RankBM25",
     "Scores",
     "best",
@@ -23,6 +25,7 @@ __all__ = [
     "matching_words",
     "merge_postings",
     "probe_terms",
+    "starts_of",
     "score_reached_by",
     "terms_digest",
     "to_terms",

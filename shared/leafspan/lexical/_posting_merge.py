@@ -42,7 +42,8 @@ def merge_postings(
         rows[target], counts[target] = part.rows, part.counts
         next_free[place] += part.frequencies
     lengths = np.concatenate([np.empty(0, dtype=np.uint8), *(part.lengths for part in kept)])
-    return assemble(lengths, vocabulary, frequencies, rows, counts)
+    starts = np.concatenate([np.empty(0, dtype=np.uint8), *(part.starts for part in kept)])
+    return assemble(lengths, starts, vocabulary, frequencies, rows, counts)
 
 
 class _KeptLeaves(NamedTuple):
@@ -50,6 +51,7 @@ class _KeptLeaves(NamedTuple):
 
     Attributes:
         lengths: Length of each leaf in terms.
+        starts: Which larger nodes begin at each leaf.
         words: The terms that at least one kept leaf has.
         frequencies: Number of kept leaves that have each of these terms.
         rows: New numbers of the leaves that have each term, term after term.
@@ -57,6 +59,7 @@ class _KeptLeaves(NamedTuple):
     """
 
     lengths: NDArray[Any]
+    starts: NDArray[np.uint8]
     words: list[bytes]
     frequencies: NDArray[np.int64]
     rows: NDArray[Any]
@@ -70,8 +73,8 @@ def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _Kep
     frequencies = part.frequencies(mask)
     words = [part.word(place) for place in np.flatnonzero(frequencies).tolist()]
     if mask is None:
-        return _KeptLeaves(part.lengths, words, frequencies, part.rows + np.uint32(first), part.counts)
+        return _KeptLeaves(part.lengths, part.starts, words, frequencies, part.rows + np.uint32(first), part.counts)
     number = (np.cumsum(mask) + (first - 1)).astype(np.uint32)
     marked = mask[part.rows]
     rows, counts = number[part.rows[marked]], part.counts[marked]
-    return _KeptLeaves(part.lengths[mask], words, frequencies[frequencies > 0], rows, counts)
+    return _KeptLeaves(part.lengths[mask], part.starts[mask], words, frequencies[frequencies > 0], rows, counts)

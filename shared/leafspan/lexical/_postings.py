@@ -6,6 +6,7 @@
 ``rows``       for each term in turn the leaves that have it, in ascending order
 ``row_ends``   where each term's leaves end in ``rows``, behind a 0
 ``counts``     for each of ``rows`` how often the leaf has the term
+``starts``     for each leaf which larger nodes begin there: see ``leafspan.lexical._nodes``
 
 Lengths and counts are of the smallest unsigned type that holds the largest of them. Every term has a leaf.
 """
@@ -26,11 +27,12 @@ _CACHED_TERMS = 10_000
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
-def build_postings(leaves: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
+def build_postings(leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | None = None) -> dict[str, NDArray[Any]]:
     """The arrays of an index of leaves, which are numbered in their order.
 
     Args:
         leaves: The terms of each leaf. Each is read once and not kept.
+        starts: Which larger nodes begin at each leaf. Default: None, each leaf is a document of its own.
     """
     import numpy as np
 
@@ -61,16 +63,24 @@ def build_postings(leaves: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
     rows = keys.astype(np.uint32)
     keys >>= np.uint64(_LEAF_BITS)
     frequencies = np.bincount(keys.view(np.int64), minlength=len(vocabulary))
-    return assemble(length_of, [encode(term) for term in vocabulary], frequencies, rows, counts)
+    if starts is None:
+        starts = np.full(len(length_of), 0xFF, np.uint8)
+    return assemble(length_of, starts, [encode(term) for term in vocabulary], frequencies, rows, counts)
 
 
 def assemble(
-    lengths: NDArray[Any], words: Sequence[bytes], frequencies: NDArray[Any], rows: NDArray[Any], counts: NDArray[Any]
+    lengths: NDArray[Any],
+    starts: NDArray[np.uint8],
+    words: Sequence[bytes],
+    frequencies: NDArray[Any],
+    rows: NDArray[Any],
+    counts: NDArray[Any],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an index, as the opening of this module lists them.
 
     Args:
         lengths: Number of terms of each leaf.
+        starts: Which larger nodes begin at each leaf.
         words: The terms in UTF-8, sorted.
         frequencies: Number of leaves that have each term.
         rows: The leaves that have each term, in ascending order, term after term.
@@ -80,6 +90,7 @@ def assemble(
 
     return {
         "lengths": in_smallest_type(lengths),
+        "starts": starts,
         "words": np.frombuffer(b"".join(words), dtype=np.uint8),
         "word_ends": end_offsets(np.fromiter(map(len, words), dtype=np.int64, count=len(words))),
         "rows": rows,
@@ -92,8 +103,8 @@ class Postings:
     """Looks up terms in the arrays of one index, and reads no more of them than it must.
 
     Args:
-        arrays: The arrays that ``build_postings`` or ``merge_postings`` made. ``lengths``, ``rows``, ``row_ends`` and
-            ``counts`` are attributes under the same names.
+        arrays: The arrays that ``build_postings`` or ``merge_postings`` made. ``lengths``, ``starts``, ``rows``,
+            ``row_ends`` and ``counts`` are attributes under the same names.
 
     Attributes:
         terms: Number of different terms.
@@ -104,6 +115,7 @@ class Postings:
         self.row_ends = arrays["row_ends"]
         self.rows = arrays["rows"]
         self.counts = arrays["counts"]
+        self.starts = arrays["starts"]
         # Single items of a memoryview are plain numbers, and take half the time of an array's items.
         self._words = arrays["words"].data
         self._word_ends = arrays["word_ends"].data

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
+from leafspan.lexical._nodes import FoundTerm, NodeScores, NodesOfPart, nodes_of, score_nodes
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
@@ -80,6 +81,7 @@ class Corpus:
         self._all_live = self._counted_leaves(None)
         self._cached_norms: tuple[object, list[NDArray[np.float64]]] = (None, [])  # with the settings they are for
         self._term_numbers: list[NDArray[np.intp]] | None = None
+        self._nodes: list[NodesOfPart] | None = None
 
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
@@ -92,11 +94,44 @@ class Corpus:
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
-        import numpy as np
+        return self._add_up(*self._find_all(terms, settings, counting), settings)
 
+    def score_with_nodes(
+        self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None
+    ) -> tuple[Scores, list[NodeScores]]:
+        """The scores of all leaves, and those of the larger nodes, scale after scale (see ``leafspan.lexical._nodes``).
+
+        Args:
+            terms: Terms of the query. A term that stands there twice counts twice.
+            settings: k1, b and the variant. Nodes are scored by Lucene's variant with the same k1 and b.
+            counting: Mask of the leaves that count, with all leaves of a document or none. Default: None, all live leaves.
+
+        Raises:
+            InvalidArgument: if ``counting`` is not a bool for each leaf.
+        """
+        known, counted = self._find_all(terms, settings, counting)
+        if self._nodes is None:
+            self._nodes = nodes_of([part.postings for part in self._parts])
+        found = [
+            FoundTerm(term.times, [(part.number, rows, counts) for part, rows, counts in term.leaves])
+            for term in known
+            if term.frequency
+        ]
+        length = counted.average * counted.leaves
+        return self._add_up(known, counted, settings), score_nodes(found, self._nodes, counted.masks, length, settings)
+
+    def _find_all(
+        self, terms: Sequence[str], settings: BM25Settings, counting: Mask | None
+    ) -> tuple[list[_Term], _CountedLeaves]:
+        """The terms of a query, and the leaves that count."""
         _check_mask(counting, self.leaves)
         counted = self._all_live if counting is None else self._counted_leaves(counting)
-        query_terms = [self._find(term, times, counted, settings) for term, times in Counter(terms).items()]
+        return [self._find(term, times, counted, settings) for term, times in Counter(terms).items()], counted
+
+    def _add_up(self, query_terms: Sequence[_Term], counted: _CountedLeaves, settings: BM25Settings) -> Scores:
+        """The scores of all leaves, from the terms that were found."""
+        import numpy as np
+
         known = [term for term in query_terms if term.frequency]
         scores = np.zeros(self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
@@ -131,7 +166,7 @@ class Corpus:
         if idf < 0:
             idf = self._floor(counted, settings)
         bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
-        return _Term(leaves, frequency, times * idf, bound)
+        return _Term(leaves, frequency, times, times * idf, bound)
 
     def _norms_of(
         self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
@@ -271,12 +306,14 @@ class _Term(NamedTuple):
     Attributes:
         leaves: The leaves that count and have it, for each part that has any, and how often they have it.
         frequency: Number of these leaves.
-        weight: Its idf, times the number of times that it stands in the query.
+        times: How often it stands in the query.
+        weight: Its idf, times ``times``.
         bound: Upper bound of ``tf + absent``.
     """
 
     leaves: list[tuple[_Part, NDArray[np.intp], NDArray[Any]]]
     frequency: int
+    times: int
     weight: float
     bound: float
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 from leafspan.checks import check_choice
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
-from leafspan.lexical import Analysis, BM25Settings, Corpus, RankBM25, best, to_terms
+from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, to_terms
 from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
+from leafspan.search._evidence import Evidence
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
-from leafspan.strategies import LexicalMatches, LexicalSearch
-from leafspan.values import Hit
+from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes
+from leafspan.values import Hit, LeafId
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -104,15 +105,30 @@ class LexicalIndex:
             leaf = snapshot.leaf(row)
             return visible.shown_id(leaf.document_id) or "", leaf.ordinal
 
+        def shown(row: int) -> LeafId:
+            leaf = snapshot.leaf(row)
+            id_ = visible.shown_id(leaf.document_id) or ""
+            return leaf if id_ == leaf.document_id else leaf._replace(document_id=id_)
+
         found = []
         assert self.analyzer is not None
         for terms in to_terms(self.analyzer, request.texts):
-            scores = corpus.score(terms, settings=request.bm25 or self._settings, counting=counting)
+            settings = request.bm25 or self._settings
+            nodes: list[NodeScores] = []
+            if request.scales is None:
+                scores = corpus.score(terms, settings=settings, counting=counting)
+            else:
+                scores, nodes = corpus.score_with_nodes(terms, settings=settings, counting=counting)
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
-            hits = [_hit(snapshot, visible, row, float(scores.scores[row])) for row in rows]
-            found.append(LexicalMatches(hits, scores.ideal))
+            values = scores.scores[rows].tolist()
+            hits = [Hit(shown(row), score) for row, score in zip(rows, values, strict=True)]
+            matches = LexicalMatches(hits, scores.ideal)
+            if request.scales is not None:
+                evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
+                matches = _with_evidence(matches, evidence, request.count, shown)
+            found.append(matches)
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
@@ -127,7 +143,20 @@ class LexicalIndex:
         return corpora[engine]
 
 
-def _hit(snapshot: MirrorSnapshot, visible: Catalogue, row: int, score: float) -> Hit:
-    leaf = snapshot.leaf(row)
-    shown = visible.shown_id(leaf.document_id) or ""
-    return Hit(leaf if shown == leaf.document_id else leaf._replace(document_id=shown), score)
+def _with_evidence(
+    matches: LexicalMatches, evidence: Evidence, count: int, shown: Callable[[int], LeafId]
+) -> LexicalMatches:
+    """The matches with larger nodes, and with the leaves that these speak for."""
+    import numpy as np
+
+    rows, shares = evidence.among(count)
+    ends = np.array([node.first for nodes in evidence.nodes for node in nodes], dtype=np.intp)
+    first_rows = evidence.first_rows(rows).tolist()
+    firsts = {row: shown(row) for row in {*first_rows, *evidence.first_rows(ends).tolist()}}  # of each document
+    documents = map(firsts.__getitem__, first_rows)
+    leaves = (LeafId(each[0], each[1], row - first) for each, row, first in zip(documents, rows.tolist(), first_rows))
+    return replace(
+        matches,
+        nodes=MatchingNodes({leaf[:2]: row for row, leaf in firsts.items()}, tuple(evidence.nodes)),
+        among=[*map(Hit, leaves, shares)],
+    )

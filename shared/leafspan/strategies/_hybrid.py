@@ -13,9 +13,9 @@ from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
-from leafspan.strategies._hybrid_pool import Pool, ScoredLeaf, best_of, fused_pool
+from leafspan.strategies._hybrid_pool import NODE_SOURCES, Pool, ScoredLeaf, best_of, fused_pool
 from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow, VectorSearch
+from leafspan.strategies._requests import LexicalSearch, Load, ScaleWeights, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Calibrated, Fused, Trace, TracedHit
@@ -29,8 +29,9 @@ _WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any o
 class Hybrid(Strategy):
     """The leaves that match the query's words and its meaning, by BM25 and by vectors. Scores are probabilities.
 
-    BM25 and vectors each give their best leaves. Their scores become one, and to it comes a share of the score of the
-    better neighbour in the document. A query that is a vector only is searched by vectors only.
+    BM25 and vectors each give their best leaves. Their scores become one. To it comes what BM25 says of the parent, the
+    section and the document that the leaf is in, then a share of the score of the better neighbour in the document. A query
+    that is a vector only is searched by vectors only.
 
     Args:
         weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.7, 0.3).
@@ -38,6 +39,9 @@ class Hybrid(Strategy):
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for.
             Default: (100, 50).
+        scales: What the best parent, the best section and the best document add to the scores of their leaves, >= 0 each,
+            where BM25 and vectors together add at most 1. Others add less, the lower their BM25. 0 turns a scale off. Needs
+            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.2, 0.2, 0.2).
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
             same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
@@ -63,6 +67,7 @@ class Hybrid(Strategy):
     weights: tuple[float, float] = (0.7, 0.3)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
+    scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
     neighbour_bonus: float = 0.4
     calibrate: bool = True
     min_score: float | None = None
@@ -85,6 +90,13 @@ class Hybrid(Strategy):
         for depth in depths:
             check_whole("depth", depth, 1)
         object.__setattr__(self, "depth", tuple(depths))
+        if not isinstance(self.scales, Sequence) or len(self.scales) != len(NODE_SOURCES):
+            raise InvalidArgument(
+                f"scales must be three numbers >= 0, of the parent, the section and the document, got {shown(self.scales)}"
+            )
+        for weight in self.scales:
+            check_number("scales", weight, at_least=0)
+        object.__setattr__(self, "scales", tuple(self.scales))
         check_number("neighbour_bonus", self.neighbour_bonus, at_least=0, at_most=1)
         check_flag("calibrate", self.calibrate)
         if self.min_score is not None:
@@ -144,7 +156,7 @@ class Hybrid(Strategy):
         texts = tuple(query.text for query in queries if query.text)
         near, matches = yield from search(
             VectorSearch(vectors, by_vectors, context.where),
-            LexicalSearch(texts, by_words, context.where, self.bm25),
+            LexicalSearch(texts, by_words, context.where, self.bm25, scales=self._scale_weights),
             summaries=self.summaries or self.summary_bonus > 0,
         )
         words = iter(matches)
@@ -154,6 +166,7 @@ class Hybrid(Strategy):
                 hits,
                 weights=self.weights,
                 fusion=self.fusion,
+                scales=self.scales,
                 with_summaries=self.summaries or self.summary_bonus > 0,
             )
             for query, hits in zip(queries, near, strict=True)
@@ -174,6 +187,13 @@ class Hybrid(Strategy):
         ]
         trusted = context.embedder == EMBEDDER and not self.summary_bonus
         return (yield from self._loaded(rows, context.results, trusted))
+
+    @property
+    def _scale_weights(self) -> ScaleWeights | None:
+        """How much leaves and larger nodes count, None for leaves alone."""
+        if self.fusion != "relative_score" or not any(self.scales):
+            return None
+        return ScaleWeights(self.weights[0] / sum(self.weights), *self.scales)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
         """Give each leaf below one of the best summaries its bonus."""

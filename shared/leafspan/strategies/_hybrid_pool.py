@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
 from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
-from leafspan.strategies._requests import LexicalMatches
+from leafspan.strategies._requests import LexicalMatches, MatchingNodes
 from leafspan.trace import Contribution
 from leafspan.values import Hit, LeafId
+
+NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Pool:
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
+        nodes: The larger nodes that match, None if they do not count.
+        scales: What the best of each scale adds.
     """
 
     coverage: float
@@ -49,10 +53,21 @@ class Pool:
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
+    nodes: MatchingNodes | None = None
+    scales: Sequence[float] = ()
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
-        """What BM25 and vectors add to the leaf's score; empty for a leaf that neither of them found."""
-        return tuple(each for found in self.found if (each := found.contribution(leaf)) is not None)
+        """What makes up the leaf's fused score; empty for a leaf that was not found."""
+        if leaf not in self.leaves and leaf not in self.summaries:
+            return ()
+        own = (found.contribution(leaf) for found in self.found)
+        return tuple(each for each in (*own, *self._contributions_of_nodes(leaf)) if each is not None)
+
+    def _contributions_of_nodes(self, leaf: LeafId) -> Iterator[Contribution]:
+        if self.nodes is not None:
+            for source, node, weight in zip(NODE_SOURCES, self.nodes.of(leaf), self.scales, strict=True):
+                if node is not None and weight:
+                    yield Contribution(source, node.rank, node.score, node.share * weight, weight)
 
     def is_there(self, leaf: LeafId) -> bool:
         """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
@@ -77,6 +92,7 @@ def fused_pool(
     *,
     weights: tuple[float, float],
     fusion: Fusion,
+    scales: Sequence[float],
     with_summaries: bool,
 ) -> Pool:
     """The leaves of both searches with their fused scores.
@@ -86,6 +102,7 @@ def fused_pool(
         near: What vectors found.
         weights: Of BM25 and of vectors.
         fusion: How scores become one.
+        scales: What the best parent, the best section and the best document add, for the ``nodes`` of the matches.
         with_summaries: Whether summaries are among the hits.
     """
     searches = [("vector", near, weights[1])]
@@ -103,7 +120,20 @@ def fused_pool(
                 fused[leaf] = share
             else:
                 fused[leaf] = max(fused[leaf], share) if fusion == "maximum" else fused[leaf] + share
+    if matches is not None and matches.nodes is not None:
+        _add_nodes(pool, matches, matches.nodes, scales)
     return pool
+
+
+def _add_nodes(pool: Pool, matches: LexicalMatches, nodes: MatchingNodes, scales: Sequence[float]) -> None:
+    """Add what larger nodes say of leaves: of those that were found, and of those that are best by this."""
+    pool.nodes, pool.scales = nodes, scales
+    shares = dict(matches.among)
+    for leaf in pool.leaves.keys() - shares.keys():  # what only vectors found
+        found = zip(nodes.of(leaf), scales, strict=True)
+        shares[leaf] = sum(node.share * weight for node, weight in found if node is not None)
+    for leaf, share in shares.items():
+        pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
 
 
 def best_of(

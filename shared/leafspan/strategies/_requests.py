@@ -14,14 +14,16 @@ work in the same way one level below: the retrieval is a flow, and turns each re
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import RetrievalContext
-from leafspan.values import Candidate, Hit, Query
+from leafspan.values import Candidate, Hit, LeafId, Query
 
 T = TypeVar("T")
 
@@ -69,6 +71,15 @@ class LoadedVectorSearch:
     most: int | None = None
 
 
+class ScaleWeights(NamedTuple):
+    """How much the BM25 of a leaf counts, and that of its parent, its section and its document."""
+
+    leaf: float
+    parent: float
+    section: float
+    document: float
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalSearch:
     """Find the leaves that match the words of questions best. The answer is a ``LexicalMatches`` for each question.
@@ -80,6 +91,7 @@ class LexicalSearch:
         bm25: How to score. None uses the settings of the index.
         engine: ``"postings"`` or ``"rank-bm25"``.
         summaries: Whether to search the summaries of the trees instead of the leaves.
+        scales: Whether to score larger nodes as well, and how much they count. Default: None, leaves alone.
     """
 
     texts: tuple[str, ...]
@@ -88,14 +100,73 @@ class LexicalSearch:
     bm25: BM25Settings | None = None
     engine: str = "postings"
     summaries: bool = False
+    scales: ScaleWeights | None = None
+
+
+class NodeHit(NamedTuple):
+    """A node that matches the words of a question.
+
+    Attributes:
+        first: Number of its first leaf: that of its document in ``MatchingNodes``, plus its ordinal.
+        last: Number of its last leaf.
+        rank: Rank among the nodes of its scale, from 1.
+        score: Its BM25.
+        share: The score scaled to [0, 1], so that the best node has 1, and the last one that was looked at 0.
+    """
+
+    first: int
+    last: int
+    rank: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingNodes:
+    """The parents, sections and documents that match the words of a question best.
+
+    Attributes:
+        documents: The number of the first leaf of each document that one of them is in, by document id and version.
+        scales: The nodes of each scale, in the order of their leaves.
+    """
+
+    documents: Mapping[tuple[str, str], int]
+    scales: tuple[Sequence[NodeHit], ...]
+
+    def of(self, leaf: LeafId) -> list[NodeHit | None]:
+        """For each scale, the node that the leaf is in; None if that is not among the best."""
+        document, version, ordinal = leaf
+        first = self.documents.get((document, version))
+        if first is None:
+            return [None] * len(self.scales)
+        number = first + ordinal
+        return [_holding(nodes, number) for nodes in self.scales]
+
+
+def _holding(nodes: Sequence[NodeHit], number: int) -> NodeHit | None:
+    place = bisect_right(nodes, number, key=_FIRST) - 1
+    return nodes[place] if place >= 0 and number <= nodes[place].last else None
+
+
+_FIRST = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatches:
-    """Leaves with a word of the question, best first; ``ideal`` is the highest score that any leaf could have for it."""
+    """What matches the words of a question.
+
+    Attributes:
+        hits: Leaves with a word of the question, best first.
+        ideal: The highest score that any leaf could have for it.
+        nodes: The best nodes of each scale. None if ``scales`` is None.
+        among: The hits, and the leaves whose weighted shares at all scales add up to most, in no order, each with what the
+            nodes add as its score; empty if ``scales`` is None.
+    """
 
     hits: list[Hit]
     ideal: float
+    nodes: MatchingNodes | None = None
+    among: Sequence[Hit] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ def search(
         hits = [_merged(row, others) for row, others in zip(hits, next(answers), strict=True)]
     if summaries and words is not None:
         matches = [
-            LexicalMatches(_merged(row.hits, others.hits), row.ideal)
-            for row, others in zip(matches, next(answers), strict=True)
+            replace(row, hits=_merged(row.hits, others.hits)) for row, others in zip(matches, next(answers), strict=True)
         ]
     return hits, matches
 
