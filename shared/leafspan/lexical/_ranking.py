@@ -98,8 +98,10 @@ class Corpus:
 
     def score_with_nodes(
         self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None
-    ) -> tuple[Scores, list[NodeScores]]:
-        """The scores of all leaves, and those of the larger nodes, scale after scale (see ``leafspan.lexical._nodes``).
+    ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
+        """The scores of all leaves, those of the larger nodes, scale after scale, and the idf of each term among leaves.
+
+        Larger nodes: see ``leafspan.lexical._nodes``.
 
         Args:
             terms: Terms of the query. A term that stands there twice counts twice.
@@ -118,7 +120,9 @@ class Corpus:
             if term.frequency
         ]
         length = counted.average * counted.leaves
-        return self._add_up(known, counted, settings), score_nodes(found, self._nodes, counted.masks, length, settings)
+        idf = {name: term.weight / term.times for name, term in zip(Counter(terms), known, strict=True)}
+        nodes = score_nodes(found, self._nodes, counted.masks, length, settings)
+        return self._add_up(known, counted, settings), nodes, idf
 
     def _find_all(
         self, terms: Sequence[str], settings: BM25Settings, counting: Mask | None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from leafspan.engine import Flow
-from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities
+from leafspan.engine import Call, Flow
+from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities, soft_matches_of
 from leafspan.store import Reader, StaleRead, StoredLeaf
-from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
+from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, SoftMatches, VectorSearch
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
@@ -49,6 +50,15 @@ class LeafReader:
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """Those that match the words of each question best."""
         return self._indexes.words.search(self._reader, request)
+
+    def soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
+        """How well the words of leaves answer to those of each question."""
+        missing = [id_ for id_ in dict.fromkeys(chain.from_iterable(request.ids)) if id_ not in self._texts]
+        if missing:
+            yield from self._indexes.keep_up(self._reader)
+            self._texts.update((yield from self._reader.fetch(missing)))
+        rows = [(words, [self._texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
+        return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
 
     def page(self, request: ListLeaves) -> Flow[list[Hit]]:
         """A page of them, in the order of documents and texts."""

@@ -13,6 +13,7 @@ from leafspan.errors import IndexMismatch
 from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, to_terms
 from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
 from leafspan.search._evidence import Evidence
+from leafspan.search._soft_matches import words_of
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes
 from leafspan.values import Hit, LeafId
@@ -112,13 +113,14 @@ class LexicalIndex:
 
         found = []
         assert self.analyzer is not None
-        for terms in to_terms(self.analyzer, request.texts):
+        for question, terms in zip(request.texts, to_terms(self.analyzer, request.texts), strict=True):
             settings = request.bm25 or self._settings
             nodes: list[NodeScores] = []
+            idf: dict[str, float] = {}
             if request.scales is None:
                 scores = corpus.score(terms, settings=settings, counting=counting)
             else:
-                scores, nodes = corpus.score_with_nodes(terms, settings=settings, counting=counting)
+                scores, nodes, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting)
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
@@ -128,6 +130,7 @@ class LexicalIndex:
             if request.scales is not None:
                 evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
                 matches = _with_evidence(matches, evidence, request.count, shown)
+                matches = replace(matches, words=words_of(question, self.analyzer, idf))
             found.append(matches)
         return found
 
@@ -153,8 +156,8 @@ def _with_evidence(
     ends = np.array([node.first for nodes in evidence.nodes for node in nodes], dtype=np.intp)
     first_rows = evidence.first_rows(rows).tolist()
     firsts = {row: shown(row) for row in {*first_rows, *evidence.first_rows(ends).tolist()}}  # of each document
-    documents = map(firsts.__getitem__, first_rows)
-    leaves = (LeafId(each[0], each[1], row - first) for each, row, first in zip(documents, rows.tolist(), first_rows))
+    places = zip(map(firsts.__getitem__, first_rows), rows.tolist(), first_rows, strict=True)
+    leaves = (LeafId(document[0], document[1], row - first) for document, row, first in places)
     return replace(
         matches,
         nodes=MatchingNodes({leaf[:2]: row for row, leaf in firsts.items()}, tuple(evidence.nodes)),

@@ -13,15 +13,24 @@ from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
-from leafspan.strategies._hybrid_pool import NODE_SOURCES, Pool, ScoredLeaf, best_of, fused_pool
+from leafspan.strategies._hybrid_pool import (
+    NODE_SOURCES,
+    Pool,
+    ScoredLeaf,
+    add_soft_matches,
+    best_of,
+    fused_pool,
+    leaves_to_compare,
+)
 from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._requests import LexicalSearch, Load, ScaleWeights, StrategyFlow, VectorSearch
+from leafspan.strategies._requests import LexicalSearch, Load, ScaleWeights, SoftMatches, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Calibrated, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
 _SUMMARIES_LOOKED_AT = 50
+_COMPARED = 40  # leaves of which soft matches are looked for
 _WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any of them
 
 
@@ -42,6 +51,9 @@ class Hybrid(Strategy):
         scales: What the best parent, the best section and the best document add to the scores of their leaves, >= 0 each,
             where BM25 and vectors together add at most 1. Others add less, the lower their BM25. 0 turns a scale off. Needs
             ``fusion="relative_score"``, and has no effect otherwise. Default: (0.2, 0.2, 0.2).
+        soft_matches: What the best leaf gets, >= 0, for words that mean about the same as those of the question, by the
+            vectors of single words. The best leaves so far are compared, if the index analyses words as English, and others
+            get less, the lower their score. 0 turns it off. Needs one of ``scales``. Default: 0.5.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
             same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
@@ -68,6 +80,7 @@ class Hybrid(Strategy):
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
     scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
+    soft_matches: float = 0.5
     neighbour_bonus: float = 0.4
     calibrate: bool = True
     min_score: float | None = None
@@ -97,6 +110,7 @@ class Hybrid(Strategy):
         for weight in self.scales:
             check_number("scales", weight, at_least=0)
         object.__setattr__(self, "scales", tuple(self.scales))
+        check_number("soft_matches", self.soft_matches, at_least=0)
         check_number("neighbour_bonus", self.neighbour_bonus, at_least=0, at_most=1)
         check_flag("calibrate", self.calibrate)
         if self.min_score is not None:
@@ -171,6 +185,8 @@ class Hybrid(Strategy):
             )
             for query, hits in zip(queries, near, strict=True)
         ]
+        if self.soft_matches:
+            yield from self._add_soft_matches(pools, [match.words for match in matches])
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
         rows = [
@@ -194,6 +210,20 @@ class Hybrid(Strategy):
         if self.fusion != "relative_score" or not any(self.scales):
             return None
         return ScaleWeights(self.weights[0] / sum(self.weights), *self.scales)
+
+    def _add_soft_matches(self, pools: Sequence[Pool], words: Sequence[Mapping[str, float]]) -> StrategyFlow[None]:
+        """Compare the best leaves with the question word by word. ``words`` are those of the queries that have a text."""
+        asked = [pool for pool in pools if pool.has_text]
+        compared = [
+            leaves_to_compare(pool, self.neighbour_bonus, _COMPARED) if of_question else []
+            for pool, of_question in zip(asked, words, strict=True)
+        ]
+        if not any(compared):
+            return
+        ids = [[str(leaf) for leaf in leaves] for leaves in compared]
+        rows: list[list[float]] = yield SoftMatches(words, ids)
+        for pool, leaves, scores in zip(asked, compared, rows, strict=True):
+            add_soft_matches(pool, leaves, scores, self.soft_matches)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
         """Give each leaf below one of the best summaries its bonus."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop
+from itertools import islice
 from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
@@ -40,20 +41,24 @@ class Pool:
 
     Attributes:
         coverage: Best BM25 score as a share of the highest score that any leaf could have.
+        has_text: Whether the query has a text, and not only vectors.
         leaves: Fused score of each leaf.
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
         nodes: The larger nodes that match, None if they do not count.
+        soft: What soft matches add to the best leaves.
         scales: What the best of each scale adds.
     """
 
     coverage: float
+    has_text: bool = True
     leaves: dict[LeafId, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None
+    soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
@@ -61,7 +66,8 @@ class Pool:
         if leaf not in self.leaves and leaf not in self.summaries:
             return ()
         own = (found.contribution(leaf) for found in self.found)
-        return tuple(each for each in (*own, *self._contributions_of_nodes(leaf)) if each is not None)
+        soft = self.soft.get(leaf)
+        return tuple(each for each in (*own, *self._contributions_of_nodes(leaf), soft) if each is not None)
 
     def _contributions_of_nodes(self, leaf: LeafId) -> Iterator[Contribution]:
         if self.nodes is not None:
@@ -109,7 +115,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, ("bm25", matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches))
+    pool = Pool(_coverage(matches), matches is not None)
     for source, hits, weight in searches:
         shares = _shares(hits, weight / total, fusion, with_summaries=with_summaries)
         ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
@@ -134,6 +140,21 @@ def _add_nodes(pool: Pool, matches: LexicalMatches, nodes: MatchingNodes, scales
         shares[leaf] = sum(node.share * weight for node, weight in found if node is not None)
     for leaf, share in shares.items():
         pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
+
+
+def leaves_to_compare(pool: Pool, neighbour_bonus: float, count: int) -> list[LeafId]:
+    """The best leaves so far, which are compared with the question word by word. All of them surely exist."""
+    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
+    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
+    return list(islice(filter(pool.is_there, _best_first(sums)), count))
+
+
+def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
+    """Add to leaves what soft matches say of them: ``weight`` to the best, nothing to the last, others in proportion."""
+    ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
+    for rank, (leaf, share) in enumerate(shares_of(ranking, weight, "relative_score"), start=1):
+        pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
+        pool.soft[leaf] = Contribution("soft matches", rank, ranking[rank - 1][1], share, weight)
 
 
 def best_of(

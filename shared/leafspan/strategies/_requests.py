@@ -161,12 +161,28 @@ class LexicalMatches:
         nodes: The best nodes of each scale. None if ``scales`` is None.
         among: The hits, and the leaves whose weighted shares at all scales add up to most, in no order, each with what the
             nodes add as its score; empty if ``scales`` is None.
+        words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
+            analyses words in another way than as English.
     """
 
     hits: list[Hit]
     ideal: float
     nodes: MatchingNodes | None = None
     among: Sequence[Hit] = ()
+    words: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftMatches:
+    """Compare the words of leaves with those of questions by word vectors. The answer has, for each, a score for each id.
+
+    Args:
+        words: For each question its words with their weights: see ``LexicalMatches``.
+        ids: For each question the leaves to compare. If one has been replaced meanwhile, the retrieval starts again.
+    """
+
+    words: Sequence[Mapping[str, float]]
+    ids: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +364,7 @@ Request = (
     | VectorSearch
     | LoadedVectorSearch
     | LexicalSearch
+    | SoftMatches
     | ListLeaves
     | Load
     | LoadTexts
