@@ -272,11 +272,21 @@ def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget
 
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
     pool = fused_pool(
-        LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}), weights=(1, 1), fusion="rrf", with_summaries=True
+        LexicalMatches(hits({SUMMARY: 9.0}), 10.0),
+        hits({"a1": 0.8}),
+        weights=(1, 1),
+        fusion="rrf",
+        scales=(),
+        with_summaries=True,
     )
     assert pool.coverage == 0
     pool = fused_pool(
-        LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0), [], weights=(1, 1), fusion="rrf", with_summaries=True
+        LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0),
+        [],
+        weights=(1, 1),
+        fusion="rrf",
+        scales=(),
+        with_summaries=True,
     )
     assert pool.coverage == 6 / 10
 

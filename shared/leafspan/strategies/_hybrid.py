@@ -15,6 +15,7 @@ from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, Retrieva
 from leafspan.strategies._fuse import Fusion, to_fusion
 from leafspan.strategies._hybrid_pool import (
     NODE_SOURCES,
+    SEARCHES,
     Pool,
     ScoredLeaf,
     add_soft_matches,
@@ -264,7 +265,11 @@ class Hybrid(Strategy):
             scored.summary_bonus,
         )
         trace = Trace(
-            hits=tuple(TracedHit(ordinal, each.score, each.source, each.rank) for each in scored.contributions),
+            hits=tuple(
+                TracedHit(ordinal, each.score, each.source, each.rank)
+                for each in scored.contributions
+                if each.source in SEARCHES
+            ),
             fused=(fused,),
             calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.scores_are_probabilities else (),
             layer=found.summary.layer if found.summary else 0,

@@ -14,6 +14,7 @@ from leafspan.strategies._requests import LexicalMatches, MatchingNodes
 from leafspan.trace import Contribution
 from leafspan.values import Hit, LeafId
 
+SEARCHES = ("bm25", "vector")
 NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the document")
 
 
@@ -111,9 +112,10 @@ def fused_pool(
         scales: What the best parent, the best section and the best document add, for the ``nodes`` of the matches.
         with_summaries: Whether summaries are among the hits.
     """
-    searches = [("vector", near, weights[1])]
+    by_words, by_vectors = SEARCHES
+    searches = [(by_vectors, near, weights[1])]
     if matches is not None:
-        searches.insert(0, ("bm25", matches.hits, weights[0]))
+        searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
     pool = Pool(_coverage(matches), matches is not None)
     for source, hits, weight in searches:

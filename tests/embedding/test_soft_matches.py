@@ -1,0 +1,55 @@
+"""Soft matches: words that mean about the same as those of the question."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan.embedding import _soft_matches, soft_matches
+
+WORDS = st.lists(st.sampled_from(["bee", "bees", "honey", "harbour", "port", "tax", "the"]), max_size=5)
+WEIGHTS = st.dictionaries(st.sampled_from(["bee", "port", "money"]), st.floats(0.1, 9), max_size=3)
+
+
+def test_the_best_word_counts_for_each_word_of_the_question():
+    same, near, other, none = soft_matches({"car": 1.0}, [["a", "car"], ["a", "vehicle"], ["honey"], []])
+    assert same == pytest.approx(1)
+    assert 1 > near > other >= none == 0
+
+
+def test_a_word_counts_by_its_weight():
+    heavy, light = (soft_matches({"bee": weight, "tax": 1.0}, [["bee"]])[0] for weight in (9.0, 1.0))
+    assert heavy > light
+
+
+@given(WEIGHTS, st.lists(WORDS, max_size=4))
+def test_each_text_is_scored_by_itself_in_0_to_1(question, texts):
+    scores = soft_matches(question, texts)
+    assert all(-1e-6 <= score <= 1 + 1e-6 for score in scores)
+    assert scores == pytest.approx([soft_matches(question, [text])[0] for text in texts], abs=1e-6)
+
+
+@given(WEIGHTS, WORDS, WORDS)
+def test_more_words_never_match_less(question, text, more):
+    assert soft_matches(question, [text + more])[0] >= soft_matches(question, [text])[0] - 1e-6
+
+
+def test_vectors_that_do_not_fit_any_more_are_made_again(monkeypatch):
+    kept = _soft_matches._WordVectors()
+    monkeypatch.setattr(_soft_matches, "_VECTORS", kept)
+    monkeypatch.setattr(_soft_matches, "_MOST_WORDS", 4)
+    first = soft_matches({"bee": 1.0}, [["honey", "tax", "port"]])
+    soft_matches({"sea": 1.0}, [["ship", "sail", "wind"]])
+    assert set(kept._rows) == {"sea", "ship", "sail", "wind"}
+    assert soft_matches({"bee": 1.0}, [["honey", "tax", "port"]]) == first
+
+
+def test_threads_share_the_vectors(monkeypatch):
+    monkeypatch.setattr(_soft_matches, "_VECTORS", _soft_matches._WordVectors())
+    texts = [[f"word{number}", "honey", f"thing{number % 7}"] for number in range(60)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: soft_matches({"bee": 1.0}, [text])[0], texts))
+    assert found == pytest.approx([soft_matches({"bee": 1.0}, [text])[0] for text in texts], abs=1e-6)
