@@ -66,6 +66,10 @@ class Reader:
         yield
 
 
+def leaves_of_a(ordinals: np.ndarray) -> list[LeafId]:
+    return [LeafId("a", V, ordinal) for ordinal in ordinals.tolist()]
+
+
 def leaf(document_id: str, ordinal: int) -> str:
     return str(LeafId(document_id, V, ordinal))
 
@@ -138,7 +142,7 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     noise = data.draw(st.lists(st.floats(-4e-6, 4e-6), min_size=number, max_size=number))
     query = np.array([1.0, 0.0])
     rough = vectors @ query + np.array(noise)
-    found = best(rough + 5e-6, lambda places: vectors[places], query, lambda at: LeafId("a", V, at), count)
+    found = best(rough + 5e-6, lambda places: vectors[places], query, leaves_of_a, count)
     wanted = sorted(range(number), key=lambda at: (-float((vectors[at] * query).sum()), at))[:count]
     assert [hit.leaf.ordinal for hit in found] == wanted
 
@@ -162,7 +166,7 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 
 def test_a_score_is_never_beyond_1():
     vectors = np.array([[1.0000001, 0.0], [-1.0000001, 0.0]])
-    found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)
+    found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), leaves_of_a, 5)
     assert [hit.score for hit in found] == [1.0, -1.0]
 
 

@@ -36,14 +36,16 @@ class LeafReader:
                 ]
                 for row in rows
             ]
-        found = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
-        hits = [row[: request.most] for row in found]
-        ids = [hit.id for row in hits for hit in row]
+        found = yield from nearest_leaves(
+            self._reader, self._indexes.vectors, request.vectors, request.count, request.where, most=request.most
+        )
+        hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in found]
+        ids = [id_ for row in hits for id_, _ in row]
         loaded = yield from self.load(ids)
         if any(id_ not in loaded for id_ in ids):
             raise StaleRead
         return [
-            [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in hits
+            [scored(loaded[id_], score, "vector", rank) for rank, (id_, score) in enumerate(row, start=1)] for row in hits
         ]
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:

@@ -111,8 +111,8 @@ class LexicalIndex:
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
-            hits = [_hit(snapshot, visible, row, float(scores.scores[row])) for row in rows]
-            found.append(LexicalMatches(hits, scores.ideal))
+            leaves = visible.shown_leaves(snapshot.leaves_in(rows))
+            found.append(LexicalMatches(list(map(Hit, leaves, scores.scores[rows].tolist())), scores.ideal))
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
@@ -125,9 +125,3 @@ class LexicalIndex:
         if engine not in corpora:
             corpora[engine] = ENGINES[engine](snapshot.parts)
         return corpora[engine]
-
-
-def _hit(snapshot: MirrorSnapshot, visible: Catalogue, row: int, score: float) -> Hit:
-    leaf = snapshot.leaf(row)
-    shown = visible.shown_id(leaf.document_id) or ""
-    return Hit(leaf if shown == leaf.document_id else leaf._replace(document_id=shown), score)
