@@ -12,6 +12,8 @@ from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, Loade
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
+_FEW = 150_000  # leaves whose words and vectors take less than 2 ms: half of that is Python, which only one thread runs
+
 
 class LeafReader:
     """The leaves that ``reader`` sees. ``texts`` collects the text of each leaf that is read, by id."""
@@ -20,6 +22,12 @@ class LeafReader:
         self._indexes = indexes
         self._reader = reader
         self._texts = texts
+
+    def are_few(self) -> Flow[bool]:
+        """Whether they are searched so fast, in copies, that threads would cost more time than they save."""
+        if self._indexes.vectors is None:
+            return False
+        return (yield from self._reader.everything()).leaves <= _FEW
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The nearest to each vector."""
