@@ -241,7 +241,7 @@ def test_a_scan_is_exact_however_rough_the_codes_are(data):
 def test_of_more_equal_vectors_than_are_compared_first_the_first_ones_come_first(seed):
     """Rounding may put the product of 32 bits below the score, which then is no bound: numbers up to 127 are exact codes."""
     vector = np.array([127, *np.random.default_rng(seed).integers(-127, 128, size=seed % 10)], np.float32)
-    stored = np.tile(vector, (_scanning._MIN_FIRST + 30, 1))
+    stored = np.tile(vector, (2 * (_scanning._FIRST * 3 + _scanning._MORE), 1))
     copy = Copy({"a": stored})
     [scanned] = scan(copy.snapshot, copy.catalogue, Selection(frozenset("a"), len(stored)), [vector], 3)
     [ranked] = rank([LeafId("a", V, n) for n in range(len(stored))], stored, [vector], 3)

@@ -85,5 +85,5 @@ class LeafReader:
     def candidate(self, stored: StoredLeaf) -> Candidate:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
         leaf = stored.leaf
-        self._texts[leaf.id] = stored.text
+        self._texts[stored.id] = stored.text
         return Candidate(leaf.span, 0.0, EMPTY_TRACE, stored.metadata, words=leaf.words, leaf=leaf)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _MOST_BOUNDS = 4_000_000  # that are computed at once: 16 MB
 _DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
-_FIRST = 3  # times as many leaves as are wanted are compared in full at first
-_MIN_FIRST = 72
+_FIRST = 2  # times as many leaves as are wanted, and some more, are compared in full at first
+_MORE = 24
 _MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
 _BLOCK = 512  # vectors that fit into a processor's cache
 _ROUNDING = 1e-5  # more than rounding can change a cosine of 32-bit numbers
@@ -109,7 +109,7 @@ def best(
         # Not as a product of matrices, whose result for a vector depends on the row that it is in: equal vectors must tie.
         return (vectors_at(places).astype(np.float64) * query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
-    least = score_reached_by(max(_FIRST * count, _MIN_FIRST), bounds)
+    least = score_reached_by(_FIRST * count + _MORE, bounds)
     places = np.flatnonzero(bounds >= least)
     cosines = cosines_at(places)
     if len(places) > count:
