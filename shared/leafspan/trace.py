@@ -303,6 +303,27 @@ class Trace:
             self.filters,
         )
 
+    def at_parent(self, level: int) -> Trace:
+        """The same trace of a passage that was widened to the parent of this level."""
+        # Without ``replace``, too, which takes as long as reading a leaf.
+        return Trace(
+            self.hits,
+            self.fused,
+            self.calibrated,
+            self.filled,
+            self.merges,
+            self.window,
+            level,
+            self.notes,
+            self.layer,
+            self.kind,
+            self.left_out,
+            self.kept_apart,
+            self.united,
+            self.cut,
+            self.filters,
+        )
+
     def done_for(self, query: str) -> Trace:
         """The same trace, whose steps are marked as done for this phrasing, unless they are marked already.
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
-from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings
+from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings, score_reached_by
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import VARIANTS
 from tests.profiles import examples
@@ -347,3 +347,25 @@ def test_the_ideal_counts_a_term_that_no_leaf_has_as_the_rarest_there_could_be()
     assert corpus.score(["unknown"], settings=settings).ideal == pytest.approx(idf_of_none)
     # So a leaf with all other terms still scores below it.
     assert max(corpus.score(["a", "b", "unknown"], settings=settings).scores) < idf_of_a + idf_of_none
+
+
+@examples(100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    leaves=st.sampled_from([0, 1, 5, 63, 64, 300, 20_000]),
+    count=st.sampled_from([1, 3, 40]),
+)
+def test_as_many_leaves_as_are_wanted_reach_a_score_and_few_more(seed: int, leaves: int, count: int):
+    scores = np.random.default_rng(seed).integers(-50, 50, leaves).astype(np.float32)
+    least = score_reached_by(count, scores)
+    if leaves < count:
+        assert least == -np.inf
+        return
+    assert np.count_nonzero(scores >= least) >= count
+    if leaves // 64 < count:  # there are too few groups
+        assert least == np.sort(scores)[-count]
+
+
+def test_of_many_leaves_few_more_than_are_wanted_reach_the_score():
+    scores = np.random.default_rng(1).random(100_000)
+    assert 50 <= np.count_nonzero(scores >= score_reached_by(50, scores)) < 60

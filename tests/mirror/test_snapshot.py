@@ -94,9 +94,16 @@ def test_each_current_leaf_that_is_there_has_one_row_and_no_other_leaf_is_select
             assert snapshot.leaf(row) == rows[row]
     assert len(rows) == sum(SIZES[each] for each in there) == sum(snapshot.live)
 
-    mask = snapshot.mask(Selection(frozenset(chosen), 0))
+    assert snapshot.leaves_in(rows) == list(rows.values())
+
+    selection, others = Selection(frozenset(chosen), 0), Selection(frozenset("abcdefg") - chosen, 0)
+    mask = snapshot.mask(selection)
     assert mask.shape == (snapshot.leaves,)
-    assert {int(row) for row in np.flatnonzero(mask)} == {row for row, leaf in rows.items() if leaf.document_id in chosen}
+    wanted = sorted(row for row, leaf in rows.items() if leaf.document_id in chosen)
+    assert np.flatnonzero(mask).tolist() == wanted
+    assert [snapshot.rows_in(each).tolist() for each in (selection, selection, others, selection)] == [
+        *(wanted, wanted, sorted(rows.keys() - set(wanted)), wanted)
+    ]
 
 
 # Which segments are merged

@@ -66,7 +66,7 @@ class OneDocument:
 
     def fetch_leaves(self, ids):
         yield from ()
-        return {id_: StoredLeaf(self.leaves[id_], self.texts[id_], {}, 0.0) for id_ in ids}
+        return {id_: StoredLeaf(id_, self.leaves[id_], self.texts[id_], {}, 0.0) for id_ in ids}
 
 
 strategies = st.one_of(

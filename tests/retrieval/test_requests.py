@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from chromadb.config import Settings
 
-from leafspan import Index, InvalidArgument, SentenceWindow, Strategy, Vector, retrieve
+from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, Vector, retrieve
 from leafspan.embedding import default_embedder
+from leafspan.retrieval import _leaf_reader
 from leafspan.strategies import CallFunction, LoadPassages, LoadVectors, RetrievalContext
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.trees import hits, tree
@@ -110,3 +111,9 @@ def test_a_call_with_the_key_of_an_earlier_one_gets_its_answer(shared_index: Ind
 def test_calls_of_a_tuple_beside_other_requests_are_answered_in_order(shared_index: Index):
     [mixed] = answers_to(shared_index, (CallFunction(int), LoadVectors(()), CallFunction(str, (5,))))
     assert (mixed[0], len(mixed[1]), mixed[2]) == (0, 0, "5")
+
+
+def test_searches_one_after_the_other_find_what_searches_at_the_same_time_find(shared_index: Index, monkeypatch):
+    one_by_one = shared_index.retrieve(QUESTIONS, Hybrid(), k=30)
+    monkeypatch.setattr(_leaf_reader, "_FEW", 0)
+    assert shared_index.retrieve(QUESTIONS, Hybrid(), k=30) == one_by_one

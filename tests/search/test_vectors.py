@@ -66,6 +66,10 @@ class Reader:
         yield
 
 
+def leaves_of_a(ordinals: np.ndarray) -> list[LeafId]:
+    return [LeafId("a", V, ordinal) for ordinal in ordinals.tolist()]
+
+
 def leaf(document_id: str, ordinal: int) -> str:
     return str(LeafId(document_id, V, ordinal))
 
@@ -138,7 +142,7 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     noise = data.draw(st.lists(st.floats(-4e-6, 4e-6), min_size=number, max_size=number))
     query = np.array([1.0, 0.0])
     rough = vectors @ query + np.array(noise)
-    found = best(rough + 5e-6, lambda places: vectors[places], query, lambda at: LeafId("a", V, at), count)
+    found = best(rough + 5e-6, lambda places: vectors[places], query, leaves_of_a, count)
     wanted = sorted(range(number), key=lambda at: (-float((vectors[at] * query).sum()), at))[:count]
     assert [hit.leaf.ordinal for hit in found] == wanted
 
@@ -162,7 +166,7 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 
 def test_a_score_is_never_beyond_1():
     vectors = np.array([[1.0000001, 0.0], [-1.0000001, 0.0]])
-    found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), lambda at: LeafId("a", V, at), 5)
+    found = best(np.array([1.0, -1.0]), vectors.__getitem__, np.array([1.0, 0.0]), leaves_of_a, 5)
     assert [hit.score for hit in found] == [1.0, -1.0]
 
 
@@ -237,7 +241,7 @@ def test_a_scan_is_exact_however_rough_the_codes_are(data):
 def test_of_more_equal_vectors_than_are_compared_first_the_first_ones_come_first(seed):
     """Rounding may put the product of 32 bits below the score, which then is no bound: numbers up to 127 are exact codes."""
     vector = np.array([127, *np.random.default_rng(seed).integers(-127, 128, size=seed % 10)], np.float32)
-    stored = np.tile(vector, (_scanning._MIN_FIRST + 30, 1))
+    stored = np.tile(vector, (2 * (_scanning._FIRST * 3 + _scanning._MORE), 1))
     copy = Copy({"a": stored})
     [scanned] = scan(copy.snapshot, copy.catalogue, Selection(frozenset("a"), len(stored)), [vector], 3)
     [ranked] = rank([LeafId("a", V, n) for n in range(len(stored))], stored, [vector], 3)

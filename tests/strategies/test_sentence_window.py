@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, Vector
+from leafspan import Hybrid, Index, InvalidArgument, Query, SentenceWindow, Strategy, Vector
+from leafspan.strategies import BM25, RetrievalContext
 from tests.corpus import QUESTIONS
 
 WIDE = SentenceWindow(base=Vector(), before=3, after=3)
@@ -49,3 +50,27 @@ def test_windows_fill_the_budget_and_no_more(shared_index: Index, budget: int):
     for row in made:
         assert sum(found.words for found in row if found.trace.window) <= budget
     assert 0.7 * budget < sum(lengths(passages)) <= budget
+
+
+def first_request(strategy: Strategy, **limits):
+    return next(strategy.retrieve([Query(vector=(1.0, 0.0))], RetrievalContext(24, **limits)))
+
+
+def test_the_base_is_asked_for_no_more_hits_than_get_a_window():
+    assert first_request(WIDE, k=5).most == 5
+    assert first_request(WIDE).most is None
+    assert first_request(WIDE, k=5, words=100).most is None  # the number of hits says whether there may be more
+
+
+@pytest.mark.parametrize("base", [Vector(), Hybrid(), BM25()])
+def test_windows_around_the_hits_that_are_needed_are_those_around_the_first_of_all(shared_index: Index, base: Strategy):
+    class All(Strategy):
+        """Finds all hits of the base, whatever is needed."""
+
+        def retrieve(self, queries, context):
+            return (yield from base.retrieve(queries, context.for_base))
+
+    for question in QUESTIONS:
+        for k in (1, 3, 30):
+            few = shared_index.retrieve(question, SentenceWindow(base=base), k=k)
+            assert few == shared_index.retrieve(question, SentenceWindow(base=All()), k=k)

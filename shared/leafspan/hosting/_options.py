@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
+from functools import cache
 from inspect import getattr_static
 from typing import TypeVar
 
@@ -51,8 +52,7 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
         InvalidArgument: if an option is out of its range.
     """
     options = {name: getattr(retriever, name) for name in _plain_names(kind, retriever, converted)}
-    required = {each.name for each in fields(kind) if each.default is each.default_factory is MISSING}  # type: ignore[arg-type]
-    given = {name: value for name, value in converted.items() if value is not None or name in required}
+    given = {name: value for name, value in converted.items() if value is not None or name in _required(kind)}
     return kind(**options, **given)
 
 
@@ -74,8 +74,19 @@ def plain_options(
 
 def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[str]) -> list[str]:
     """The options that the retriever has in the same form as the strategy."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return [name for name in names if name not in (*LIMITS, *converted) and hasattr(retriever, name)]
+    return [name for name in _own_names(kind) if name not in converted and hasattr(retriever, name)]
+
+
+@cache
+def _own_names(kind: type[Strategy]) -> tuple[str, ...]:
+    """The options of a strategy but for those of the call. Kept, since a retriever makes its strategy for each question."""
+    return tuple(each.name for each in fields(kind) if each.name not in LIMITS)  # type: ignore[arg-type]
+
+
+@cache
+def _required(kind: type[Strategy]) -> frozenset[str]:
+    """The options of a strategy that have no default."""
+    return frozenset(each.name for each in fields(kind) if each.default is each.default_factory is MISSING)  # type: ignore[arg-type]
 
 
 def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:

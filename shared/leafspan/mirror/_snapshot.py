@@ -122,11 +122,18 @@ class MirrorSnapshot:
 
     def leaf(self, row: int) -> LeafId:
         """The id of the leaf in this row."""
-        number = bisect_right(self._starts, row) - 1
-        segment, row = self._segments[number], row - self._starts[number]
-        place = bisect_right(segment.starts, row) - 1
-        document_id, version, _ = segment.documents[place]
-        return LeafId(document_id, version, row - segment.starts[place])
+        return self.leaves_in([row])[0]
+
+    def leaves_in(self, rows: Iterable[int]) -> list[LeafId]:
+        """The ids of the leaves in these rows."""
+        found = []
+        for row in rows:
+            number = bisect_right(self._starts, row) - 1
+            segment, within = self._segments[number], row - self._starts[number]
+            place = bisect_right(segment.starts, within) - 1
+            document_id, version, _ = segment.documents[place]
+            found.append(LeafId(document_id, version, within - segment.starts[place]))
+        return found
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
         """The rows of leaves, each given by its document and ordinal.

@@ -99,10 +99,15 @@ class IndexAnswers(Answers):
         # What is the user's is called in one thread, and in an event loop at the same time.
         if any(isinstance(request, AskHost | CallFunction) for request in requests):
             return (yield from super()._answer_all(requests))
-        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
             yield from self._summaries.enter()  # once, before several do
-        answers: list[Any] = yield run_together([self._answer(request) for request in requests])
+        if (yield from self._leaves.are_few()):
+            answers: list[Any] = []
+            for request in requests:
+                answers.append((yield from self._answer(request)))
+            return answers
+        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
+        answers = yield run_together([self._answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer

@@ -13,6 +13,8 @@ from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, Loade
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
+_FEW = 150_000  # leaves whose words and vectors take less than 2 ms: half of that is Python, which only one thread runs
+
 
 class LeafReader:
     """The leaves that ``reader`` sees. ``texts`` collects the text of each leaf that is read, by id."""
@@ -21,6 +23,12 @@ class LeafReader:
         self._indexes = indexes
         self._reader = reader
         self._texts = texts
+
+    def are_few(self) -> Flow[bool]:
+        """Whether they are searched so fast, in copies, that threads would cost more time than they save."""
+        if self._indexes.vectors is None:
+            return False
+        return (yield from self._reader.everything()).leaves <= _FEW
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The nearest to each vector."""
@@ -37,14 +45,16 @@ class LeafReader:
                 ]
                 for row in rows
             ]
-        found = yield from self.vector_search(VectorSearch(request.vectors, request.count, request.where))
-        hits = [row[: request.most] for row in found]
-        ids = [hit.id for row in hits for hit in row]
+        found = yield from nearest_leaves(
+            self._reader, self._indexes.vectors, request.vectors, request.count, request.where, most=request.most
+        )
+        hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in found]
+        ids = [id_ for row in hits for id_, _ in row]
         loaded = yield from self.load(ids)
         if any(id_ not in loaded for id_ in ids):
             raise StaleRead
         return [
-            [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in hits
+            [scored(loaded[id_], score, "vector", rank) for rank, (id_, score) in enumerate(row, start=1)] for row in hits
         ]
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
@@ -85,5 +95,5 @@ class LeafReader:
     def candidate(self, stored: StoredLeaf) -> Candidate:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
         leaf = stored.leaf
-        self._texts[leaf.id] = stored.text
+        self._texts[stored.id] = stored.text
         return Candidate(leaf.span, 0.0, EMPTY_TRACE, stored.metadata, words=leaf.words, leaf=leaf)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _MOST_BOUNDS = 4_000_000  # that are computed at once: 16 MB
 _DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
-_FIRST = 3  # times as many leaves as are wanted are compared in full at first
-_MIN_FIRST = 72
+_FIRST = 2  # times as many leaves as are wanted, and some more, are compared in full at first
+_MORE = 24
 _MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
 _BLOCK = 512  # vectors that fit into a processor's cache
 _ROUNDING = 1e-5  # more than rounding can change a cosine of 32-bit numbers
@@ -45,10 +45,8 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
 
     rows = snapshot.rows_in(chosen)
 
-    def leaf_at(place: int) -> LeafId:
-        leaf = snapshot.leaf(int(rows[place]))
-        shown = visible.shown_id(leaf.document_id) or ""
-        return leaf if shown == leaf.document_id else leaf._replace(document_id=shown)
+    def leaves_at(places: NDArray[np.intp]) -> list[LeafId]:
+        return visible.shown_leaves(snapshot.leaves_in(rows[places].tolist()))
 
     def vectors_at(places: NDArray[np.intp]) -> NDArray[np.float32]:
         return vectors_of(snapshot, rows[places])
@@ -60,7 +58,7 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
         some = queries[start : start + at_once]
         of_parts = [_bounds(arrays, within, some) for arrays, within in _parts(snapshot, rows)]
         bounds = of_parts[0] if len(of_parts) == 1 else np.concatenate(of_parts, axis=1)
-        found += [best(row, vectors_at, query, leaf_at, count) for row, query in zip(bounds, some, strict=True)]
+        found += [best(row, vectors_at, query, leaves_at, count) for row, query in zip(bounds, some, strict=True)]
     return found
 
 
@@ -71,7 +69,11 @@ def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, co
     stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))
     bounds = queries @ stored.T + _ROUNDING
     pairs = zip(bounds, queries, strict=True)
-    return [best(row, stored.__getitem__, query, leaves.__getitem__, count) for row, query in pairs]
+
+    def leaves_at(places: NDArray[np.intp]) -> list[LeafId]:
+        return [leaves[place] for place in places]
+
+    return [best(row, stored.__getitem__, query, leaves_at, count) for row, query in pairs]
 
 
 def vectors_of(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -89,7 +91,7 @@ def best(
     bounds: NDArray[np.float32],
     vectors_at: Callable[[NDArray[np.intp]], NDArray[np.float32]],
     query: NDArray[np.float32],
-    leaf_at: Callable[[int], LeafId],
+    leaves_at: Callable[[NDArray[np.intp]], list[LeafId]],
     count: int,
 ) -> list[Hit]:
     """The ``count`` best leaves, best first. Ties are ordered as above.
@@ -98,7 +100,7 @@ def best(
         bounds: A number for each leaf that its cosine does not exceed.
         vectors_at: Function from places in ``bounds`` to the vectors of the leaves there, as a matrix.
         query: The vector they are compared with.
-        leaf_at: Function from a place in ``bounds`` to the id of the leaf there.
+        leaves_at: Function from places in ``bounds`` to the ids of the leaves there.
         count: Number of leaves that are wanted.
     """
     import numpy as np
@@ -107,7 +109,7 @@ def best(
         # Not as a product of matrices, whose result for a vector depends on the row that it is in: equal vectors must tie.
         return (vectors_at(places).astype(np.float64) * query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
-    least = score_reached_by(max(_FIRST * count, _MIN_FIRST), bounds)
+    least = score_reached_by(_FIRST * count + _MORE, bounds)
     places = np.flatnonzero(bounds >= least)
     cosines = cosines_at(places)
     if len(places) > count:
@@ -117,7 +119,7 @@ def best(
             cosines = cosines_at(places)
         near = cosines >= last
         places, cosines = places[near], cosines[near]
-    hits = [Hit(leaf_at(int(at)), float(cosine)) for at, cosine in zip(places, cosines, strict=True)]
+    hits = list(map(Hit, leaves_at(places), cosines.tolist()))
     return sorted(hits, key=lambda hit: hit.order)[:count]
 
 

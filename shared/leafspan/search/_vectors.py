@@ -39,7 +39,7 @@ _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]]
 
 
 def nearest_leaves(
-    reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None
+    reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None, *, most: int | None = None
 ) -> Flow[list[list[Hit]]]:
     """The leaves nearest to each vector, among the visible documents that match a filter, best first.
 
@@ -51,6 +51,7 @@ def nearest_leaves(
         vectors: Matrix with a row for each query.
         count: Number of leaves for each query.
         where: The filter. None for all documents.
+        most: Number of the best of them that are needed: an exact search returns no more. Default: None, all.
 
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
@@ -71,11 +72,12 @@ def nearest_leaves(
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) for row in rows):
             return [row[:count] for row in rows]
+    needed = count if most is None else min(count, most)
     if copy is not None:
         snapshot = yield from copy.current(reader)
-        return (yield Call(scan, (snapshot, visible, chosen, vectors, count)))  # type: ignore[no-any-return]
+        return (yield Call(scan, (snapshot, visible, chosen, vectors, needed)))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
-    return (yield Call(rank, (leaves, stored, vectors, count)))  # type: ignore[no-any-return]
+    return (yield Call(rank, (leaves, stored, vectors, needed)))  # type: ignore[no-any-return]
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,8 @@ class LexicalIndex:
             leaf = snapshot.leaf(row)
             return visible.shown_id(leaf.document_id) or "", leaf.ordinal
 
-        def shown(row: int) -> LeafId:
-            leaf = snapshot.leaf(row)
-            id_ = visible.shown_id(leaf.document_id) or ""
-            return leaf if id_ == leaf.document_id else leaf._replace(document_id=id_)
+        def shown(rows: Iterable[int]) -> list[LeafId]:
+            return visible.shown_leaves(snapshot.leaves_in(rows))
 
         found = []
         assert self.analyzer is not None
@@ -125,8 +123,7 @@ class LexicalIndex:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
-            hits = [Hit(shown(row), score) for row, score in zip(rows, values, strict=True)]
-            matches = LexicalMatches(hits, scores.ideal)
+            matches = LexicalMatches(list(map(Hit, shown(rows), values)), scores.ideal)
             if request.scales is not None:
                 evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
                 matches = _with_evidence(matches, evidence, request.count, shown)
@@ -147,19 +144,18 @@ class LexicalIndex:
 
 
 def _with_evidence(
-    matches: LexicalMatches, evidence: Evidence, count: int, shown: Callable[[int], LeafId]
+    matches: LexicalMatches, evidence: Evidence, count: int, shown: Callable[[Iterable[int]], list[LeafId]]
 ) -> LexicalMatches:
     """The matches with larger nodes, and with the leaves that these speak for."""
     import numpy as np
 
     rows, shares = evidence.among(count)
-    ends = np.array([node.first for nodes in evidence.nodes for node in nodes], dtype=np.intp)
-    first_rows = evidence.first_rows(rows).tolist()
-    firsts = {row: shown(row) for row in {*first_rows, *evidence.first_rows(ends).tolist()}}  # of each document
-    places = zip(map(firsts.__getitem__, first_rows), rows.tolist(), first_rows, strict=True)
-    leaves = (LeafId(document[0], document[1], row - first) for document, row, first in places)
+    of_nodes = np.array([node.first for nodes in evidence.nodes for node in nodes], dtype=np.intp)
+    firsts = np.unique(np.concatenate([evidence.first_rows(rows), evidence.first_rows(of_nodes)])).tolist()
     return replace(
         matches,
-        nodes=MatchingNodes({leaf[:2]: row for row, leaf in firsts.items()}, tuple(evidence.nodes)),
-        among=[*map(Hit, leaves, shares)],
+        nodes=MatchingNodes(
+            {leaf[:2]: row for row, leaf in zip(firsts, shown(firsts), strict=True)}, tuple(evidence.nodes)
+        ),
+        among=list(map(Hit, shown(rows.tolist()), shares)),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Ancestor, Candidate, Span
+
+_Key = tuple[str, str, int, int]  # a span without its anchor, which is compared sooner
 
 
 def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:
@@ -21,26 +22,28 @@ def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int |
     Returns:
         The ancestors in the order of their first hits.
     """
-    groups: dict[Span, list[Candidate]] = {}
-    ancestors: dict[Span, tuple[int, Ancestor]] = {}
+    groups: dict[_Key, list[Candidate]] = {}
+    ancestors: dict[_Key, tuple[int, Ancestor]] = {}
     for hit in hits:
         if hit.leaf is not None:
             own_level = min(level or len(hit.leaf.ancestors), len(hit.leaf.ancestors))
             while own_level and max_words is not None and hit.leaf.ancestors[own_level - 1].words > max_words:
                 own_level -= 1
+            document_id, version = hit.leaf.document_id, hit.leaf.version
             if not own_level:
-                groups.setdefault(hit.span, []).append(hit)
+                groups.setdefault((document_id, version, hit.span.first, hit.span.last), []).append(hit)
                 continue
             node = hit.leaf.ancestors[own_level - 1]
-            span = Span(hit.leaf.document_id, hit.leaf.version, node.first, node.last, (node.first, node.start))
-            groups.setdefault(span, []).append(hit)
-            ancestors[span] = own_level, node
+            key = (document_id, version, node.first, node.last)
+            groups.setdefault(key, []).append(hit)
+            ancestors[key] = own_level, node
     parents = []
-    for span, below in groups.items():
-        if span not in ancestors:
+    for key, below in groups.items():
+        if key not in ancestors:
             parents += below
             continue
-        own_level, node = ancestors[span]
-        trace = replace(sum((hit.trace for hit in below), EMPTY_TRACE), parent_level=own_level)
+        own_level, node = ancestors[key]
+        span = Span(*key, (node.first, node.start))
+        trace = sum((hit.trace for hit in below), EMPTY_TRACE).at_parent(own_level)
         parents.append(Candidate(span, max(hit.score for hit in below), trace, below[0].metadata, words=node.words))
     return parents

@@ -13,6 +13,7 @@ from leafspan.checks import did_you_mean, shown
 from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
 from leafspan.store._manifest import Damage, Row
+from leafspan.values import LeafId
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -127,6 +128,13 @@ class Catalogue:
         if self._stored is None:
             return stored if stored in self.rows else None
         return self._shown.get(stored)
+
+    def shown_leaves(self, leaves: list[LeafId]) -> list[LeafId]:
+        """The leaves under the ids by which their documents are shown. The view shows all of these documents."""
+        if self._stored is None:
+            return leaves
+        shown = self._shown
+        return [leaf._replace(document_id=shown[leaf.document_id]) for leaf in leaves]
 
     def lacks(self, document_id: str) -> DocumentNotFound:
         """The error for an id that no document of the view has, with an id that may be meant."""

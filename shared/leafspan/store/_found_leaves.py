@@ -18,12 +18,14 @@ class StoredLeaf(NamedTuple):
     """A leaf with all that is stored of it.
 
     Attributes:
-        leaf: Its id, place and ancestors.
+        id: Its id as text.
+        leaf: Its place and ancestors.
         text: Its text.
         metadata: Metadata of its document.
         score: Cosine similarity to the query, in [-1, 1]; 0 if there was no query.
     """
 
+    id: str
     leaf: Leaf
     text: str
     metadata: dict[str, object]
@@ -67,7 +69,7 @@ class Current(NamedTuple):
                     continue
                 # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
                 own = {key: metadata[key] for key in sorted(metadata) if key != STRUCTURE_KEY}
-                yield StoredLeaf(place, text, own, _similarity(distance))
+                yield StoredLeaf(str(leaf), place, text, own, _similarity(distance))
 
 
 def parsed(id_: str) -> LeafId:

@@ -320,7 +320,7 @@ class Reader:
         problems: dict[str, str] = {}
         rows = ((id_, record["document"], record["metadata"], 1.0) for id_, record in records.items())
         checked = {id_ for id_, record in records.items() if record.get("checked")}
-        leaves = {each.leaf.id: each for each in current.stored_leaves(rows, problems, checked)}
+        leaves = {each.id: each for each in current.stored_leaves(rows, problems, checked)}
         self._check(problems)
         return leaves
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, LeafspanError, NotALeaf
@@ -28,15 +29,21 @@ def check_base(base: object) -> None:
 
 
 def retrieve_leaves(
-    base: Strategy, queries: Sequence[Query], context: RetrievalContext
+    base: Strategy, queries: Sequence[Query], context: RetrievalContext, *, most: int | None = None
 ) -> StrategyFlow[list[list[Candidate]]]:
-    """All leaves that a base finds for each query, for a strategy that merges or widens them.
+    """The leaves that a base finds for each query, for a strategy that merges or widens them.
+
+    Args:
+        base: The base.
+        queries: The queries.
+        context: The context of the strategy.
+        most: Number of the best leaves that are needed. Default: None, all.
 
     Raises:
         NotALeaf: if a result comes from another source than the index.
         InvalidArgument: if a candidate of the base is no single leaf for another reason.
     """
-    results = yield from base.retrieve(queries, context.for_base)
+    results = yield from base.retrieve(queries, replace(context, k=most))
     for row in results:
         for number, found in enumerate(row, start=1):
             if found.leaf is None:

@@ -25,15 +25,18 @@ def query_vectors(queries: Sequence[Query], instruction: str) -> StrategyFlow[ND
     texts = tuple(instruction + text for query in queries for text in _to_embed(query))
     embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     rows = iter(embedded)
-    vectors = [
-        query.vector if query.vector is not None else np.mean([next(rows) for _ in _to_embed(query)], axis=0)
-        for query in queries
-    ]
+    vectors = [_mean([next(rows) for _ in _to_embed(query)]) if query.vector is None else query.vector for query in queries]
     lengths = [len(vector) for vector in (*embedded, *vectors)]
     for length in lengths:
         if length != lengths[0]:
             raise InvalidArgument(f"a query's vector must have {lengths[0]} dimensions, got {length}")
     return np.asarray(vectors, dtype=np.float32)
+
+
+def _mean(vectors: Sequence[Any]) -> Any:
+    import numpy as np
+
+    return vectors[0] if len(vectors) == 1 else np.mean(vectors, axis=0)
 
 
 def _to_embed(query: Query) -> tuple[str, ...]:

@@ -60,7 +60,9 @@ class SentenceWindow(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""
-        results = yield from retrieve_leaves(self.base, queries, context)
+        # Only these get windows. With a budget, the number of hits also says whether to look again, at more candidates.
+        most = context.k if context.words is None else None
+        results = yield from retrieve_leaves(self.base, queries, context, most=most)
         best = [hits[: context.k] for hits in results]
         lengths: dict[str, int] = {}
         if context.longest(self.max_words) is not None:

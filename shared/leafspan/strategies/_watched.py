@@ -52,7 +52,7 @@ class Watched(OverBase):
             return (yield from self.base.retrieve(queries, context))
         watcher = self.watcher
         begun = yield CallFunction(watcher.begins, ([query.text or "" for query in queries],), watcher.abegins)
-        found = yield from self.base.retrieve(queries, context)
+        found = yield from self.base.retrieve(queries, context.for_base)  # the watcher is told of all
         shown: list[list[Passage]] = []
         for row in found:
             shown.append((yield LoadPassages(row[:_MOST_SHOWN])))
