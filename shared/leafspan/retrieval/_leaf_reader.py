@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.engine import Flow
-from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities
+from leafspan.search import SearchIndexes, find_mentions, leaf_vectors, nearest_leaves, page_of_leaves, similarities
 from leafspan.store import Reader, StaleRead, StoredLeaf
-from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, VectorSearch
+from leafspan.strategies import (
+    FindMentions,
+    LexicalMatches,
+    LexicalSearch,
+    ListLeaves,
+    LoadedVectorSearch,
+    Mention,
+    VectorSearch,
+)
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
@@ -49,6 +57,10 @@ class LeafReader:
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """Those that match the words of each question best."""
         return self._indexes.words.search(self._reader, request)
+
+    def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
+        """What leaves that have been read mention."""
+        return find_mentions(self._reader, self._indexes.names, self._indexes.words, request, self._texts)
 
     def page(self, request: ListLeaves) -> Flow[list[Hit]]:
         """A page of them, in the order of documents and texts."""

@@ -2,7 +2,16 @@
 
 from leafspan.search._indexes import SearchIndexes
 from leafspan.search._leaf_list import page_of_leaves
+from leafspan.search._mentions import find_mentions
 from leafspan.search._vectors import leaf_vectors, nearest_leaves, similarities
 from leafspan.search._words import LexicalIndex
 
-__all__ = ["LexicalIndex", "SearchIndexes", "leaf_vectors", "nearest_leaves", "page_of_leaves", "similarities"]
+__all__ = [
+    "LexicalIndex",
+    "SearchIndexes",
+    "find_mentions",
+    "leaf_vectors",
+    "nearest_leaves",
+    "page_of_leaves",
+    "similarities",
+]

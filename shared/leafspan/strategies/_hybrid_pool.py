@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop
 from typing import NamedTuple
 
-from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
 from leafspan.strategies._requests import LexicalMatches
-from leafspan.trace import Contribution
+from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 
 
@@ -42,6 +42,7 @@ class Pool:
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
+        references: What is added to a leaf's score since others mention its document.
     """
 
     coverage: float
@@ -49,6 +50,7 @@ class Pool:
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
+    references: Mapping[LeafId, Reference] = field(default_factory=dict)
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
         """What BM25 and vectors add to the leaf's score; empty for a leaf that neither of them found."""
@@ -57,7 +59,8 @@ class Pool:
     def is_there(self, leaf: LeafId) -> bool:
         """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
         behind = (leaf[0], leaf[1], leaf[2] + 1)
-        return leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
+        known = leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
+        return known or leaf in self.references
 
 
 class ScoredLeaf(NamedTuple):
@@ -69,6 +72,7 @@ class ScoredLeaf(NamedTuple):
     neighbour_bonus: float
     summary_bonus: float
     contributions: tuple[Contribution, ...]
+    reference: Reference | None
 
 
 def fused_pool(
@@ -115,6 +119,7 @@ def best_of(
     min_score: float | None,
     min_answer_probability: float | None,
     summaries: bool,
+    whatever: int = 0,
 ) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position.
 
@@ -128,27 +133,42 @@ def best_of(
         min_score: Lowest score of a result.
         min_answer_probability: Lowest probability that the pool holds an answer; below it, the list is empty.
         summaries: Whether summaries can be results.
+        whatever: Number of them that are in the list whatever their score. Default: 0.
     """
-    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
-    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
-    for leaf, bonus in pool.summary_bonuses.items():
-        sums[leaf] = sums.get(leaf, 0.0) + bonus
+    bonuses, sums = sums_of(pool, neighbour_bonus)
     # Of the leaves alone: summaries must not make them less probable.
     total = total_weight(sums.values(), pool.coverage) if probabilities else 1.0
     if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
         return []
+    if pool.references:
+        before = sums.copy()
+        for leaf, reference in pool.references.items():
+            sums[leaf] = sums.get(leaf, 0.0) + reference.bonus
+        if probabilities:
+            total = same_absence(total, before.values(), sums.values())
     if summaries:
         sums |= pool.summaries
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
         score = probability(sums[leaf], total) if probabilities else sums[leaf]
-        if left == 0 or (min_score is not None and score < min_score):
+        if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
             break
         left -= pool.is_there(leaf)
         summary_bonus = pool.summary_bonuses.get(leaf, 0.0)
-        best.append(ScoredLeaf(leaf, score, sums[leaf], bonuses.get(leaf, 0.0), summary_bonus, pool.contributions(leaf)))
+        bonus = bonuses.get(leaf, 0.0)
+        contributions = pool.contributions(leaf)
+        best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, contributions, pool.references.get(leaf)))
     return best
+
+
+def sums_of(pool: Pool, neighbour_bonus: float) -> tuple[dict[LeafId, float], dict[LeafId, float]]:
+    """The bonus of each leaf for its neighbours, and the score of each leaf with all bonuses but for references."""
+    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
+    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
+    for leaf, bonus in pool.summary_bonuses.items():
+        sums[leaf] = sums.get(leaf, 0.0) + bonus
+    return bonuses, sums
 
 
 def _best_first(sums: Mapping[LeafId, float]) -> Iterator[LeafId]:
