@@ -13,7 +13,7 @@ from leafspan.mentions import capitalised_words, is_name, names_in, title_key
         ("Karl von Frisch", "karl von frisch"),
         ("Rosemary's Baby", "rosemary baby"),
         ("Beyoncé", "beyonce"),
-        ("U.S. Route 66", "us route 66"),
+        ("U.S. Route 66", "u s route 66"),
         ("東京都", "東京 京都"),
         ("---", ""),
     ],

@@ -7,7 +7,7 @@ from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best
-from leafspan.lexical._tokens import find_words, normalize_word
+from leafspan.lexical._tokens import find_plain_words
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
@@ -20,11 +20,10 @@ __all__ = [
     "best",
     "build_postings",
     "describe_analyzer",
-    "find_words",
+    "find_plain_words",
     "leaf_digests",
     "matching_words",
     "merge_postings",
-    "normalize_word",
     "probe_terms",
     "terms_digest",
     "to_terms",

@@ -3,7 +3,7 @@
 from leafspan.mentions._links import Link, find_links
 from leafspan.mentions._name_table import MOST_NAMESAKES, NamedDocument, Names, NameTable
 from leafspan.mentions._places import Place, leads_to, places_of, places_to_try
-from leafspan.mentions._titles import capitalised_words, is_name, names_in, title_key, title_words
+from leafspan.mentions._titles import capitalised_words, is_name, names_in, stands_in, title_key, title_words
 
 __all__ = [
     "MOST_NAMESAKES",
@@ -19,6 +19,7 @@ __all__ = [
     "names_in",
     "places_of",
     "places_to_try",
+    "stands_in",
     "title_key",
     "title_words",
 ]

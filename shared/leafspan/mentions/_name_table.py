@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import compress, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ MOST_NAMESAKES = 8
 
 MOST_LOOKED_AT = 100
 """The most documents with the same file name that are looked at for one in the right folder."""
+
+
+_FACTOR = 1_000_003  # any odd number
 
 
 class NamedDocument(NamedTuple):
@@ -54,7 +58,7 @@ class NameTable:
                 first, _, rest = name.partition(" ")
                 second, _, others = rest.partition(" ")
                 words = 1 + bool(rest) + (others.count(" ") + 1 if others else 0)
-                beginning = hash(f"{first} {second}" if rest else first)
+                beginning = _of_pair(hash(first), hash(second)) if rest else hash(first)
                 lengths[beginning] = lengths.get(beginning, 0) | 1 << words - 1
             places += [(hash(place), number) for place in document.places]
         self._names = _Column(names)
@@ -69,6 +73,10 @@ class NameTable:
     def at(self, place: str, most: int) -> list[str]:
         """The documents at this place; if there are more, as many as ``most`` and one."""
         return [self.ids[number] for number in self._places.find(place, most + 1)]
+
+    def are_names(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether these are hashes of names."""
+        return self._names.have(hashes)
 
     @property
     def has_names(self) -> bool:
@@ -145,24 +153,34 @@ class Names:
         if not words:
             return
         single = np.fromiter(map(hash, words), np.int64, len(words))
-        pairs = [f"{first} {second}" for first, second in pairwise(words)]
-        double = np.fromiter(map(hash, pairs), np.int64, len(pairs))
-        beginnings = np.concatenate([single, double])
+        beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # which wraps around, as _of_pair does
         lengths = self._table.lengths(beginnings)
         if self._changed is not None:
             lengths |= self._changed.lengths(beginnings)
         found = np.flatnonzero(lengths)
-        by_start: dict[int, int] = {}
+        keys: list[tuple[int, str]] = []
         for place, mask in zip(found.tolist(), lengths[found].tolist(), strict=True):
             start = place if place < len(words) else place - len(words)
-            by_start[start] = by_start.get(start, 0) | mask
-        for start in sorted(by_start):
-            mask = by_start[start]
             longest = min(mask.bit_length(), len(words) - start)
-            yield start, [" ".join(words[start : start + size]) for size in range(longest, 0, -1) if mask >> size - 1 & 1]
+            sizes = [size for size in range(1, longest + 1) if mask >> size - 1 & 1]
+            keys += [(start, " ".join(words[start : start + size])) for size in sizes]
+        hashes = np.fromiter((hash(key) for _, key in keys), np.int64, len(keys))
+        there = self._table.are_names(hashes)
+        if self._changed is not None:
+            there |= self._changed.are_names(hashes)
+        # Names of one word come from other beginnings than longer ones: they are put in order together.
+        chosen = sorted(((start, -len(key), key) for start, key in compress(keys, there)), key=itemgetter(0, 1))
+        for start, at_start in groupby(chosen, key=itemgetter(0)):
+            yield start, [key for _, _, key in at_start]
 
     def _still(self, ids: list[str]) -> list[str]:
         return [id_ for id_ in ids if id_ not in self._outdated] if self._outdated else ids
+
+
+def _of_pair(first: int, second: int) -> int:
+    """The hash of a pair of words, from their own, as a number that numpy's int64 can hold."""
+    wrapped = first * _FACTOR & (1 << 64) - 1
+    return (wrapped - (1 << 64) if wrapped >> 63 else wrapped) ^ second
 
 
 class _Column:
@@ -179,6 +197,15 @@ class _Column:
 
     def __len__(self) -> int:
         return len(self._hashes)
+
+    def have(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there are texts with these hashes."""
+        import numpy as np
+
+        if not len(self._hashes):
+            return np.zeros(len(hashes), np.bool_)
+        found = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)
+        return self._hashes[found] == hashes  # type: ignore[no-any-return]
 
     def find(self, text: str, most: int) -> list[int]:
         """The numbers of the documents that have the text, at most so many."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from leafspan.lexical import find_words, normalize_word
+from leafspan.lexical import find_plain_words
 
 MOST_WORDS = 32  # of a name; a text that is longer than this is no name that others would mention
 
@@ -19,7 +19,7 @@ def title_words(text: str) -> list[str]:
     In Chinese, Japanese and Korean each pair of neighbouring characters is a word, so that a name is found where its
     characters stand, with no space around it.
     """
-    return [normalize_word(word) for word in find_words(text, "english")]
+    return find_plain_words(text)
 
 
 def title_key(text: str) -> str:
@@ -49,6 +49,17 @@ def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | N
 def is_name(key: str) -> bool:
     """Whether the words of a title can name it in a text: a single letter or a number cannot, nor can a whole sentence."""
     return len(key) > 1 and not key.isdecimal() and key.count(" ") < MOST_WORDS
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether a word stands in a text just as it is written."""
+    start = text.find(word)
+    while start >= 0:
+        behind = start + len(word)
+        if not (text[start - 1 : start].isalnum() or text[behind : behind + 1].isalnum()):
+            return True
+        start = text.find(word, behind)
+    return False
 
 
 def capitalised_words(text: str) -> set[str]:

@@ -18,6 +18,7 @@ from leafspan.mentions import (
     names_in,
     places_of,
     places_to_try,
+    stands_in,
     title_key,
     title_words,
 )
@@ -122,8 +123,8 @@ class _Looking:
                 if not namesakes:
                     continue
                 written = next(iter(namesakes.values()))
-                if " " not in key and written[0].isupper():
-                    # A single word is a name only where it is written as one: "Notes", but not "notes".
+                if " " not in key and written[0].isupper() and not stands_in(written, text):
+                    # A single word is a name only where it is written as one: "Notes" or "NOTES", but not "notes".
                     if leaf not in capitalised:
                         capitalised[leaf] = capitalised_words(text)
                     if key not in capitalised[leaf]:

@@ -13,7 +13,7 @@ from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
-from leafspan.strategies._hybrid_pool import Pool, ScoredLeaf, best_of, fused_pool, sums_of
+from leafspan.strategies._hybrid_pool import Pool, ScoredLeaf, best_of, fused_pool
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import FindMentions, LexicalSearch, Load, Mention, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
@@ -173,6 +173,8 @@ class Hybrid(Strategy):
         ]
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
+        for pool in pools:
+            pool.add_up(self.neighbour_bonus)
         # The number of results, and the lowest score, must not change what those that are returned get from others.
         looked_through = LOOKED_THROUGH if self.references else 0
         rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
@@ -193,7 +195,6 @@ class Hybrid(Strategy):
         return best_of(
             pool,
             count,
-            neighbour_bonus=self.neighbour_bonus,
             probabilities=self.scores_are_probabilities,
             min_score=self.min_score,
             min_answer_probability=self.min_answer_probability,
@@ -221,8 +222,7 @@ class Hybrid(Strategy):
         if not mentions:
             return False
         for pool, row in zip(pools, best, strict=True):
-            _, sums = sums_of(pool, self.neighbour_bonus)
-            pool.references = vouched_for(sums, row, mentions, self.references)
+            pool.references = vouched_for(pool.sums, row, mentions, self.references)
         return True
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:

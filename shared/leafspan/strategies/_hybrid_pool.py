@@ -42,6 +42,8 @@ class Pool:
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
+        neighbour_bonuses: What is added to a leaf's score for its better neighbour.
+        sums: The score of each leaf with both bonuses.
         references: What is added to a leaf's score since others mention its document.
     """
 
@@ -50,7 +52,20 @@ class Pool:
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
+    neighbour_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
+    sums: dict[LeafId, float] = field(default_factory=dict)
     references: Mapping[LeafId, Reference] = field(default_factory=dict)
+
+    def add_up(self, neighbour_bonus: float) -> None:
+        """Compute ``neighbour_bonuses`` and ``sums``.
+
+        Args:
+            neighbour_bonus: Share of the better neighbour's score to add.
+        """
+        self.neighbour_bonuses = neighbour_bonuses(self.leaves, neighbour_bonus)
+        self.sums = {leaf: self.leaves.get(leaf, 0.0) + bonus for leaf, bonus in self.neighbour_bonuses.items()}
+        for leaf, bonus in self.summary_bonuses.items():
+            self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
         """What BM25 and vectors add to the leaf's score; empty for a leaf that neither of them found."""
@@ -114,7 +129,6 @@ def best_of(
     pool: Pool,
     count: int,
     *,
-    neighbour_bonus: float,
     probabilities: bool,
     min_score: float | None,
     min_answer_probability: float | None,
@@ -126,28 +140,27 @@ def best_of(
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
 
     Args:
-        pool: What was found.
+        pool: What was found, added up.
         count: Number of results wanted.
-        neighbour_bonus: Share of the better neighbour's score to add.
         probabilities: Whether scores become probabilities.
         min_score: Lowest score of a result.
         min_answer_probability: Lowest probability that the pool holds an answer; below it, the list is empty.
         summaries: Whether summaries can be results.
         whatever: Number of them that are in the list whatever their score. Default: 0.
     """
-    bonuses, sums = sums_of(pool, neighbour_bonus)
+    bonuses, sums = pool.neighbour_bonuses, pool.sums
     # Of the leaves alone: summaries must not make them less probable.
     total = total_weight(sums.values(), pool.coverage) if probabilities else 1.0
     if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
         return []
     if pool.references:
-        before = sums.copy()
+        before, sums = sums, sums.copy()
         for leaf, reference in pool.references.items():
             sums[leaf] = sums.get(leaf, 0.0) + reference.bonus
         if probabilities:
             total = same_absence(total, before.values(), sums.values())
     if summaries:
-        sums |= pool.summaries
+        sums = sums | pool.summaries
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
@@ -160,15 +173,6 @@ def best_of(
         contributions = pool.contributions(leaf)
         best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, contributions, pool.references.get(leaf)))
     return best
-
-
-def sums_of(pool: Pool, neighbour_bonus: float) -> tuple[dict[LeafId, float], dict[LeafId, float]]:
-    """The bonus of each leaf for its neighbours, and the score of each leaf with all bonuses but for references."""
-    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
-    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
-    for leaf, bonus in pool.summary_bonuses.items():
-        sums[leaf] = sums.get(leaf, 0.0) + bonus
-    return bonuses, sums
 
 
 def _best_first(sums: Mapping[LeafId, float]) -> Iterator[LeafId]:
