@@ -40,6 +40,10 @@ class HybridRetriever(LeafRetriever):
             Default: False.
         summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
             not. For questions about a theme. Default: 0.
+        references: Share of a leaf's score, in [0, 1], that the six best leaves pass on to documents that they mention: by
+            title, where its words are rare, by an alias, a link or a path. Default: 0.6. At 0, no text is looked through.
+        aliases: Metadata key under which documents have further names, a text or a list of texts. Default: "aliases". None:
+            they have none.
         k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
             as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -75,3 +79,5 @@ class HybridRetriever(LeafRetriever):
     instruction: str = ""
     summaries: bool = False
     summary_bonus: float = 0.0
+    references: float = 0.6
+    aliases: str | None = "aliases"

@@ -234,6 +234,8 @@ def test_a_strategy_can_be_written_with_these_names():
             "LoadPassages",
             "Similarities",
             "TreeRoots",
+            "FindMentions",
+            "Mention",
             "TreeRoot",
             "AskHost",
             "HostResult",

@@ -53,6 +53,21 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """What a leaf got since another leaf mentions its document.
+
+    Attributes:
+        leaf: Id of the leaf that mentions it.
+        written: The title, alias, link or path by which it is mentioned.
+        bonus: What that added to the score.
+    """
+
+    leaf: str
+    written: str
+    bonus: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fused:
     """A step: a result was found in one or more lists, and got one score.
 
@@ -65,6 +80,7 @@ class Fused:
         neighbour_bonus: What the score of the better neighbour added.
         summary_bonus: What the score of the best summary above the leaf added.
         query: Phrasing of the question. None if there was only one.
+        reference: What a leaf of another document added that mentions this one. None if none did.
     """
 
     first: int
@@ -75,6 +91,12 @@ class Fused:
     neighbour_bonus: float = 0.0
     summary_bonus: float = 0.0
     query: str | None = None
+    reference: Reference | None = None
+
+    @property
+    def reference_bonus(self) -> float:
+        """What a leaf of another document added that mentions this one."""
+        return 0.0 if self.reference is None else self.reference.bonus
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +374,10 @@ class Trace:
             return tuple(replace(each, query=None if each.query is None else change(each.query)) for each in steps)
 
         def contributed(fused: Fused) -> Fused:
-            parts = (replace(part, source=change(part.source)) for part in fused.contributions)
-            return replace(fused, contributions=tuple(parts))
+            parts = tuple(replace(part, source=change(part.source)) for part in fused.contributions)
+            of = fused.reference
+            reference = None if of is None else replace(of, leaf=change(of.leaf), written=change(of.written))
+            return replace(fused, contributions=parts, reference=reference)
 
         return replace(
             self,
@@ -470,4 +494,7 @@ def _fusion(fused: Fused, leaves: str) -> str:
         shares.append(f"{fused.neighbour_bonus:.3f} from a neighbour")
     if fused.summary_bonus:
         shares.append(f"{fused.summary_bonus:.3f} from a summary above")
+    if fused.reference is not None:
+        by = fused.reference
+        shares.append(f"{by.bonus:.3f} from {by.leaf}, which mentions {_shortened(repr(by.written))}")
     return f"{leaves}{_query(fused)}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

@@ -9,7 +9,16 @@ import pytest
 
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
 from leafspan.scoring import neighbour_bonuses
-from leafspan.strategies import Embed, LexicalMatches, LexicalSearch, Load, RetrievalContext, VectorSearch
+from leafspan.strategies import (
+    Embed,
+    FindMentions,
+    LexicalMatches,
+    LexicalSearch,
+    Load,
+    Mention,
+    RetrievalContext,
+    VectorSearch,
+)
 from leafspan.strategies._hybrid_pool import Pool, fused_pool
 from leafspan.trace import Contribution, Trace
 from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
@@ -36,10 +45,11 @@ def found_by(
     count: int = 24,
     summaries: dict[str, float] | None = None,
     covers: tuple[int, int] = (0, 0),
+    mentions: dict[str, list[Mention]] | None = None,
 ):
     """The results of one query whose two searches find these leaves; documents have the leaves 0 to ``last``.
 
-    The vectors find these summaries. ``covers`` is the first and the last leaf of document a that are below each of them.
+    The leaves mention these documents. The vectors find these summaries. ``covers`` is the first and the last leaf of document a that are below each of them.
     """
     asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
@@ -53,17 +63,22 @@ def found_by(
         answers += [[hits(summaries or {})], [LexicalMatches([], 10.0)]]
     load = asking.send(tuple(answers))
     summary = Summary(1, ("below",), (Covered("a", V, *covers, 0, 0),))
+    known = {f"{name[0]}#{V}#{name[1:]}": each for name, each in (mentions or {}).items()}
     while True:
-        assert isinstance(load, Load)
-        stored = {}
-        for id_ in (*load.ids, *load.optional):
-            document, _, ordinal = id_.split("#")
-            if int(ordinal) <= last:
-                span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
-                is_summary = f"{document}{ordinal}" == SUMMARY
-                stored[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
+        if isinstance(load, FindMentions):
+            assert len(load.ids) <= 6
+            answer = {id_: known[id_] for id_ in load.ids if id_ in known}
+        else:
+            assert isinstance(load, Load)
+            answer = {}
+            for id_ in (*load.ids, *load.optional):
+                document, _, ordinal = id_.split("#")
+                if int(ordinal) <= last:
+                    span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
+                    is_summary = f"{document}{ordinal}" == SUMMARY
+                    answer[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
         try:
-            load = asking.send(stored)
+            load = asking.send(answer)
         except StopIteration as stop:
             (row,) = stop.value
             break
@@ -180,6 +195,8 @@ def test_a_leaf_gets_a_share_of_its_better_neighbours_score():
         ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
         ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number in .0, 1., got -0.1"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
+        ({"references": 1.5}, "references must be a number in .0, 1., got 1.5"),
+        ({"aliases": 5}, "aliases must be a string, got 5"),
         ({"bm25": {"k1": 1}}, "bm25 must be BM25Settings, got {'k1': 1}"),
     ],
 )
@@ -262,7 +279,9 @@ def test_the_leaves_below_a_summary_get_its_bonus_and_those_beside_them_do_not()
     [(False, None, 1), (False, 100, 1), (True, None, 1), (True, 100, 3)],  # a summary may be longer than the budget
 )
 def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget(summaries, words, loaded):
-    asking = replace(PLAIN, summaries=summaries).retrieve([Query("?")], RetrievalContext(24, k=1, words=words))
+    asking = replace(PLAIN, summaries=summaries, references=0).retrieve(
+        [Query("?")], RetrievalContext(24, k=1, words=words)
+    )
     asking.send(None)
     asking.send([[1.0, 0.0]])
     found = [hits({"a0": 9.0, "b0": 6.0, "c0": 5.0})], [LexicalMatches([], 10.0)]

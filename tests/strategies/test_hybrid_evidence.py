@@ -51,7 +51,7 @@ NODES = MatchingNodes(
         [NodeHit(0, 3, 1, 5.0, 1.0)],
     ),
 )
-PLAIN = Hybrid(calibrate=False, neighbour_bonus=0, scales=(0.2, 0.1, 0.4), soft_matches=0)
+PLAIN = Hybrid(calibrate=False, neighbour_bonus=0, scales=(0.2, 0.1, 0.4), soft_matches=0, references=0)
 
 
 def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
@@ -74,7 +74,7 @@ def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
 
 
 def test_soft_matches_are_scaled_among_the_leaves_that_are_compared():
-    hybrid = Hybrid(calibrate=False, neighbour_bonus=0, scales=(0, 0, 1.0), soft_matches=0.5)
+    hybrid = Hybrid(calibrate=False, neighbour_bonus=0, scales=(0, 0, 1.0), soft_matches=0.5, references=0)
     matches = LexicalMatches(
         [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}, ([], [], [])), (), {"bee": 2.0}
     )

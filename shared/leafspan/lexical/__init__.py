@@ -8,7 +8,7 @@ from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
-from leafspan.lexical._tokens import find_words
+from leafspan.lexical._tokens import find_plain_words, find_words
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "best",
     "build_postings",
     "describe_analyzer",
+    "find_plain_words",
     "find_words",
     "leaf_digests",
     "matching_words",

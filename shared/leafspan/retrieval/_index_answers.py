@@ -17,6 +17,7 @@ from leafspan.store import Met, Reader, Scope, StaleRead
 from leafspan.strategies import (
     AskHost,
     CallFunction,
+    FindMentions,
     HostResult,
     LexicalSearch,
     ListLeaves,
@@ -25,6 +26,7 @@ from leafspan.strategies import (
     LoadPassages,
     LoadTexts,
     LoadVectors,
+    Mention,
     Request,
     RunStrategies,
     Similarities,
@@ -60,6 +62,7 @@ class IndexAnswers(Answers):
             LoadedVectorSearch: self._leaves.loaded_vector_search,
             LexicalSearch: lambda request: self._of(request).lexical_search(request),
             SoftMatches: self._leaves.soft_matches,
+            FindMentions: self._find_mentions,
             ListLeaves: self._leaves.page,
             Load: self._load,
             LoadVectors: self._load_vectors,
@@ -144,6 +147,10 @@ class IndexAnswers(Answers):
 
     def _load_missing_texts(self, ids: tuple[str, ...]) -> Flow[None]:
         yield from self._load(Load(ids))  # which keeps their texts
+
+    def _find_mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
+        yield from self._load_texts(LoadTexts(request.ids))
+        return (yield from self._leaves.mentions(request))
 
     def _compare(self, request: Similarities) -> Flow[Any]:
         """Leaves are compared where they are, and summaries where those are."""

@@ -7,9 +7,26 @@ from itertools import chain
 from typing import Any
 
 from leafspan.engine import Call, Flow
-from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, page_of_leaves, similarities, soft_matches_of
+from leafspan.search import (
+    SearchIndexes,
+    find_mentions,
+    leaf_vectors,
+    nearest_leaves,
+    page_of_leaves,
+    similarities,
+    soft_matches_of,
+)
 from leafspan.store import Reader, StaleRead, StoredLeaf
-from leafspan.strategies import LexicalMatches, LexicalSearch, ListLeaves, LoadedVectorSearch, SoftMatches, VectorSearch
+from leafspan.strategies import (
+    FindMentions,
+    LexicalMatches,
+    LexicalSearch,
+    ListLeaves,
+    LoadedVectorSearch,
+    Mention,
+    SoftMatches,
+    VectorSearch,
+)
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
@@ -69,6 +86,10 @@ class LeafReader:
             self._texts.update((yield from self._reader.fetch(missing)))
         rows = [(words, [self._texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
         return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
+
+    def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
+        """What leaves that have been read mention."""
+        return find_mentions(self._reader, self._indexes.names, self._indexes.words, request, self._texts)
 
     def page(self, request: ListLeaves) -> Flow[list[Hit]]:
         """A page of them, in the order of documents and texts."""

@@ -1,6 +1,6 @@
 """Fusion of ranked lists, scores from neighbours, probabilities from scores, diversity, and decay with age."""
 
-from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, total_weight
+from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, same_absence, total_weight
 from leafspan.scoring._decay import SHAPES, Shape, decay_factor
 from leafspan.scoring._diversity import Chosen, maximal_marginal_relevance
 from leafspan.scoring._fusion import (
@@ -30,6 +30,7 @@ __all__ = [
     "probability",
     "reciprocal_rank_fusion",
     "relative_score_fusion",
+    "same_absence",
     "scores_in_order",
     "sum_fusion",
     "three_sigma",

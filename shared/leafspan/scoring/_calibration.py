@@ -45,6 +45,20 @@ def total_weight(fused: Iterable[float], share: float) -> float:
     return fsum(weights)
 
 
+def same_absence(total: float, before: Iterable[float], after: Iterable[float]) -> float:
+    """The denominator when fused scores have changed that say nothing of whether there is an answer.
+
+    The probability that the index holds an answer stays the same, and the leaves share it by their new scores.
+
+    Args:
+        total: The result of ``total_weight``, for the scores before.
+        before: The scores before.
+        after: The scores after.
+    """
+    weight = fsum(exp(SHARPNESS * score) for score in before)
+    return total * (fsum(exp(SHARPNESS * score) for score in after) / weight) if weight else total
+
+
 def probability(fused: float, total: float) -> float:
     """The probability that a leaf holds the answer, in [0, 1].
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.documents import IndexSettings
 from leafspan.engine import Flow
 from leafspan.mirror import Mirror, RecordCopy, VectorCopy, records_in
+from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Store
 
@@ -22,12 +23,14 @@ class SearchIndexes:
         words: Its lexical index.
         vectors: A copy of its vectors for exact search, for a store in a folder. None for others.
         records: A copy of its leaves' texts, places and metadata, for a store in a folder. None for others.
+        names: What its documents are called, once that is asked for.
     """
 
     store: Store
     words: LexicalIndex
     vectors: Mirror | None
     records: Mirror | None
+    names: DocumentNames = field(default_factory=DocumentNames)
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
@@ -39,10 +42,10 @@ class SearchIndexes:
         """
         folder, read_only = store.cache_folder, store.cache_read_only
         words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only)
-        copies = [
+        vectors, records = (
             Mirror(folder, each, read_only=read_only) if store.embedded else None for each in (VectorCopy(), RecordCopy())
-        ]
-        indexes = cls(store, words, *copies)
+        )
+        indexes = cls(store, words, vectors, records)
         store.follower = indexes.take
         if store.embedded:
             store.copied = indexes._copied

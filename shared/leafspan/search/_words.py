@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +57,50 @@ class LexicalIndex:
             StaleRead: if a document is replaced meanwhile.
         """
         if self._mirror is None:
-            raise IndexMismatch(
-                "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
-            )
+            raise _unknown_analyzer()
         visible = yield from reader.whole_catalogue(request.where)
         snapshot = yield from self._mirror.current(reader)
         scope = reader.scope
         matching = None if scope is None and request.where is None else visible.select(request.where)
         counted = None if scope is None or scope.shares_statistics else visible.select(None)
         return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
+
+    def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
+        """How rare names are, in [0, 1]: 1 for words that nothing else has, 0 for one that all leaves have.
+
+        What counts is the rarest word of a name, and the leaves that have it: log(leaves / (have it + 1)) / log(leaves).
+        A leaf is indexed with its title, so those of the documents of that name are not counted. A name whose words are
+        stop words, or nothing that the analyzer knows, is not rare.
+
+        Args:
+            reader: Reader of the index.
+            names: The names, each with the number of leaves of its documents.
+
+        Raises:
+            IndexMismatch: as ``search``.
+            StaleRead: if a document is replaced meanwhile.
+        """
+        if self._mirror is None:
+            raise _unknown_analyzer()
+        visible = yield from reader.catalogue()
+        snapshot = yield from self._mirror.current(reader)
+        scope = reader.scope
+        counted = None if scope is None or scope.shares_statistics else visible.select(None)
+        return (yield Call(self._rarities, (snapshot, counted, names)))  # type: ignore[no-any-return]
+
+    def _rarities(
+        self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
+    ) -> list[float]:
+        assert self.analyzer is not None
+        corpus = self._corpus(snapshot, "postings")
+        terms = to_terms(self.analyzer, [name for name, _ in names])
+        counting = None if counted is None else snapshot.mask(counted)
+        frequencies, leaves = corpus.frequencies([term for row in terms for term in row], counting)
+        rarities = []
+        for (_, own), row in zip(names, terms, strict=True):
+            others = min((max(frequencies[term] - own, 0) for term in row), default=leaves)
+            rarities.append(max(0.0, 1 - log(others + 1) / log(leaves)) if leaves > 1 else 0.0)
+        return rarities
 
     def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
         """Index documents that have just been written, so that no search has to read them back: see ``Mirror.take``."""
@@ -158,4 +194,10 @@ def _with_evidence(
             {leaf[:2]: row for row, leaf in zip(firsts, shown(firsts), strict=True)}, tuple(evidence.nodes)
         ),
         among=list(map(Hit, shown(rows.tolist()), shares)),
+    )
+
+
+def _unknown_analyzer() -> IndexMismatch:
+    return IndexMismatch(
+        "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
     )

@@ -24,9 +24,19 @@ from leafspan.strategies._hybrid_pool import (
     leaves_to_compare,
 )
 from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._requests import LexicalSearch, Load, ScaleWeights, SoftMatches, StrategyFlow, VectorSearch
+from leafspan.strategies._requests import (
+    FindMentions,
+    LexicalSearch,
+    Load,
+    Mention,
+    ScaleWeights,
+    SoftMatches,
+    StrategyFlow,
+    VectorSearch,
+)
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
+from leafspan.strategies._vouching import LOOKED_THROUGH, vouched_for
 from leafspan.trace import Calibrated, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
@@ -70,6 +80,10 @@ class Hybrid(Strategy):
             neighbours. Default: False.
         summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
             not. For questions about a theme. Default: 0.
+        references: Share of a leaf's score, in [0, 1], that the six best leaves pass on to documents that they mention: by
+            title, where its words are rare, by an alias, a link or a path. Default: 0.6. At 0, no text is looked through.
+        aliases: Metadata key under which documents have further names, a text or a list of texts. Default: "aliases".
+            None: they have none.
 
     Raises:
         InvalidArgument: if an option is out of its range, or needs another one.
@@ -90,6 +104,8 @@ class Hybrid(Strategy):
     instruction: str = ""
     summaries: bool = False
     summary_bonus: float = 0.0
+    references: float = 0.6
+    aliases: str | None = "aliases"
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Sequence) or len(self.weights) != 2:
@@ -127,6 +143,9 @@ class Hybrid(Strategy):
         check_text("instruction", self.instruction)
         check_flag("summaries", self.summaries)
         check_number("summary_bonus", self.summary_bonus, at_least=0, at_most=1)
+        check_number("references", self.references, at_least=0, at_most=1)
+        if self.aliases is not None:
+            check_text("aliases", self.aliases)
 
     @property
     def finds_spans(self) -> bool:
@@ -162,7 +181,10 @@ class Hybrid(Strategy):
         }
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: both searches for all queries at once, then one fetch of what is returned."""
+        """See Strategy: both searches for all queries at once, then one fetch of what is returned.
+
+        If leaves mention documents, there is a second fetch, of what is returned because of that.
+        """
         if self.summaries and context.words is not None:
             context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
@@ -190,20 +212,57 @@ class Hybrid(Strategy):
             yield from self._add_soft_matches(pools, [match.words for match in matches])
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
-        rows = [
-            best_of(
-                pool,
-                context.results,
-                neighbour_bonus=self.neighbour_bonus,
-                probabilities=self.scores_are_probabilities,
-                min_score=self.min_score,
-                min_answer_probability=self.min_answer_probability,
-                summaries=self.summaries,
-            )
-            for pool in pools
-        ]
+        for pool in pools:
+            pool.add_up(self.neighbour_bonus)
+        # The number of results, and the lowest score, must not change what those that are returned get from others.
+        looked_through = LOOKED_THROUGH if self.references else 0
+        rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
+        loaded = yield from self._load(rows)
+        if self.references and (yield from self._note_references(pools, rows, loaded, context)):
+            rows = [
+                self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
+            ]
+            loaded = yield from self._load(rows, loaded)
         trusted = context.embedder == EMBEDDER and not self.summary_bonus
-        return (yield from self._loaded(rows, context.results, trusted))
+        there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
+        return [
+            [self._candidate(found, each, trusted) for found, each in row[: context.results] if self._is_good_enough(each)]
+            for row in there
+        ]
+
+    def _best(self, pool: Pool, count: int, whatever: int = 0) -> list[ScoredLeaf]:
+        return best_of(
+            pool,
+            count,
+            probabilities=self.scores_are_probabilities,
+            min_score=self.min_score,
+            min_answer_probability=self.min_answer_probability,
+            summaries=self.summaries,
+            whatever=whatever,
+        )
+
+    def _is_good_enough(self, scored: ScoredLeaf) -> bool:
+        return self.min_score is None or scored.score >= self.min_score
+
+    def _note_references(
+        self,
+        pools: Sequence[Pool],
+        rows: Sequence[Sequence[ScoredLeaf]],
+        loaded: Mapping[str, Candidate | None],
+        context: RetrievalContext,
+    ) -> StrategyFlow[bool]:
+        """Note in each pool what its best leaves vouch for; whether they vouch for anything."""
+        there = ([each.leaf for each in row if not each.leaf.is_summary and loaded[str(each.leaf)]] for row in rows)
+        best = [row[:LOOKED_THROUGH] for row in there]
+        ids = tuple(dict.fromkeys(str(leaf) for row in best for leaf in row))
+        if not ids:
+            return False
+        mentions: dict[str, list[Mention]] = yield FindMentions(ids, context.where, self.aliases)
+        if not mentions:
+            return False
+        for pool, row in zip(pools, best, strict=True):
+            pool.references = vouched_for(pool.sums, row, mentions, self.references)
+        return True
 
     @property
     def _scale_weights(self) -> ScaleWeights | None:
@@ -243,15 +302,18 @@ class Hybrid(Strategy):
                         bonus = self.summary_bonus * score
                         pool.summary_bonuses[below] = max(pool.summary_bonuses.get(below, 0.0), bonus)
 
-    def _loaded(
-        self, rows: Sequence[Sequence[ScoredLeaf]], count: int, trusted: bool
-    ) -> StrategyFlow[list[list[Candidate]]]:
-        """The best of each query as candidates. Leaves that were only guessed to be there may be missing."""
-        found = tuple(str(each.leaf) for row in rows for each in row if each.contributions)
-        guessed = tuple(str(each.leaf) for row in rows for each in row if not each.contributions)
-        loaded: dict[str, Candidate] = yield Load(found, guessed)
-        there = [[(loaded[id_], each) for each in row if (id_ := str(each.leaf)) in loaded] for row in rows]
-        return [[self._candidate(found, each, trusted) for found, each in row[:count]] for row in there]
+    def _load(
+        self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[str, Candidate | None] | None = None
+    ) -> StrategyFlow[dict[str, Candidate | None]]:
+        """The best of each query, and what was loaded before. None for leaves that were only guessed to be there."""
+        known = dict(loaded or {})
+        best = {str(each.leaf): each for row in rows for each in row}
+        found = tuple(id_ for id_, each in best.items() if id_ not in known and each.contributions)
+        guessed = tuple(id_ for id_, each in best.items() if id_ not in known and not each.contributions)
+        if found or guessed or loaded is None:
+            more: dict[str, Candidate] = yield Load(found, guessed)
+            known |= {id_: more.get(id_) for id_ in (*found, *guessed)}
+        return known
 
     def _candidate(self, found: Candidate, scored: ScoredLeaf, trusted: bool) -> Candidate:
         ordinal = scored.leaf.ordinal
@@ -263,6 +325,7 @@ class Hybrid(Strategy):
             scored.sum,
             scored.neighbour_bonus,
             scored.summary_bonus,
+            reference=scored.reference,
         )
         trace = Trace(
             hits=tuple(

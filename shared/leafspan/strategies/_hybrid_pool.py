@@ -8,10 +8,10 @@ from heapq import heapify, heappop
 from itertools import islice
 from typing import NamedTuple
 
-from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
 from leafspan.strategies._requests import LexicalMatches, MatchingNodes
-from leafspan.trace import Contribution
+from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 
 SEARCHES = ("bm25", "vector")
@@ -50,6 +50,9 @@ class Pool:
         nodes: The larger nodes that match, None if they do not count.
         soft: What soft matches add to the best leaves.
         scales: What the best of each scale adds.
+        neighbour_bonuses: What is added to a leaf's score for its better neighbour.
+        sums: The score of each leaf with both bonuses.
+        references: What is added to a leaf's score since others mention its document.
     """
 
     coverage: float
@@ -61,6 +64,20 @@ class Pool:
     nodes: MatchingNodes | None = None
     soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
+    neighbour_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
+    sums: dict[LeafId, float] = field(default_factory=dict)
+    references: Mapping[LeafId, Reference] = field(default_factory=dict)
+
+    def add_up(self, neighbour_bonus: float) -> None:
+        """Compute ``neighbour_bonuses`` and ``sums``.
+
+        Args:
+            neighbour_bonus: Share of the better neighbour's score to add.
+        """
+        self.neighbour_bonuses = neighbour_bonuses(self.leaves, neighbour_bonus)
+        self.sums = {leaf: self.leaves.get(leaf, 0.0) + bonus for leaf, bonus in self.neighbour_bonuses.items()}
+        for leaf, bonus in self.summary_bonuses.items():
+            self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
         """What makes up the leaf's fused score; empty for a leaf that was not found."""
@@ -79,7 +96,8 @@ class Pool:
     def is_there(self, leaf: LeafId) -> bool:
         """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
         behind = (leaf[0], leaf[1], leaf[2] + 1)
-        return leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
+        known = leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
+        return known or leaf in self.references
 
 
 class ScoredLeaf(NamedTuple):
@@ -91,6 +109,7 @@ class ScoredLeaf(NamedTuple):
     neighbour_bonus: float
     summary_bonus: float
     contributions: tuple[Contribution, ...]
+    reference: Reference | None
 
 
 def fused_pool(
@@ -163,44 +182,49 @@ def best_of(
     pool: Pool,
     count: int,
     *,
-    neighbour_bonus: float,
     probabilities: bool,
     min_score: float | None,
     min_answer_probability: float | None,
     summaries: bool,
+    whatever: int = 0,
 ) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position.
 
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
 
     Args:
-        pool: What was found.
+        pool: What was found, added up.
         count: Number of results wanted.
-        neighbour_bonus: Share of the better neighbour's score to add.
         probabilities: Whether scores become probabilities.
         min_score: Lowest score of a result.
         min_answer_probability: Lowest probability that the pool holds an answer; below it, the list is empty.
         summaries: Whether summaries can be results.
+        whatever: Number of them that are in the list whatever their score. Default: 0.
     """
-    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
-    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
-    for leaf, bonus in pool.summary_bonuses.items():
-        sums[leaf] = sums.get(leaf, 0.0) + bonus
+    bonuses, sums = pool.neighbour_bonuses, pool.sums
     # Of the leaves alone: summaries must not make them less probable.
     total = total_weight(sums.values(), pool.coverage) if probabilities else 1.0
     if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
         return []
+    if pool.references:
+        before, sums = sums, sums.copy()
+        for leaf, reference in pool.references.items():
+            sums[leaf] = sums.get(leaf, 0.0) + reference.bonus
+        if probabilities:
+            total = same_absence(total, before.values(), sums.values())
     if summaries:
-        sums |= pool.summaries
+        sums = sums | pool.summaries
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
         score = probability(sums[leaf], total) if probabilities else sums[leaf]
-        if left == 0 or (min_score is not None and score < min_score):
+        if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
             break
         left -= pool.is_there(leaf)
         summary_bonus = pool.summary_bonuses.get(leaf, 0.0)
-        best.append(ScoredLeaf(leaf, score, sums[leaf], bonuses.get(leaf, 0.0), summary_bonus, pool.contributions(leaf)))
+        bonus = bonuses.get(leaf, 0.0)
+        contributions = pool.contributions(leaf)
+        best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, contributions, pool.references.get(leaf)))
     return best
 
 

@@ -218,6 +218,42 @@ class LoadTexts:
 
 
 @dataclass(frozen=True, slots=True)
+class FindMentions:
+    """Find documents that leaves mention: by title, by an alias, by a link or by a path.
+
+    The answer maps the id of each leaf that mentions any to a list of ``Mention``. Nothing is stored for it: the texts of
+    these leaves are looked through.
+
+    Args:
+        ids: Ids of leaves that are loaded already.
+        where: Filter on the documents that are mentioned, None for all.
+        aliases: Metadata key of documents' aliases, None for no aliases.
+    """
+
+    ids: tuple[str, ...]
+    where: Where | None
+    aliases: str | None = None
+
+
+class Mention(NamedTuple):
+    """A document that a leaf mentions.
+
+    Attributes:
+        document_id: Its id.
+        version: Its current version.
+        leaves: Number of its leaves, >= 1.
+        written: The title, alias, link or path by which it is mentioned.
+        strength: How much the mention says, in (0, 1]: 1 for a link or a path, and how rare its words are for a name.
+    """
+
+    document_id: str
+    version: str
+    leaves: int
+    written: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
 class TreeRoots:
     """List the tops of the trees: the highest summaries, and the leaves of documents without a tree.
 
@@ -370,6 +406,7 @@ Request = (
     | LoadTexts
     | LoadVectors
     | LoadPassages
+    | FindMentions
     | TreeRoots
     | Similarities
     | AskHost

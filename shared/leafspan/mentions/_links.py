@@ -1,0 +1,46 @@
+"""Links and file paths in a text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MARKDOWN = re.compile(r"(?<!!)\[[^\[\]]*\]\(\s*<?([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)?)>?(?:\s+[\"'(][^\n]*?)?\s*\)")
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]]+\]:\s*<?([^\s<>]+)", re.MULTILINE)
+_WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_HREF = re.compile(r"\bhref\s*=\s*(?:\"([^\"]+)\"|'([^']+)')", re.IGNORECASE)
+_ADDRESS = re.compile(r"\bhttps?://[^\s<>\"'()\[\]]+")
+# A name with an extension, perhaps below folders. What stands before must not be part of an address or of a longer name.
+_PATH = re.compile(r"(?<![\w/.:@-])(?:\.{0,2}/)?(?:[\w.-]+/)*\w[\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{0,7}(?![\w/])")
+
+
+class Link(NamedTuple):
+    """A link or a path, as it stands in a text.
+
+    Attributes:
+        target: What it leads to: a path, an address, or the name of a wiki page.
+        is_wiki: Whether it is a link of a wiki, whose target can be a title.
+    """
+
+    target: str
+    is_wiki: bool = False
+
+
+def find_links(text: str) -> list[Link]:
+    """The links of Markdown, of wikis and of HTML in a text, addresses and file paths, each once."""
+    found: dict[Link, None] = {}
+    if "[[" in text:
+        found.update((Link(match[1].strip(), is_wiki=True), None) for match in _WIKI.finditer(text))
+    if "](" in text:
+        found.update((Link(match[1]), None) for match in _MARKDOWN.finditer(text))
+    if "]:" in text:
+        found.update((Link(match[1]), None) for match in _DEFINITION.finditer(text))
+    if "=" in text:
+        found.update((Link(match[1] or match[2]), None) for match in _HREF.finditer(text))
+    if "://" in text:
+        found.update((Link(match[0].rstrip(".,;:!?*_`")), None) for match in _ADDRESS.finditer(text))
+    if "." in text:
+        # Most words have no dot within them, which is faster to see than that they are no path.
+        words = (word for word in text.split() if word.find(".", 0, -1) >= 0)
+        found.update((Link(match[0]), None) for word in words for match in _PATH.finditer(word))
+    return list(found)

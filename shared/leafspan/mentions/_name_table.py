@@ -1,0 +1,217 @@
+"""What documents are called, as a table in which the words of a text are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import compress, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_NAMESAKES = 8
+"""The most documents that share a name. What more are called, such as "Untitled", names none of them."""
+
+MOST_LOOKED_AT = 100
+"""The most documents with the same file name that are looked at for one in the right folder."""
+
+
+_FACTOR = 1_000_003  # any odd number
+
+
+class NamedDocument(NamedTuple):
+    """What a document is called.
+
+    Attributes:
+        id: Its id.
+        names: The keys of its names (``title_key``).
+        places: The paths of its places, whole, and their last parts.
+    """
+
+    id: str
+    names: Collection[str]
+    places: Collection[str] = ()
+
+
+class NameTable:
+    """The names and places of documents, as sorted arrays of hashes: some 50 bytes for each document.
+
+    A hash has 64 bits, and whoever uses what is found compares the names, so that equal hashes do no harm.
+
+    Args:
+        documents: The documents.
+    """
+
+    def __init__(self, documents: Iterable[NamedDocument]) -> None:
+        import numpy as np
+
+        self.ids: list[str] = []
+        names: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
+        lengths: dict[int, int] = {}
+        for number, document in enumerate(documents):
+            self.ids.append(document.id)
+            for name in document.names:
+                names.append((hash(name), number))
+                first, _, rest = name.partition(" ")
+                second, _, others = rest.partition(" ")
+                words = 1 + bool(rest) + (others.count(" ") + 1 if others else 0)
+                beginning = _of_pair(hash(first), hash(second)) if rest else hash(first)
+                lengths[beginning] = lengths.get(beginning, 0) | 1 << words - 1
+            places += [(hash(place), number) for place in document.places]
+        self._names = _Column(names)
+        self._places = _Column(places)
+        self._beginnings = np.fromiter(sorted(lengths), np.int64, len(lengths))
+        self._lengths = np.fromiter((lengths[each] for each in sorted(lengths)), np.uint64, len(lengths))
+
+    def called(self, name: str, most: int) -> list[str]:
+        """The documents with this name; if there are more, as many as ``most`` and one."""
+        return [self.ids[number] for number in self._names.find(name, most + 1)]
+
+    def at(self, place: str, most: int) -> list[str]:
+        """The documents at this place; if there are more, as many as ``most`` and one."""
+        return [self.ids[number] for number in self._places.find(place, most + 1)]
+
+    def are_names(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether these are hashes of names."""
+        return self._names.have(hashes)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is any name."""
+        return len(self._names) > 0
+
+    @property
+    def has_places(self) -> bool:
+        """Whether there is any place."""
+        return len(self._places) > 0
+
+    def lengths(self, beginnings: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """How long names are that begin with these: bit n - 1 is set if there is one of n words.
+
+        Args:
+            beginnings: The hashes of single words, for names of one word, and of pairs of words for longer ones.
+        """
+        import numpy as np
+
+        if not len(self._beginnings):
+            return np.zeros(len(beginnings), np.uint64)
+        found = np.minimum(np.searchsorted(self._beginnings, beginnings), len(self._beginnings) - 1)
+        return np.where(self._beginnings[found] == beginnings, self._lengths[found], np.uint64(0))
+
+
+class Names:
+    """What documents are called, where some have changed since the table was made.
+
+    Args:
+        table: The table.
+        outdated: Ids of its documents that have changed or gone.
+        changed: What those are called that have changed or come.
+    """
+
+    def __init__(self, table: NameTable, outdated: Collection[str] = (), changed: NameTable | None = None) -> None:
+        self._table = table
+        self._outdated = frozenset(outdated)
+        self._changed = changed
+
+    @property
+    def has_names(self) -> bool:
+        """Whether any document may have a name."""
+        return self._table.has_names or (self._changed is not None and self._changed.has_names)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether any document may have a place."""
+        return self._table.has_places or (self._changed is not None and self._changed.has_places)
+
+    def called(self, name: str) -> list[str]:
+        """The documents with this name. None if they are too many to be named by it."""
+        most = MOST_NAMESAKES
+        found = self._still(self._table.called(name, most + len(self._outdated)))
+        if self._changed is not None:
+            found += self._changed.called(name, most)
+        return found if len(found) <= most else []
+
+    def at(self, place: str) -> list[str]:
+        """The documents at this place. None if they are too many to look at."""
+        most = MOST_LOOKED_AT
+        found = self._still(self._table.at(place, most + len(self._outdated)))
+        if self._changed is not None:
+            found += self._changed.at(place, most)
+        return found if len(found) <= most else []
+
+    def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+        """Where names may stand in a text: the number of a word, and the names that may begin there, longest first.
+
+        Args:
+            words: The words of the text (``title_words``).
+        """
+        import numpy as np
+
+        if not words:
+            return
+        single = np.fromiter(map(hash, words), np.int64, len(words))
+        beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # which wraps around, as _of_pair does
+        lengths = self._table.lengths(beginnings)
+        if self._changed is not None:
+            lengths |= self._changed.lengths(beginnings)
+        found = np.flatnonzero(lengths)
+        keys: list[tuple[int, str]] = []
+        for place, mask in zip(found.tolist(), lengths[found].tolist(), strict=True):
+            start = place if place < len(words) else place - len(words)
+            longest = min(mask.bit_length(), len(words) - start)
+            sizes = [size for size in range(1, longest + 1) if mask >> size - 1 & 1]
+            keys += [(start, " ".join(words[start : start + size])) for size in sizes]
+        hashes = np.fromiter((hash(key) for _, key in keys), np.int64, len(keys))
+        there = self._table.are_names(hashes)
+        if self._changed is not None:
+            there |= self._changed.are_names(hashes)
+        # Names of one word come from other beginnings than longer ones: they are put in order together.
+        chosen = sorted(((start, -len(key), key) for start, key in compress(keys, there)), key=itemgetter(0, 1))
+        for start, at_start in groupby(chosen, key=itemgetter(0)):
+            yield start, [key for _, _, key in at_start]
+
+    def _still(self, ids: list[str]) -> list[str]:
+        return [id_ for id_ in ids if id_ not in self._outdated] if self._outdated else ids
+
+
+def _of_pair(first: int, second: int) -> int:
+    """The hash of a pair of words, from their own, as a number that numpy's int64 can hold."""
+    wrapped = first * _FACTOR & (1 << 64) - 1
+    return (wrapped - (1 << 64) if wrapped >> 63 else wrapped) ^ second
+
+
+class _Column:
+    """Hashes of texts with the numbers of the documents that have them, in the order of the hashes."""
+
+    def __init__(self, entries: Sequence[tuple[int, int]]) -> None:
+        import numpy as np
+
+        hashes = np.fromiter((hash_ for hash_, _ in entries), np.int64, len(entries))
+        numbers = np.fromiter((number for _, number in entries), np.uint32, len(entries))
+        order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[order]
+        self._numbers = numbers[order]
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def have(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there are texts with these hashes."""
+        import numpy as np
+
+        if not len(self._hashes):
+            return np.zeros(len(hashes), np.bool_)
+        found = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)
+        return self._hashes[found] == hashes  # type: ignore[no-any-return]
+
+    def find(self, text: str, most: int) -> list[int]:
+        """The numbers of the documents that have the text, at most so many."""
+        first = int(self._hashes.searchsorted(key := hash(text)))
+        found: list[int] = []
+        while first < len(self._hashes) and len(found) < most and self._hashes[first] == key:
+            found.append(int(self._numbers[first]))
+            first += 1
+        return found

@@ -1,0 +1,67 @@
+"""Titles as they may be mentioned: their words, without what stands in parentheses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from leafspan.lexical import find_plain_words
+
+MOST_WORDS = 32  # of a name; a text that is longer than this is no name that others would mention
+
+_PARENTHESES = re.compile(r"\s*\([^()]*\)")
+_CAPITALISED = re.compile(r"[^\W\d_]\w*")
+
+
+def title_words(text: str) -> list[str]:
+    """The words of a text, each written in one way wherever it stands: without case, accents and the possessive 's.
+
+    In Chinese, Japanese and Korean each pair of neighbouring characters is a word, so that a name is found where its
+    characters stand, with no space around it.
+    """
+    return find_plain_words(text)
+
+
+def title_key(text: str) -> str:
+    """The words of a title, joined: two titles with the same key are the same name."""
+    return " ".join(title_words(text))
+
+
+def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | None) -> list[str]:
+    """What a document is called: its title, that without what stands in parentheses, and its aliases.
+
+    Args:
+        title: Its title, None if it has none.
+        metadata: Its metadata.
+        aliases: Metadata key of the aliases: a text, or a list of texts. None for no aliases.
+    """
+    names = []
+    if title:
+        names.append(title)
+        if "(" in title and (bare := _PARENTHESES.sub("", title).strip()):
+            names.append(bare)
+    if aliases is not None:
+        more = metadata.get(aliases)
+        names += [each for each in (more if isinstance(more, list) else [more]) if isinstance(each, str)]
+    return names
+
+
+def is_name(key: str) -> bool:
+    """Whether the words of a title can name it in a text: a single letter or a number cannot, nor can a whole sentence."""
+    return len(key) > 1 and not key.isdecimal() and key.count(" ") < MOST_WORDS
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether a word stands in a text just as it is written."""
+    start = text.find(word)
+    while start >= 0:
+        behind = start + len(word)
+        if not (text[start - 1 : start].isalnum() or text[behind : behind + 1].isalnum()):
+            return True
+        start = text.find(word, behind)
+    return False
+
+
+def capitalised_words(text: str) -> set[str]:
+    """The words of a text, as ``title_words`` has them, that begin with a capital letter somewhere, or have no case."""
+    return set(title_words(" ".join(word for word in _CAPITALISED.findall(text) if not word[0].islower())))

@@ -1,0 +1,180 @@
+"""Finding the documents that leaves mention: by title, by an alias, by a link or by a path."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from leafspan.engine import Call, Flow
+from leafspan.mentions import (
+    MOST_NAMESAKES,
+    Link,
+    Names,
+    Place,
+    capitalised_words,
+    find_links,
+    leads_to,
+    names_in,
+    places_of,
+    places_to_try,
+    stands_in,
+    title_key,
+    title_words,
+)
+from leafspan.search._document_names import DocumentNames
+from leafspan.search._words import LexicalIndex
+from leafspan.store import Catalogue, Reader
+from leafspan.strategies import FindMentions, Mention
+from leafspan.values import LeafId
+
+LEAST_RARITY = 0.3
+"""The rarity below which a name is too common to say anything."""
+
+
+def find_mentions(
+    reader: Reader, names: DocumentNames, words: LexicalIndex, request: FindMentions, texts: Mapping[str, str]
+) -> Flow[dict[str, list[Mention]]]:
+    """The documents that leaves mention, by the leaf's id. None of them is the leaf's own document.
+
+    Only documents that the reader sees have names. So no other document is found, and none hides a name from a view or
+    makes it ambiguous.
+
+    Args:
+        reader: Reader of the index.
+        names: What documents are called.
+        words: The lexical index, which knows how rare words are.
+        request: The leaves, and the filter.
+        texts: Their texts, by id.
+    """
+    visible = yield from reader.whole_catalogue(request.where)
+    looking = _Looking(visible, names, reader, request)
+    found: list[_Found] = yield Call(looking.look_through, ([(id_, texts[id_]) for id_ in request.ids],))
+    by_name = {each.written: sum(visible.rows[id_].leaves for id_ in each.namesakes) for each in found if each.namesakes}
+    rarities: dict[str, float] = {}
+    if by_name:
+        counted = yield from words.rarities(reader, list(by_name.items()))
+        rarities = dict(zip(by_name, counted, strict=True))
+    mentions: dict[str, dict[str, Mention]] = {}
+    for each in found:
+        strength = rarities[each.written] if each.namesakes else 1.0
+        if strength < LEAST_RARITY:
+            continue
+        of_leaf = mentions.setdefault(each.leaf, {})
+        for id_ in each.documents:
+            row = visible.rows[id_]
+            assert row.version is not None
+            if id_ not in of_leaf or of_leaf[id_].strength < strength:
+                of_leaf[id_] = Mention(id_, row.version, row.leaves, each.written, strength)
+    return {leaf: list(by_document.values()) for leaf, by_document in mentions.items()}
+
+
+class _Found(NamedTuple):
+    """A name or a link in a leaf.
+
+    Attributes:
+        leaf: Id of the leaf.
+        written: The name, or what the link leads to.
+        documents: The documents that it is of, as far as they match the filter and are not the leaf's own.
+        namesakes: All documents of that name. Empty for a link.
+    """
+
+    leaf: str
+    written: str
+    documents: Sequence[str]
+    namesakes: Sequence[str] = ()
+
+
+class _Looking:
+    """Looks through texts for what the documents of a view are called."""
+
+    def __init__(self, visible: Catalogue, names: DocumentNames, reader: Reader, request: FindMentions) -> None:
+        self._visible = visible
+        self._known = names
+        self._scope = reader.scope
+        self._aliases = request.aliases
+        self._matching = None if request.where is None else visible.select(request.where).ids
+
+    def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_Found]:
+        """What leaves mention, each given by its id and its text."""
+        names = self._known.of(self._visible, self._scope, self._aliases)
+        found: list[_Found] = []
+        if names.has_names:
+            found += self._by_name(names, texts)
+        for leaf, text in texts:
+            if names.has_places or "[[" in text:
+                found += self._by_link(names, leaf, find_links(text))
+        return [each for each in found if each.documents]
+
+    def _by_name(self, names: Names, texts: Sequence[tuple[str, str]]) -> Iterator[_Found]:
+        words: list[str] = []
+        starts = []
+        for _, text in texts:
+            starts.append(len(words))
+            words += [*title_words(text), ""]  # no name goes on into the next text
+        capitalised: dict[str, set[str]] = {}
+        behind = 0
+        for start, keys in names.find(words):
+            if start < behind:  # a part of a longer name
+                continue
+            leaf, text = texts[bisect_right(starts, start) - 1]
+            for key in keys:
+                namesakes = self._called(names, key)
+                if not namesakes:
+                    continue
+                written = next(iter(namesakes.values()))
+                if " " not in key and written[0].isupper() and not stands_in(written, text):
+                    # A single word is a name only where it is written as one: "Notes" or "NOTES", but not "notes".
+                    if leaf not in capitalised:
+                        capitalised[leaf] = capitalised_words(text)
+                    if key not in capitalised[leaf]:
+                        continue
+                behind = start + 1 + key.count(" ")
+                yield _Found(leaf, written, self._others(leaf, list(namesakes)), list(namesakes))
+                break
+
+    def _by_link(self, names: Names, leaf: str, links: Sequence[Link]) -> Iterator[_Found]:
+        own = self._visible.rows.get(LeafId.parse(leaf).document_id)
+        own_places = [] if own is None else places_of(own.document_id, own.metadata)
+        for link in links:
+            documents: list[str] = []
+            if link.is_wiki:
+                documents = list(self._called(names, title_key(link.target)))
+            if not documents and names.has_places:
+                whole, ending = places_to_try(link.target, own_places)
+                for place in whole:
+                    documents = [
+                        id_
+                        for id_ in names.at(f"/{place.path}")
+                        if any(place.fits(each) and each.path == place.path for each in self._places(id_))
+                    ]
+                    if documents:
+                        break
+                if not documents and ending is not None:
+                    documents = [
+                        id_ for id_ in names.at(ending.name) if any(leads_to(ending, each) for each in self._places(id_))
+                    ]
+            if len(documents) <= MOST_NAMESAKES:
+                yield _Found(leaf, link.target, self._others(leaf, documents))
+
+    def _called(self, names: Names, key: str) -> dict[str, str]:
+        """The documents with a name, and how it is written there."""
+        written = {}
+        for id_ in names.called(key):
+            row = self._visible.rows[id_]
+            for name in names_in(row.title, row.metadata, self._aliases):
+                if title_key(name) == key:
+                    written[id_] = name
+                    break
+        return written
+
+    def _places(self, document_id: str) -> list[Place]:
+        return places_of(document_id, self._visible.rows[document_id].metadata)
+
+    def _others(self, leaf: str, documents: Sequence[str]) -> list[str]:
+        """Those that can be vouched for: that match the filter, and are not the document of the leaf."""
+        own = LeafId.parse(leaf).document_id
+        found = [id_ for id_ in documents if id_ != own]
+        if self._matching is None:
+            return found
+        return [id_ for id_ in found if self._visible.stored_id(id_) in self._matching]
