@@ -149,6 +149,8 @@ SCENARIOS = [
     Scenario("hybrid of more words than vectors", "HybridRetriever", {"depth": (20, 5)}, {"candidates": 5}),
     Scenario("hybrid without calibration", "HybridRetriever", {"calibrate": False}),
     Scenario("hybrid without neighbours", "HybridRetriever", {"neighbour_bonus": 0}),
+    Scenario("hybrid without references", "HybridRetriever", {"references": 0}),
+    Scenario("hybrid with topics as aliases", "HybridRetriever", {"references": 1, "aliases": "topic"}, {"k": 9}),
     Scenario("hybrid above a score", "HybridRetriever", {"calibrate": False, "min_score": 0.3}, {"k": 20}),
     Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answer_probability": 0.1}),
     Scenario("hybrid with settings", "HybridRetriever", {"bm25": OKAPI, "instruction": "question: "}),

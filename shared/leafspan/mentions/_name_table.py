@@ -55,11 +55,9 @@ class NameTable:
             self.ids.append(document.id)
             for name in document.names:
                 names.append((hash(name), number))
-                first, _, rest = name.partition(" ")
-                second, _, others = rest.partition(" ")
-                words = 1 + bool(rest) + (others.count(" ") + 1 if others else 0)
-                beginning = _of_pair(hash(first), hash(second)) if rest else hash(first)
-                lengths[beginning] = lengths.get(beginning, 0) | 1 << words - 1
+                words = name.split(" ")
+                beginning = _of_pair(hash(words[0]), hash(words[1])) if len(words) > 1 else hash(name)
+                lengths[beginning] = lengths.get(beginning, 0) | 1 << len(words) - 1
             places += [(hash(place), number) for place in document.places]
         self._names = _Column(names)
         self._places = _Column(places)

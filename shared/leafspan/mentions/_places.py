@@ -83,11 +83,14 @@ def leads_to(target: Place, place: Place) -> bool:
 
 
 def _without_fragment(target: str) -> str:
-    return unquote(target.partition("#")[0].partition("?")[0]).strip()
+    plain = target.partition("#")[0].partition("?")[0].strip()
+    return unquote(plain) if "%" in plain else plain
 
 
 def _to_place(target: str) -> Place:
-    path = _SCHEME.sub("", target).replace("\\", "/").casefold()
-    path = posixpath.normpath(path).lstrip("/") if path.strip("/") else ""
+    path = (_SCHEME.sub("", target) if "://" in target else target).replace("\\", "/").casefold()
+    if "//" in path or "./" in path or path.endswith(("/", ".")):  # otherwise it is as short as it can be
+        path = posixpath.normpath(path) if path.strip("/") else ""
+    path = path.lstrip("/")
     match = _EXTENSION.search(path)
     return Place(path[: match.start()], match[0]) if match else Place(path, "")

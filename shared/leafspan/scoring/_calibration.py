@@ -45,18 +45,19 @@ def total_weight(fused: Iterable[float], share: float) -> float:
     return fsum(weights)
 
 
-def same_absence(total: float, before: Iterable[float], after: Iterable[float]) -> float:
+def same_absence(total: float, share: float, changed: Iterable[tuple[float, float]]) -> float:
     """The denominator when fused scores have changed that say nothing of whether there is an answer.
 
     The probability that the index holds an answer stays the same, and the leaves share it by their new scores.
 
     Args:
         total: The result of ``total_weight``, for the scores before.
-        before: The scores before.
-        after: The scores after.
+        share: As for ``total_weight``.
+        changed: The scores that have changed, each as it was and as it is. A leaf that was not looked at had none: -inf.
     """
-    weight = fsum(exp(SHARPNESS * score) for score in before)
-    return total * (fsum(exp(SHARPNESS * score) for score in after) / weight) if weight else total
+    before = total - _absence_weight(share)
+    more = fsum(exp(SHARPNESS * new) - exp(SHARPNESS * old) for old, new in changed)
+    return total * (before + more) / before if before > 0 else total + more
 
 
 def probability(fused: float, total: float) -> float:

@@ -75,18 +75,17 @@ def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
 
 def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
     """The names after a change. What has another version has other names, perhaps; what has the same one has the same."""
-    left = {row.document_id: row for row in _current(catalogue)}
-    outdated = []
-    for id_, version in zip(known.table.ids, known.versions, strict=True):
-        row = left.get(id_)
-        if row is not None and row.version == version:
-            del left[id_]
-        else:
-            outdated.append(id_)
-    if (len(left) + len(outdated)) * _SHARE_CHANGED > len(known.versions):
+    rows = catalogue.rows
+    before = list(zip(known.table.ids, known.versions, strict=True))
+    outdated = {
+        id_ for id_, version in before if (row := rows.get(id_)) is None or row.version != version or not row.leaves
+    }
+    same = {id_ for id_, _ in before}.difference(outdated)
+    changed = [row for row in _current(catalogue) if row.document_id not in same]
+    if (len(changed) + len(outdated)) * _SHARE_CHANGED > len(before):
         return _made(catalogue, aliases)
-    changed = NameTable(named(row, aliases) for row in left.values()) if left else None
-    return known._replace(catalogue=catalogue, names=Names(known.table, outdated, changed))
+    more = NameTable(named(row, aliases) for row in changed) if changed else None
+    return known._replace(catalogue=catalogue, names=Names(known.table, outdated, more))
 
 
 def _current(catalogue: Catalogue) -> Iterable[Row]:

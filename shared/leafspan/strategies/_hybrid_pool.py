@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
@@ -207,11 +208,10 @@ def best_of(
     if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
         return []
     if pool.references:
-        before, sums = sums, sums.copy()
-        for leaf, reference in pool.references.items():
-            sums[leaf] = sums.get(leaf, 0.0) + reference.bonus
+        raised = {leaf: sums.get(leaf, 0.0) + reference.bonus for leaf, reference in pool.references.items()}
         if probabilities:
-            total = same_absence(total, before.values(), sums.values())
+            total = same_absence(total, pool.coverage, [(sums.get(leaf, -inf), score) for leaf, score in raised.items()])
+        sums = {**sums, **raised}
     if summaries:
         sums = sums | pool.summaries
     best: list[ScoredLeaf] = []
