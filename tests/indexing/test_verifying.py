@@ -47,7 +47,7 @@ def alter(path: Path, change: Callable[[Arrays], None]) -> str:
     arrays = {name: array.copy() for name, array in segment.arrays.items()}
     change(arrays)
     write_segment(path, Segment(segment.documents, arrays))
-    return segment.documents[0][0]
+    return segment.documents.id(0)
 
 
 def another_count(arrays: Arrays) -> None:
@@ -283,7 +283,7 @@ def test_chromas_vector_counts_where_the_text_has_neither(folder: Path):
     (path,) = segments(folder, "vectors")
     alter(path, another_vector)
     with Index.open(folder) as index:
-        document_id = read_segment(path).documents[0][0]
+        document_id = read_segment(path).documents.id(0)
         handle = index.client.get_collection("kb.leaves", embedding_function=None)
         id_ = index.leaves(document_id)[0].id
         other = np.roll(vector(index, id_), 1)

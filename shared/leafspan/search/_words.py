@@ -11,7 +11,7 @@ from leafspan.checks import check_choice
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
 from leafspan.lexical import Analysis, BM25Settings, Corpus, RankBM25, best, to_terms
-from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
+from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch
 from leafspan.values import Hit
@@ -123,7 +123,12 @@ class LexicalIndex:
             corpora = {}
             self._corpora = (snapshot, corpora)
         if engine not in corpora:
-            corpora[engine] = ENGINES[engine](snapshot.parts)
+            # A term's postings are few of all, and only these are read.
+            parts = [
+                ({**arrays, **{name: in_parts(arrays, name) for name in ("rows", "counts")}}, mask)
+                for arrays, mask in snapshot.parts
+            ]
+            corpora[engine] = ENGINES[engine](parts)
         return corpora[engine]
 
 
