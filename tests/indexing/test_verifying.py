@@ -189,6 +189,17 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
         assert everything(index) == expected
 
 
+def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_again(folder: Path):
+    path = folder / "leafspan.mirror" / "catalogue"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
+    said = "the checksum of a row in the catalogue is not that of its content"
+    with Index.open(folder) as index:
+        for mend in (False, True):
+            assert index.doctor(verify=True, mend=mend) == [Finding("leafspan.mirror/catalogue", said, mended=mend)]
+        assert index.doctor(verify=True) == []
+
+
 def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folder: Path):
     file = CatalogueFile(folder / "leafspan.mirror" / "catalogue")
     count = ChangeFile(folder / "leafspan.changes").count
