@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engine import Call, Flow
 from leafspan.mirror._comparing import Compare
 from leafspan.mirror._snapshot import MirrorSnapshot
-from leafspan.mirror._stored_arrays import in_parts
+from leafspan.mirror._stored_arrays import with_rows
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
 
@@ -103,34 +103,26 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> dict[str, dict[s
 
 
 class _Rows:
-    """The rows that one document has in the arrays of a segment, of which nothing else is read."""
+    """The rows that one document has in the arrays of a segment. Of texts and places nothing else is read."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int) -> None:
         self._arrays = arrays
+        self._first = first
         self._count = count
-        self._texts = _pieces(arrays, "texts", first, count)
-        self._places = _pieces(arrays, "places", first, count)
-        self._metadata_of = in_parts(arrays, "metadata_of")[first : first + count]
+        self._texts, self._places = (
+            with_rows(arrays, name, _end(ends, first), _end(ends, first + count))
+            for name in ("texts", "places")
+            for ends in (arrays[f"{name}_ends"],)
+        )
 
     def record(self, ordinal: str) -> dict[str, Any] | None:
         """The record of the leaf with this ordinal; None if the document has none."""
         if not ordinal.isdecimal() or int(ordinal) >= self._count:
             return None
-        row = int(ordinal)
-        [packed] = _pieces(self._arrays, "metadata", int(self._metadata_of[row]), 1)
-        metadata = json.loads(packed)
-        metadata[STRUCTURE_KEY] = self._places[row].decode()
-        return {"document": self._texts[row].decode(), "metadata": metadata}
-
-
-def _pieces(arrays: Mapping[str, NDArray[Any]], name: str, first: int, count: int) -> list[bytes]:
-    """Pieces that stand one after the other, given by the number of the first one, and how many they are."""
-    of_all = in_parts(arrays, f"{name}_ends")
-    ends = of_all[max(0, first - 1) : first + count].tolist()
-    if not first:
-        ends.insert(0, 0)
-    content = in_parts(arrays, name)[ends[0] : ends[-1]].tobytes()
-    return [content[start - ends[0] : end - ends[0]] for start, end in pairwise(ends)]
+        arrays, row = self._arrays, self._first + int(ordinal)
+        metadata = json.loads(_slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row])))
+        metadata[STRUCTURE_KEY] = _slice(self._places, arrays["places_ends"], row).decode()
+        return {"document": _slice(self._texts, arrays["texts_ends"], row).decode(), "metadata": metadata}
 
 
 def _is_same(record: Mapping[str, Any] | None, text: str, metadata: Mapping[str, Any]) -> bool:
@@ -175,6 +167,15 @@ def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
     import numpy as np
 
     return np.fromiter(accumulate(map(len, pieces)), dtype=np.int64)
+
+
+def _slice(content: NDArray[np.uint8], ends: NDArray[np.int64], row: int) -> bytes:
+    return content[_end(ends, row) : _end(ends, row + 1)].tobytes()
+
+
+def _end(ends: NDArray[np.int64], pieces: int) -> int:
+    """Where so many pieces end."""
+    return ends.item(pieces - 1) if pieces else 0
 
 
 def _kept(

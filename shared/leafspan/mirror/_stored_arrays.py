@@ -89,8 +89,8 @@ class ArrayInParts:
         self._owner = owner
         self._array, self._bytes, self._checksum, self._checksums = stored
         self._row = self._array.nbytes // len(self._array) if len(self._array) else 0
-        self._checked = np.zeros(len(self._checksums), dtype=bool)  # blocks
-        self._checked_bytes = self._checked.view(np.uint8).data.cast("B")
+        self._checked = bytearray(len(self._checksums))  # 1 for each block that was compared
+        self._is_block_checked = np.frombuffer(self._checked, dtype=bool)
         self._is_checked = False
 
     def __len__(self) -> int:
@@ -100,11 +100,16 @@ class ArrayInParts:
         """Rows, given by a slice without a step, or by their numbers."""
         if not self._is_checked:
             if isinstance(rows, slice):
-                start, end, _ = rows.indices(len(self._array))
-                self._check(range(start * self._row // BLOCK, -(-max(start, end) * self._row // BLOCK)))
+                self.with_rows(*rows.indices(len(self._array))[:2])
             else:
                 self._check_blocks_of(rows)
         return self._array[rows]
+
+    def with_rows(self, start: int, end: int) -> NDArray[Any]:
+        """All of it, of which only these rows may be read."""
+        if not self._is_checked and start < end:
+            self._check(start * self._row // BLOCK, -(-end * self._row // BLOCK))
+        return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         import numpy as np
@@ -123,23 +128,28 @@ class ArrayInParts:
     def _check_blocks_of(self, rows: NDArray[np.intp]) -> None:
         firsts = rows * self._row // BLOCK
         lasts = (rows * self._row + max(0, self._row - 1)) // BLOCK
-        if self._checked[firsts].all() and self._checked[lasts].all():
+        if self._is_block_checked[firsts].all() and self._is_block_checked[lasts].all():
             return
         for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            self._check(range(first, last + 1))
+            self._check(first, last + 1)
 
-    def _check(self, blocks: range) -> None:
-        for block in blocks:
-            if not self._checked_bytes[block]:
-                content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
-                if zlib.crc32(content) != self._checksums[block]:
-                    raise self._owner.damaged()
-                self._checked_bytes[block] = 1
+    def _check(self, first: int, end: int) -> None:
+        """Compare the blocks from the first one up to the end that were not compared before."""
+        while (block := self._checked.find(0, first, end)) >= 0:
+            content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
+            if zlib.crc32(content) != self._checksums[block]:
+                raise self._owner.damaged()
+            self._checked[block] = 1
 
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
     """An array of a segment from which rows are taken, of a file only those parts that have them."""
     return arrays.in_parts(name) if isinstance(arrays, StoredArrays) else arrays[name]
+
+
+def with_rows(arrays: Mapping[str, NDArray[Any]], name: str, start: int, end: int) -> NDArray[Any]:
+    """An array of a segment, of which only these rows may be read."""
+    return arrays.in_parts(name).with_rows(start, end) if isinstance(arrays, StoredArrays) else arrays[name]
 
 
 def checksums_of(content: memoryview, padding: bytes) -> tuple[int, array[int]]:
