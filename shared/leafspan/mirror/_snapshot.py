@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
 
 
+_MOST_MET = 5_000  # documents that are kept beside their columns, since questions meet the same ones
+
+
 class OpenSegment:
     """A segment, and where its documents are in it.
 
@@ -41,6 +44,16 @@ class OpenSegment:
         self.starts: memoryview = (ends - self.sizes).data
         self.leaves = int(ends[-1]) if len(ends) else 0
         self._current: tuple[Catalogue | None, Mask] = (None, np.empty(0, bool))
+        self._met: dict[int, tuple[str, str]] = {}
+
+    def document(self, number: int) -> tuple[str, str]:
+        """The id and the version of a document. Some are kept, since questions meet the same ones."""
+        found = self._met.get(number)
+        if found is None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            found = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
+        return found
 
     @property
     def problem(self) -> str | None:
@@ -82,6 +95,7 @@ class MirrorSnapshot:
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
+        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
         # For each segment, whether each of its documents is current, and in no earlier segment.
         self._current = [segment.current(catalogue) for segment in self._segments]
         keys, segment_numbers, numbers = self._by_key()
@@ -155,8 +169,7 @@ class MirrorSnapshot:
         number = bisect_right(self._starts, row) - 1
         segment, row = self._segments[number], row - self._starts[number]
         place = bisect_right(segment.starts, row) - 1
-        document_id, version, _ = segment.documents.document(place)
-        return LeafId(document_id, version or "", row - segment.starts[place])
+        return LeafId(*segment.document(place), row - segment.starts[place])
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
         """The rows of leaves, each given by its document and ordinal.
@@ -189,7 +202,7 @@ class MirrorSnapshot:
         None if it is not current here.
         """
         place = self._place(document_id)
-        if place is None or place[1].documents.version(place[2]) != version:
+        if place is None or place[1].document(place[2])[1] != version:
             return None
         _, segment, number = place
         return segment.arrays, segment.starts[number], segment.documents.leaves(number)
@@ -231,6 +244,15 @@ class MirrorSnapshot:
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         """The first row of the segment in which a document is current, that segment, and its number there; or None."""
+        if (known := self._met.get(document_id)) is not None:
+            return known
+        if (place := self._search(document_id)) is not None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            self._met[document_id] = place
+        return place
+
+    def _search(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         key = document_key(document_id)
         at = bisect_left(self._keys, key)
         while at < len(self._keys) and self._keys[at] == key:

@@ -50,11 +50,15 @@ class StoredArrays(Mapping[str, Any]):
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
         self._parts = {name: ArrayInParts(self, each) for name, each in arrays.items()}
+        self._checked: dict[str, NDArray[Any]] = {}
         self._what = what
         self.problem: str | None = None
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._parts[name].whole
+        array = self._checked.get(name)
+        if array is None:
+            array = self._checked[name] = self._parts[name].whole
+        return array
 
     def __contains__(self, name: object) -> bool:
         return name in self._parts

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.store._document_table import DocumentTable, KeyedVersions, keyed_versions
 from leafspan.store._manifest import Damage, Row
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_CACHED = 2_000  # rows that are kept when they were unpacked: a few megabytes
+_CACHED = 5_000  # rows that are kept when they were unpacked: a few megabytes
 
 
 class _Place(NamedTuple):
@@ -111,6 +111,9 @@ class StoredRows(Mapping[str, Row]):
         for document in self._block.documents:
             if document[0] not in self._changes:
                 yield document
+        yield from self._changed_versions()
+
+    def _changed_versions(self) -> Iterator[tuple[str, str | None, int]]:
         for id_, each in self._changes.items():
             if isinstance(each, Row):
                 yield id_, each.version, each.leaves
@@ -167,15 +170,9 @@ class StoredRows(Mapping[str, Row]):
         numbers = (self._block.documents.find(id_) for id_ in self._changes)
         replaced = np.array([number for number in numbers if number is not None], dtype=np.uint32)
         kept = ~np.isin(block.places, replaced)
-        changed = keyed_versions(
-            document
-            for id_, each in self._changes.items()
-            if each is not None
-            for document in [
-                (id_, each.version, each.leaves) if isinstance(each, Row) else each.block.documents.document(each.number)
-            ]
-        )
-        columns = [np.concatenate([mine[kept], other]) for mine, other in zip(block, changed, strict=True)]
+        mine: Sequence[NDArray[Any]] = block
+        others: Sequence[NDArray[Any]] = keyed_versions(self._changed_versions())
+        columns = [np.concatenate([column[kept], other]) for column, other in zip(mine, others, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         return KeyedVersions(*(column[order] for column in columns))
 
