@@ -47,7 +47,7 @@ def alter(path: Path, change: Callable[[Arrays], None]) -> str:
     arrays = {name: array.copy() for name, array in segment.arrays.items()}
     change(arrays)
     write_segment(path, Segment(segment.documents, arrays))
-    return segment.documents[0][0]
+    return segment.documents.id(0)
 
 
 def another_count(arrays: Arrays) -> None:
@@ -189,6 +189,17 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
         assert everything(index) == expected
 
 
+def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_again(folder: Path):
+    path = folder / "leafspan.mirror" / "catalogue"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
+    said = "the checksum of a row in the catalogue is not that of its content"
+    with Index.open(folder) as index:
+        for mend in (False, True):
+            assert index.doctor(verify=True, mend=mend) == [Finding("leafspan.mirror/catalogue", said, mended=mend)]
+        assert index.doctor(verify=True) == []
+
+
 def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folder: Path):
     file = CatalogueFile(folder / "leafspan.mirror" / "catalogue")
     count = ChangeFile(folder / "leafspan.changes").count
@@ -283,7 +294,7 @@ def test_chromas_vector_counts_where_the_text_has_neither(folder: Path):
     (path,) = segments(folder, "vectors")
     alter(path, another_vector)
     with Index.open(folder) as index:
-        document_id = read_segment(path).documents[0][0]
+        document_id = read_segment(path).documents.id(0)
         handle = index.client.get_collection("kb.leaves", embedding_function=None)
         id_ = index.leaves(document_id)[0].id
         other = np.roll(vector(index, id_), 1)

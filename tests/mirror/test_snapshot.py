@@ -11,7 +11,7 @@ from leafspan.mirror import MirrorSnapshot
 from leafspan.mirror._mirror import _segments_to_merge
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._snapshot import OpenSegment
-from leafspan.store import Catalogue, Row, Selection, StaleRead
+from leafspan.store import Catalogue, DocumentTable, Row, Selection, StaleRead
 from leafspan.values import LeafId
 from tests.profiles import examples
 
@@ -20,7 +20,7 @@ V, W = "00000000", "11111111"
 
 def segment(*documents: tuple[str, str, int]) -> OpenSegment:
     """These documents, as (id, version, number of leaves)."""
-    return OpenSegment(Segment(documents, {"n": np.arange(sum(size for *_, size in documents))}), None)
+    return OpenSegment(Segment(DocumentTable.of(documents), {"n": np.arange(sum(size for *_, size in documents))}), None)
 
 
 def catalogue(*documents: tuple[str, str | None, int]) -> Catalogue:

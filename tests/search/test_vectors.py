@@ -19,7 +19,7 @@ from leafspan.mirror._snapshot import OpenSegment
 from leafspan.search import _scanning
 from leafspan.search._scanning import best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
-from leafspan.store import Catalogue, Row, Selection
+from leafspan.store import Catalogue, DocumentTable, Row, Selection
 from leafspan.values import LeafId
 from tests.profiles import examples
 
@@ -36,7 +36,7 @@ class Copy:
         opened = [
             OpenSegment(
                 Segment(
-                    tuple((id_, V, len(vectors)) for id_, vectors in each.items()),
+                    DocumentTable.of([(id_, V, len(vectors)) for id_, vectors in each.items()]),
                     vector_arrays(normalize(np.concatenate(list(each.values())).astype(np.float32))),
                 ),
                 None,

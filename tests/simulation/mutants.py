@@ -200,8 +200,8 @@ MUTANTS = (
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "        if found is not None and found.change == count and (",
-        "        if found is not None and (",
+        "            and found.change == count\n",
+        "",
         "folder",
     ),
     Mutant(
@@ -220,9 +220,9 @@ MUTANTS = (
     ),
     Mutant(
         "rows that have changed do not count in the catalogue of others",
-        "store._catalogue_records",
-        "        rows = {**self.catalogue.rows, **rows}\n",
-        "        rows = {**rows, **self.catalogue.rows}\n",
+        "store._stored_rows",
+        "                changes[block.documents.id(number)] = _Place(block, number)\n",
+        "                changes.setdefault(block.documents.id(number), _Place(block, number))\n",
         "folder",
     ),
     Mutant(
@@ -395,20 +395,20 @@ MUTANTS = (
     Mutant(
         "a mirror does not follow the catalogue",
         "mirror._mirror",
-        "        if (known := self._snapshot) is not None and known.catalogue is catalogue:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
+        "        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
         "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
     ),
     Mutant(
         "dead leaves of a mirror are found",
-        "mirror._snapshot",
-        "                    (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves\n",
-        "                    (row := rows.get(document_id)) is not None\n",
+        "store._stored_rows",
+        "(row := rows.get(id_)) is not None and row.version == version and row.leaves == leaves\n",
+        "(row := rows.get(id_)) is not None\n",
     ),
     Mutant(
         "a document in two segments counts twice",
         "mirror._snapshot",
-        "                    current[place] = False\n",
-        "                    pass\n",
+        "        if len(repeated):\n",
+        "        if False:\n",
     ),
     # Trees: tree/_cleanup.py, tree/_visible_trees.py
     Mutant(

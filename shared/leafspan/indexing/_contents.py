@@ -190,7 +190,7 @@ def _stored_leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredL
 def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:
     catalogue = yield from reader.whole_catalogue()
     reader.warn_of_left_out()
-    return catalogue.rows
+    return catalogue.unpacked().rows
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:

@@ -82,7 +82,7 @@ def examine_vectors(
 
 def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
     """The leaves of a sample that are not found by their own vectors, the size of the sample, and all leaves."""
-    catalogue = yield from read_consistently(store, Reader.everything)
+    catalogue = yield from read_consistently(store, Reader.unpacked)
     every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.leaf_ids]
     sample = every[:: max(1, len(every) // _SAMPLE)]
     return (yield from store.not_found(sample)), len(sample), every

@@ -60,7 +60,7 @@ def make_vectors_anew(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     again = set(again)
-    catalogue = yield from read_consistently(store, Reader.everything)
+    catalogue = yield from read_consistently(store, Reader.unpacked)
     rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
     snapshot = None if copy is None else (yield from copy.at_hand(catalogue))
     leaves = sum(row.leaves for row in rows)

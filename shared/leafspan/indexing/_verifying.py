@@ -80,8 +80,9 @@ class _Part(NamedTuple):
 
     def first_row(self, row: Row) -> int | None:
         """The first row that a document has in the segment, in its current version; None if it is not there."""
-        place = self.segment.places.get(row.document_id)
-        if place is None or self.segment.documents[place] != (row.document_id, row.version, row.leaves):
+        documents = self.segment.documents
+        place = documents.find(row.document_id)
+        if place is None or documents.document(place) != (row.document_id, row.version, row.leaves):
             return None
         return self.segment.starts[place]
 

@@ -154,7 +154,7 @@ class Postings:
         row_ends = self.row_ends.astype(np.int64)
         if mask is None or not self.terms:
             return row_ends[1:] - row_ends[:-1]
-        return np.add.reduceat(mask[self.rows], row_ends[:-1], dtype=np.int64)
+        return np.add.reduceat(mask[np.asarray(self.rows)], row_ends[:-1], dtype=np.int64)
 
 
 def encode(term: str) -> bytes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
+_MOST_LENGTHS = 100_000  # lengths of leaves whose norms are kept
 _GROUP = 64  # leaves: the best of each group are compared first, to find the best of all
 
 
@@ -69,17 +70,17 @@ class Corpus:
     def __init__(self, parts: Sequence[tuple[Mapping[str, NDArray[Any]], Mask | None]]) -> None:
         self._parts: list[_Part] = []
         self.leaves = 0
-        for number, (arrays, live) in enumerate(parts):
+        for arrays, live in parts:
             postings = Postings(arrays)
             leaves = len(postings.lengths)
             _check_mask(live, leaves)
             some_dead = live is not None and not live.all()
-            self._parts.append(
-                _Part(number, postings, live if some_dead else None, slice(self.leaves, self.leaves + leaves))
-            )
+            place = slice(self.leaves, self.leaves + leaves)
+            self._parts.append(_Part(len(self._parts), postings, live if some_dead else None, place))
             self.leaves += leaves
         self._all_live = self._counted_leaves(None)
-        self._cached_norms: tuple[object, list[NDArray[np.float64]]] = (None, [])  # with the settings they are for
+        self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
+        self._kept_norms: tuple[object, Any] = (None, None)  # with the settings they are for
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: list[NodesOfPart] | None = None
 
@@ -195,15 +196,21 @@ class Corpus:
     def _norms_of(
         self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
     ) -> NDArray[np.float64]:
-        """The norms of some leaves, as a new array. If all live leaves count, norms are cached for the next query."""
-        if counted is not self._all_live:
-            return settings.norms(part.postings.lengths[rows], counted.average)
+        """The norms of some leaves, as a new array.
+
+        If all live leaves count, the norms of all lengths are kept for the next query: there are fewer than leaves.
+        """
+        import numpy as np
+
+        lengths = part.postings.lengths[rows]
+        if counted is not self._all_live or self._longest > _MOST_LENGTHS:
+            return settings.norms(lengths, counted.average)
         key = (settings.k1, settings.b, settings.variant == "bm25l")
-        cached_key, norms = self._cached_norms  # one tuple, since a query in another thread may have other settings
-        if cached_key != key:
-            norms = [settings.norms(each.postings.lengths, counted.average) for each in self._parts]
-            self._cached_norms = key, norms
-        return norms[part.number].take(rows)
+        kept_key, norms = self._kept_norms  # one tuple, since a query in another thread may have other settings
+        if kept_key != key:
+            norms = settings.norms(np.arange(self._longest + 1), counted.average)
+            self._kept_norms = key, norms
+        return norms.take(lengths)  # type: ignore[no-any-return]
 
     def _floor(self, counted: _CountedLeaves, settings: BM25Settings) -> float:
         """The value that replaces a negative idf in okapi."""

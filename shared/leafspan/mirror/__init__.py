@@ -3,6 +3,7 @@
 from leafspan.mirror._mirror import Mirror, Recipe
 from leafspan.mirror._record_copy import RecordCopy, records_in
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.mirror._stored_arrays import in_parts
 from leafspan.mirror._vector_copy import Codes, VectorCopy, are_same, vector_arrays
 from leafspan.mirror._word_postings import WordPostings
 
@@ -16,6 +17,7 @@ __all__ = [
     "VectorCopy",
     "WordPostings",
     "are_same",
+    "in_parts",
     "records_in",
     "vector_arrays",
 ]

@@ -9,6 +9,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from leafspan.mirror._comparing import Compare
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._segment_folder import SegmentFolder
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,6 +105,7 @@ class Mirror:
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
         self._glimpse: MirrorSnapshot | None = None  # the last snapshot that was made of what was at hand
+        self._looked_at: list[OpenSegment] = []  # the segments of that, before all were opened
         self._deferred = 0  # changes since segments were last merged and removed
         self._taken = 0  # segments of what was written, since then
         self._mutex = threading.Lock()
@@ -123,12 +125,12 @@ class Mirror:
             WriterBusy: if another thread makes segments, and none for a minute.
         """
         catalogue = yield from reader.everything()
-        if (known := self._snapshot) is not None and known.catalogue is catalogue:
+        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
             return known
         yield from self._lock()
         try:
             self._went_on = time.monotonic()
-            if (known := self._snapshot) is not None and known.catalogue is catalogue:
+            if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
             if missing:
@@ -230,27 +232,30 @@ class Mirror:
         except LeafspanError:
             return
         rows = [each.row for each in documents]
-        segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
+        segment = Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
         self._taken += 1
         if self._segments is None and self._folder.path is not None:
             self._folder.keep(segment)  # it is opened with the others
         else:
             self._segments = [*(self._segments or []), self._folder.keep(segment)]
         if self._taken > _MOST_TAKEN and catalogue is not None:
-            self._compact(self._existing(catalogue)[0])
+            with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
+                self._compact(self._existing(catalogue)[0])
             self._taken = 0
 
     def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
         """What there is of these documents by now. Nothing is made, so documents may be missing."""
         for known in (self._snapshot, self._glimpse):
-            if known is not None and known.catalogue is catalogue:
+            if known is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known
         self._glimpse = glimpse = yield Call(self._look, (catalogue,))
         return glimpse  # type: ignore[no-any-return]
 
     def _look(self, catalogue: Catalogue) -> MirrorSnapshot:
-        segments = self._segments
-        return MirrorSnapshot(catalogue, self._folder.read([]) if segments is None else segments)
+        if self._segments is not None:
+            return MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
+        self._looked_at = self._folder.read(self._without_damaged(self._looked_at))
+        return MirrorSnapshot(catalogue, self._looked_at)
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None
@@ -260,6 +265,7 @@ class Mirror:
         """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack."""
         if self._segments is None:
             return self._open_segments(catalogue)
+        self._segments = self._without_damaged(self._segments)
         snapshot = self._snapshot_of(catalogue)
         missing = snapshot.missing()
         if not missing or self._folder.path is None:
@@ -270,6 +276,14 @@ class Mirror:
             snapshot = self._snapshot_of(catalogue)
             missing = snapshot.missing()
         return self._with_lost_files_rewritten(snapshot), missing
+
+    def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
+        """These segments, after the files in which something was found that is not as it was written have been removed."""
+        damaged = [each for each in segments if each.problem is not None]
+        for each in damaged:
+            warnings.warn(f"{each.problem}; it is made anew", RuntimeWarning, stacklevel=2)
+        self._folder.remove(damaged)
+        return [each for each in segments if each not in damaged]
 
     def _open_segments(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
         self._segments = self._folder.read([])
@@ -319,7 +333,7 @@ class Mirror:
                     if len(rows) > 1:
                         groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
                     continue
-                segment = Segment(tuple((row.document_id, row.version or "", row.leaves) for row in rows), arrays)
+                segment = Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
                 yield Call(self._add, (segment,), finish=True)
                 self._went_on = time.monotonic()
                 progress.advance(len(ids))
@@ -352,7 +366,7 @@ class Mirror:
         if numbers:
             documents = [document for number in numbers for document in snapshot.current_documents(number)]
             arrays = self._recipe.merge([snapshot.parts[number] for number in numbers])
-            merged = self._folder.keep(Segment(tuple(documents), arrays))
+            merged = self._folder.keep(Segment(DocumentTable.of(documents), arrays))
             removed += [segments[number] for number in numbers]
             self._segments = [merged, *(each for each in segments if each not in removed)]
             snapshot = self._snapshot_of(snapshot.catalogue)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leafspan.engine import Call, Flow
 from leafspan.mirror._comparing import Compare
 from leafspan.mirror._snapshot import MirrorSnapshot
+from leafspan.mirror._stored_arrays import with_rows
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row, StaleRead, bytes_are_as_written
 
@@ -104,13 +105,21 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], columns: Sequence[s
 
 
 class _Rows:
-    """The rows that one document has in the arrays of a segment. Without checksums, nothing is checked."""
+    """The rows that one document has in the arrays of a segment. Of texts and places nothing else is read.
+
+    Without checksums, nothing is checked.
+    """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int, checksums: str = "") -> None:
         self._arrays = arrays
         self._first = first
         self._count = count
         self._checksums = checksums
+        self._texts, self._places = (
+            with_rows(arrays, name, _end(ends, first), _end(ends, first + count))
+            for name in ("texts", "places")
+            for ends in (arrays[f"{name}_ends"],)
+        )
 
     @classmethod
     def of(cls, snapshot: MirrorSnapshot, document_id: str, version: str) -> _Rows | None:
@@ -123,8 +132,8 @@ class _Rows:
         if not ordinal.isdecimal() or (number := int(ordinal)) >= self._count:
             return None
         arrays, row, checksums = self._arrays, self._first + number, self._checksums
-        text = _slice(arrays["texts"], arrays["texts_ends"], row)
-        place = _slice(arrays["places"], arrays["places_ends"], row) if with_metadata else None
+        text = _slice(self._texts, arrays["texts_ends"], row)
+        place = _slice(self._places, arrays["places_ends"], row) if with_metadata else None
         if checksums and not bytes_are_as_written(checksums, number, text, place):
             return None
         record: dict[str, Any] = {"document": text.decode(), "checked": bool(checksums)}
@@ -179,7 +188,12 @@ def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
 
 
 def _slice(content: NDArray[np.uint8], ends: NDArray[np.int64], row: int) -> bytes:
-    return content[ends.item(row - 1) if row else 0 : ends.item(row)].tobytes()
+    return content[_end(ends, row) : _end(ends, row + 1)].tobytes()
+
+
+def _end(ends: NDArray[np.int64], pieces: int) -> int:
+    """Where so many pieces end."""
+    return ends.item(pieces - 1) if pieces else 0
 
 
 def _kept(

@@ -94,7 +94,7 @@ class SegmentFolder:
             if path in self._ignored:
                 continue
             try:
-                found.append(OpenSegment(read_segment(path), path))
+                found.append(OpenSegment(read_segment(path, whole=True), path))
             except FileNotFoundError:
                 continue  # another process has just merged it
             except (OSError, Damaged) as error:

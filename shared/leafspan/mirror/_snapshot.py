@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leafspan.mirror._segment import Segment
-from leafspan.store import Catalogue, Row, Selection, StaleRead
+from leafspan.mirror._stored_arrays import StoredArrays, in_parts
+from leafspan.store import Catalogue, Row, Selection, StaleRead, document_key
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
     MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
+
+
+_MOST_MET = 5_000  # documents that are kept beside their columns, since questions meet the same ones
 
 
 class OpenSegment:
@@ -30,27 +34,37 @@ class OpenSegment:
     """
 
     def __init__(self, segment: Segment, path: Path | None) -> None:
+        import numpy as np
+
         self.documents = segment.documents
         self.arrays = segment.arrays
         self.path = path
-        self.sizes = [size for _, _, size in segment.documents]
-        self.starts = list(accumulate(self.sizes, initial=0))[:-1]
-        self.leaves = sum(self.sizes)
-        self.places = {document_id: place for place, (document_id, _, _) in enumerate(segment.documents)}
-        self._current: tuple[Catalogue | None, list[bool]] = (None, [])
+        self.sizes = segment.documents.sizes
+        ends = np.cumsum(self.sizes, dtype=np.int64)
+        self.starts: memoryview = (ends - self.sizes).data
+        self.leaves = int(ends[-1]) if len(ends) else 0
+        self._current: tuple[Catalogue | None, Mask] = (None, np.empty(0, bool))
+        self._met: dict[int, tuple[str, str]] = {}
 
-    def current(self, catalogue: Catalogue) -> list[bool]:
+    def document(self, number: int) -> tuple[str, str]:
+        """The id and the version of a document. Some are kept, since questions meet the same ones."""
+        found = self._met.get(number)
+        if found is None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            found = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
+        return found
+
+    @property
+    def problem(self) -> str | None:
+        """What was found to be wrong with its file since it was opened; None as long as nothing was."""
+        return self.arrays.problem if isinstance(self.arrays, StoredArrays) else None
+
+    def current(self, catalogue: Catalogue) -> Mask:
         """Whether each of the documents is in this version the current one. The answer for the last catalogue is kept."""
         known = self._current
         if known[0] is not catalogue:
-            rows = catalogue.rows
-            known = self._current = (
-                catalogue,
-                [
-                    (row := rows.get(document_id)) is not None and row.version == version and row.leaves == leaves
-                    for document_id, version, leaves in self.documents
-                ],
-            )
+            known = self._current = (catalogue, catalogue.current(self.documents))
         return known[1]
 
 
@@ -80,45 +94,76 @@ class MirrorSnapshot:
         self._segments = list(segments)
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
-        self._current: list[list[bool]] = []  # for each segment, whether each of its documents is current
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
-        for segment in self._segments:
-            current = self._current_in(segment)
-            mask = None if all(current) else np.repeat(np.array(current, bool), segment.sizes)
+        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
+        # For each segment, whether each of its documents is current, and in no earlier segment.
+        self._current = [segment.current(catalogue) for segment in self._segments]
+        keys, segment_numbers, numbers = self._by_key()
+        repeated = np.flatnonzero(keys[1:] == keys[:-1]) if len(keys) else ()
+        if len(repeated):
+            self._count_once(numbers[np.isin(keys, keys[repeated])])
+            keys, segment_numbers, numbers = self._by_key()
+        self._keys, self._segment_numbers, self._numbers = keys.data, segment_numbers.data, numbers.data
+        for segment, current in zip(self._segments, self._current, strict=True):
+            mask = None if current.all() else np.repeat(current, segment.sizes)
             self.parts.append((segment.arrays, mask))
             self.live.append(segment.leaves if mask is None else int(np.count_nonzero(mask)))
-            self._current.append(current)
 
-    def _current_in(self, segment: OpenSegment) -> list[bool]:
-        """Whether each of the segment's documents is current, and in no earlier segment."""
-        current = segment.current(self.catalogue)
-        earlier_segments = self._segments[: len(self._current)]
-        for earlier, current_there in zip(earlier_segments, self._current, strict=True):
-            repeated = [
-                segment.places[document_id]
-                for document_id in segment.places.keys() & earlier.places.keys()
-                if current_there[earlier.places[document_id]]
-            ]
+    @property
+    def is_damaged(self) -> bool:
+        """Whether something was found to be wrong with a file of it."""
+        return any(segment.problem is not None for segment in self._segments)
+
+    def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
+        """The keys of the current documents, sorted, with the numbers of their segments, and their numbers there."""
+        import numpy as np
+
+        keys, segment_numbers, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], [np.empty(0, np.uint32)]
+        for number, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+            by_key = segment.documents.by_key()
+            kept = current[by_key.places]
+            keys.append(by_key.keys[kept])
+            numbers.append(by_key.places[kept])
+            segment_numbers.append(np.full(len(keys[-1]), number, np.uint16))
+        of_all = np.concatenate(keys)
+        order = np.argsort(of_all, kind="stable")
+        return of_all[order], np.concatenate(segment_numbers)[order], np.concatenate(numbers)[order]
+
+    def _count_once(self, suspects: NDArray[np.uint32]) -> None:
+        """Let documents that are current in several segments count in the first of them only.
+
+        Args:
+            suspects: Numbers of documents among which they are.
+        """
+        seen: set[str] = set()
+        among = set(suspects.tolist())
+        for place, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+            ids = {number: segment.documents.id(number) for number in among if number < len(current) and current[number]}
+            repeated = [number for number, id_ in ids.items() if id_ in seen]
             if repeated:
-                current = list(current)
-                for place in repeated:
-                    current[place] = False
-        return current
+                self._current[place] = current.copy()
+                self._current[place][repeated] = False
+            seen.update(ids.values())
 
-    def current_documents(self, number: int) -> list[tuple[str, str, int]]:
+    def current_documents(self, number: int) -> list[tuple[str, str | None, int]]:
         """The current documents of the segment with this number, as (id, version, number of leaves)."""
         return list(compress(self._segments[number].documents, self._current[number]))
 
     def missing(self) -> list[Row]:
         """The rows of the documents that have leaves, but are not in the mirror."""
-        rows = [row for row in self.catalogue.rows.values() if row.version is not None and row.leaves]
-        if sum(row.leaves for row in rows) == sum(self.live):
+        if self.catalogue.leaves == sum(self.live):
             return []
-        present: set[str] = set()
-        for segment, current in zip(self._segments, self._current, strict=True):
-            present.update(compress(segment.places, current))
-        return [row for row in rows if row.document_id not in present]
+        present = {
+            segment.documents.id(number)
+            for segment, current in zip(self._segments, self._current, strict=True)
+            for number in current.nonzero()[0].tolist()
+        }
+        return [
+            self.catalogue.rows[id_]
+            for id_, version, leaves in self.catalogue.versions()
+            if version is not None and leaves and id_ not in present
+        ]
 
     def leaf(self, row: int) -> LeafId:
         """The id of the leaf in this row."""
@@ -131,8 +176,7 @@ class MirrorSnapshot:
             number = bisect_right(self._starts, row) - 1
             segment, within = self._segments[number], row - self._starts[number]
             place = bisect_right(segment.starts, within) - 1
-            document_id, version, _ = segment.documents[place]
-            found.append(LeafId(document_id, version, within - segment.starts[place]))
+            found.append(LeafId(*segment.document(place), within - segment.starts[place]))
         return found
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
@@ -157,7 +201,8 @@ class MirrorSnapshot:
         if (place := self._place(document_id)) is None:
             return None
         _, segment, number = place
-        return segment.arrays[name][segment.starts[number] :][: segment.sizes[number]]
+        start = segment.starts[number]
+        return in_parts(segment.arrays, name)[start : start + segment.documents.leaves(number)]  # type: ignore[no-any-return]
 
     def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
         """The arrays that have this version of a document, with the first of its rows there, and their number.
@@ -165,10 +210,10 @@ class MirrorSnapshot:
         None if it is not current here.
         """
         place = self._place(document_id)
-        if place is None or place[1].documents[place[2]][1] != version:
+        if place is None or place[1].document(place[2])[1] != version:
             return None
         _, segment, number = place
-        return segment.arrays, segment.starts[number], segment.sizes[number]
+        return segment.arrays, segment.starts[number], segment.documents.leaves(number)
 
     def mask(self, selection: Selection) -> Mask:
         """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
@@ -190,6 +235,10 @@ class MirrorSnapshot:
     def _mask(self, selection: Selection) -> Mask:
         import numpy as np
 
+        if selection is self.catalogue.select(None):
+            everything = zip(self._segments, self.parts, strict=True)
+            masks = [np.ones(segment.leaves, bool) if mask is None else mask for segment, (_, mask) in everything]
+            return np.concatenate([np.empty(0, bool), *masks])
         if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
             mask = np.zeros(self.leaves, bool)
             for rows in map(self._find, selection.ids):
@@ -198,8 +247,8 @@ class MirrorSnapshot:
             return mask
         masks = [np.empty(0, bool)]
         for segment, current in zip(self._segments, self._current, strict=True):
-            documents = zip(segment.documents, current, strict=True)
-            selected = [is_current and document_id in selection.ids for (document_id, _, _), is_current in documents]
+            ids = map(segment.documents.id, range(len(segment.documents)))
+            selected = [is_current and id_ in selection.ids for id_, is_current in zip(ids, current, strict=True)]
             masks.append(np.repeat(np.array(selected, bool), segment.sizes))
         return np.concatenate(masks)
 
@@ -209,12 +258,25 @@ class MirrorSnapshot:
             return None
         segment_start, segment, number = place
         start = segment_start + segment.starts[number]
-        return slice(start, start + segment.sizes[number])
+        return slice(start, start + segment.documents.leaves(number))
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         """The first row of the segment in which a document is current, that segment, and its number there; or None."""
-        for segment_start, segment, current in zip(self._starts, self._segments, self._current, strict=True):
-            number = segment.places.get(document_id)
-            if number is not None and current[number]:
-                return segment_start, segment, number
+        if (known := self._met.get(document_id)) is not None:
+            return known
+        if (place := self._search(document_id)) is not None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            self._met[document_id] = place
+        return place
+
+    def _search(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
+        key = document_key(document_id)
+        at = bisect_left(self._keys, key)
+        while at < len(self._keys) and self._keys[at] == key:
+            place, number = self._segment_numbers[at], self._numbers[at]
+            segment = self._segments[place]
+            if segment.documents.id(number) == document_id:
+                return self._starts[place], segment, number
+            at += 1
         return None

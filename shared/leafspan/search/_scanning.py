@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import normalize
 from leafspan.lexical import score_reached_by
-from leafspan.mirror import Codes, MirrorSnapshot
+from leafspan.mirror import Codes, MirrorSnapshot, in_parts
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId
 
@@ -81,7 +81,7 @@ def vectors_of(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.f
     import numpy as np
 
     order = np.argsort(rows, kind="stable")
-    in_order = np.concatenate([arrays["vectors"][within] for arrays, within in _parts(snapshot, rows[order])])
+    in_order = np.concatenate([in_parts(arrays, "vectors")[within] for arrays, within in _parts(snapshot, rows[order])])
     stored = np.empty_like(in_order)
     stored[order] = in_order
     return stored
@@ -131,7 +131,7 @@ def _parts(
 
     start = segment_start = 0
     for arrays, _ in snapshot.parts:
-        segment_end = segment_start + len(arrays["vectors"])
+        segment_end = segment_start + len(in_parts(arrays, "vectors"))
         stop = int(np.searchsorted(rows, segment_end))
         if stop > start:
             yield arrays, rows[start:stop] - segment_start if segment_start else rows[start:stop]

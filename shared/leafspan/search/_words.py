@@ -12,7 +12,7 @@ from leafspan.checks import check_choice
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
 from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, to_terms
-from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
+from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.search._evidence import Evidence
 from leafspan.search._soft_matches import words_of
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
@@ -175,7 +175,12 @@ class LexicalIndex:
             corpora = {}
             self._corpora = (snapshot, corpora)
         if engine not in corpora:
-            corpora[engine] = ENGINES[engine](snapshot.parts)
+            # A term's postings are few of all, and only these are read.
+            parts = [
+                ({**arrays, **{name: in_parts(arrays, name) for name in ("rows", "counts")}}, mask)
+                for arrays, mask in snapshot.parts
+            ]
+            corpora[engine] = ENGINES[engine](parts)
         return corpora[engine]
 
 

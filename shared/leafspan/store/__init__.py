@@ -7,6 +7,7 @@ from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._damage import REMEDY, DamageRule, Met, OnDamage
+from leafspan.store._document_table import DocumentTable, document_key
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
@@ -30,6 +31,7 @@ __all__ = [
     "Catalogue",
     "Damage",
     "DamageRule",
+    "DocumentTable",
     "DocumentToWrite",
     "EmbedderRecord",
     "ForeignCollection",
@@ -51,6 +53,7 @@ __all__ = [
     "Writer",
     "check_record",
     "chroma_failure",
+    "document_key",
     "find_collection",
     "grouped",
     "has_index",

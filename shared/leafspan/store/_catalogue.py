@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
+from leafspan.store._document_table import DocumentTable
 from leafspan.store._manifest import Damage, Row
+from leafspan.store._stored_rows import StoredRows, are_current
 from leafspan.values import LeafId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -22,17 +28,28 @@ _MOST_COMPARED = 5_000  # ids among which one that may be meant is looked for
 _CACHE_SIZE = 128  # entries of each cache of a catalogue: selections by filter, and catalogues by visibility
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Selection:
     """A set of documents, such as those that match a filter.
 
-    Attributes:
-        ids: Stored ids of the documents.
+    Args:
+        ids: Stored ids of the documents, or a function that gives them when they are asked for.
         leaves: Number of leaves that they have in all.
+
+    Attributes:
+        leaves: That number.
     """
 
-    ids: frozenset[str] = field(repr=False)
-    leaves: int
+    def __init__(self, ids: frozenset[str] | Callable[[], frozenset[str]], leaves: int) -> None:
+        self._given = ids
+        self.leaves = leaves
+
+    def __repr__(self) -> str:
+        return f"Selection(leaves={self.leaves})"
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """Stored ids of the documents."""
+        return self._given() if callable(self._given) else self._given
 
 
 class Visibility(Protocol):
@@ -92,7 +109,7 @@ class Catalogue:
         self.rows = rows
         self.met: Mapping[tuple[str, str], Damage] = {}
         self._stored = stored
-        self._selections: _LRUCache[Where | None, Selection] = _LRUCache()
+        self._selections: _LRUCache[Where, Selection] = _LRUCache()
         self._visible: _LRUCache[Visibility, Catalogue] = _LRUCache()
         self._without: _LRUCache[frozenset[tuple[str, str]], Catalogue] = _LRUCache()
 
@@ -104,6 +121,8 @@ class Catalogue:
     @cached_property
     def damaged(self) -> dict[str, Damage]:
         """What is wrong with the damaged documents, by shown id. They have no current version."""
+        if isinstance(self.rows, StoredRows):
+            return self.rows.damaged
         return {id_: row.damage for id_, row in self.rows.items() if row.damage is not None}
 
     def without(self, damaged: Mapping[tuple[str, str], Damage]) -> Catalogue:
@@ -112,10 +131,34 @@ class Catalogue:
             return self
         key = frozenset(damaged)
         if (known := self._without.get(key)) is None:
-            found = {id_: each for (id_, version), each in damaged.items() if _is_current(self.rows, id_, version)}
-            known = Catalogue({**self.rows, **{id_: self.rows[id_].in_doubt(each) for id_, each in found.items()}})
+            found = {
+                id_: row.in_doubt(each)
+                for (id_, version), each in damaged.items()
+                if (row := self.rows.get(id_)) is not None and row.version == version
+            }
+            rows = self.rows
+            known = Catalogue(rows.with_rows(found) if isinstance(rows, StoredRows) else {**rows, **found})
             self._without.put(key, known)
         return known
+
+    def unpacked(self) -> Catalogue:
+        """The same, with all rows at hand: for who goes on with them after reading has come to its end."""
+        return Catalogue(dict(self.rows.items())) if isinstance(self.rows, StoredRows) else self
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a row could not be read any more, so that the whole is to be read anew."""
+        return isinstance(self.rows, StoredRows) and self.rows.is_damaged
+
+    def versions(self) -> Iterable[tuple[str, str | None, int]]:
+        """Each document by shown id, with its current version and number of leaves."""
+        if isinstance(self.rows, StoredRows):
+            return self.rows.versions()
+        return ((id_, row.version, row.leaves) for id_, row in self.rows.items())
+
+    def current(self, documents: DocumentTable) -> NDArray[np.bool_]:
+        """Whether each of these documents, by shown ids, is current: in this version, with as many leaves."""
+        return self.rows.current(documents) if isinstance(self.rows, StoredRows) else are_current(self.rows, documents)
 
     def stored_id(self, shown: str) -> str | None:
         """The stored id of the document with this shown id; None if the view shows no such document."""
@@ -138,7 +181,7 @@ class Catalogue:
 
     def lacks(self, document_id: str) -> DocumentNotFound:
         """The error for an id that no document of the view has, with an id that may be meant."""
-        there = [id_ for id_, row in self.rows.items() if row.version is not None]
+        there = [id_ for id_, version, _ in self.versions() if version is not None]
         # Who gives the name of a file knows no more of its path.
         ends = [id_ for id_ in there if id_.endswith(f"/{document_id}")] if document_id else []
         if len(ends) == 1:
@@ -153,7 +196,9 @@ class Catalogue:
         return self.select(None).leaves
 
     def select(self, where: Where | None) -> Selection:
-        """The view's documents that match the filter; all of them for None."""
+        """The view's documents that match the filter; all of them for None, always as the same selection."""
+        if where is None:
+            return self._all
         if (known := self._selections.get(where)) is not None:
             return known
         selection = self._choose(where)
@@ -173,24 +218,44 @@ class Catalogue:
         return Catalogue(shown_rows(self.rows, stored), stored)
 
     def _choose(self, where: Where | None) -> Selection:
+        if where is None:
+            return self._current()
         current, columns = self._columns
-        chosen = current if where is None else [current[place] for place in columns.matching(where).nonzero()[0]]
-        ids = (row.document_id for row in chosen) if self._stored is None else (self._stored[r.document_id] for r in chosen)
-        return Selection(frozenset(ids), sum(row.leaves for row in chosen))
+        chosen = [current[place] for place in columns.matching(where).nonzero()[0]]
+        return Selection(self._stored_ids(id_ for id_, _ in chosen), sum(leaves for _, leaves in chosen))
 
     @cached_property
-    def _columns(self) -> tuple[list[Row], Columns]:
-        """The rows of the documents that have a current version, and the columns that filters are matched against."""
-        current = [row for row in self.rows.values() if row.version is not None]
-        return current, Columns([(row.document_id, row.metadata) for row in current])
+    def _all(self) -> Selection:
+        return self._choose(None)
+
+    def _current(self) -> Selection:
+        """The documents that have a current version."""
+        if isinstance(self.rows, StoredRows):
+            leaves = self.rows.leaves
+        else:
+            leaves = sum(row.leaves for row in self.rows.values() if row.version is not None)
+
+        def ids() -> frozenset[str]:
+            return self._stored_ids(id_ for id_, version, _ in self.versions() if version is not None)
+
+        return Selection(ids, leaves)
+
+    @cached_property
+    def _columns(self) -> tuple[list[tuple[str, int]], Columns]:
+        """The documents with a current version, with their leaves, and the columns that filters are matched against."""
+        current, metadata = [], []
+        for id_, row in self.rows.items():
+            if row.version is not None:
+                current.append((id_, row.leaves))
+                metadata.append((id_, row.metadata))
+        return current, Columns(metadata)
+
+    def _stored_ids(self, shown_ids: Iterable[str]) -> frozenset[str]:
+        return frozenset(shown_ids if self._stored is None else (self._stored[id_] for id_ in shown_ids))
 
     @cached_property
     def _shown(self) -> dict[str, str]:
         return {stored: shown for shown, stored in (self._stored or {}).items()}
-
-
-def _is_current(rows: Mapping[str, Row], document_id: str, version: str) -> bool:
-    return document_id in rows and rows[document_id].version == version
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:

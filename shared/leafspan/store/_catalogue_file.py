@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
 
-from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, Head, KnownIndex, Record, whole_index
-from leafspan.store._descriptors import NO_FOLLOW
+from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, ChangedRows, Head, KnownIndex, Record, whole_index
+from leafspan.store._descriptors import NO_FOLLOW, OpenFile
+from leafspan.store._row_block import DamagedCatalogue, RowSource
 
-_SMALL = 1 << 20  # bytes of changes that are not worth writing an index whole again
+_SMALL = 1 << 18  # bytes of changes that are not worth writing an index whole again
+_SHARE = 8  # an index is written whole again when its changes are more than this part of it: readers look at each change
 
 
 class CatalogueFile:
@@ -65,16 +67,16 @@ class CatalogueFile:
         Raises:
             OSError: if it cannot be written.
         """
-        with self._mutex:
+        with self._mutex, suppress(DamagedCatalogue):
             place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage_in(changed):
                 return  # the chain ends here, and who needs it reads Chroma
             if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
                 known = known._replace(embedder=place.known.embedder)
-            if not place.is_at_end or place.changed > max(2 * place.whole, _SMALL):
-                self._rewrite(name, counts, known, place.names)
+            if place.is_at_end and place.changed <= max(place.whole // _SHARE, _SMALL):
+                self._write(place, Record.change(name, counts, known, place.known, changed))
             else:
-                self._write(place, Record.change(name, counts, known, place.known, changed), known)
+                self._rewrite(name, counts, known.stored_beside(place.known, changed), place.names)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
         """Write an index that was read from Chroma.
@@ -95,7 +97,7 @@ class CatalogueFile:
             if place is not None and place.known is not None:
                 return  # another process was faster, and may have met what is newer
             if place is not None and place.is_at_end:
-                self._write(place, Record.whole(name, count, known), known)
+                self._write(place, Record.whole(name, count, known))
             else:
                 self._rewrite(name, (count, count), known, names)
 
@@ -119,6 +121,8 @@ class CatalogueFile:
             writing: Whether something is to be written at the end, where others may have written meanwhile.
         """
         place = self._places.get(name)
+        if place is not None and place.is_damaged:
+            return None
         if place is not None and place.is_begun and place.count == count and place.is_at_end and not writing:
             return place
         try:
@@ -126,24 +130,19 @@ class CatalogueFile:
         except OSError:
             return None
         with open(descriptor, "rb") as file:
-            own = os.fstat(descriptor)
-            if place is not None and place.file == (own.st_dev, own.st_ino) and place.go_on(file, name, count):
+            if place is not None and place.is_of(file) and place.go_on(file, name, count):
                 return place
             # Another process has written the file anew, or this one has lost its place in it.
-            self._places[name] = place = _Place((own.st_dev, own.st_ino))
+            self._places[name] = place = _Place.at_begin(file)
             return place if place.go_on(file, name, count) else None
 
-    def _write(self, place: _Place, record: Record, known: KnownIndex) -> None:
+    def _write(self, place: _Place, record: Record) -> None:
         """Write a record at the end, unless another process was faster."""
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | NO_FOLLOW)
-        try:
-            own = os.fstat(descriptor)
-            if (own.st_dev, own.st_ino, own.st_size) == (*place.file, place.position):
+        with open(os.open(self._path, os.O_RDWR | os.O_APPEND | NO_FOLLOW), "rb") as file:
+            if place.is_of(file) and os.fstat(file.fileno()).st_size == place.position:
                 content = record.pack()
-                if os.write(descriptor, content) == len(content):
-                    place.note(record, known, place.position + len(content))
-        finally:
-            os.close(descriptor)
+                if os.write(file.fileno(), content) == len(content):
+                    place.go_on(file, record.name, record.after)
 
     def _rewrite(self, name: str, counts: tuple[int, int], known: KnownIndex, names: Iterable[str]) -> None:
         """Write the file anew, with what it has of other indexes, which have not changed meanwhile."""
@@ -153,22 +152,21 @@ class CatalogueFile:
         for other in sorted(names - {name}):
             place = self._follow(other, before)
             if place is not None and place.known is not None:
-                records.append(Record.whole(other, count, place.known))
+                with suppress(DamagedCatalogue):  # then who needs it reads Chroma
+                    records.append(Record.whole(other, count, place.known))
         records.append(Record.whole(name, count, known))
         self._path.parent.mkdir(exist_ok=True, mode=0o700)
         unfinished = self._path.with_name(f"{self._path.name}.{uuid.uuid4().hex}.writing")
         try:
-            with unfinished.open("xb") as file:
+            with unfinished.open("x+b") as file:
                 for record in records:
                     file.write(record.pack())
-                own = os.fstat(file.fileno())
-                length = file.tell()
+                file.flush()
+                place = _Place.at_begin(file)
+                place.go_on(file, name, count)
             os.replace(unfinished, self._path)
         finally:
             unfinished.unlink(missing_ok=True)
-        place = _Place((own.st_dev, own.st_ino), names=names)
-        place.note(records[-1], known, length)
-        place.is_at_end = True
         self._places = {name: place}
 
 
@@ -178,6 +176,7 @@ class _Place:
 
     Attributes:
         file: What tells the file from others.
+        source: The file, from which rows are read.
         position: Where the next record begins.
         count: The count of changes that the last record belongs to.
         is_begun: Whether there was one.
@@ -189,6 +188,7 @@ class _Place:
     """
 
     file: tuple[int, int]
+    source: RowSource
     position: int = 0
     count: int = 0
     is_begun: bool = False
@@ -198,46 +198,61 @@ class _Place:
     whole: int = 0
     changed: int = 0
 
+    @classmethod
+    def at_begin(cls, file: BinaryIO) -> _Place:
+        """The begin of a file."""
+        return cls(_identity(file), RowSource(OpenFile(file.fileno())))
+
+    def is_of(self, file: BinaryIO) -> bool:
+        """Whether it is a place in this file."""
+        return self.file == _identity(file)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a row was met that is not as it was written."""
+        return self.source.is_damaged
+
     def go_on(self, file: BinaryIO, name: str, count: int) -> bool:
         """Read on to the last record of this count. False if there is none."""
         length = os.fstat(file.fileno()).st_size
         file.seek(self.position)
+        changes: list[ChangedRows] = []
         while (head := Head.read(file)) is not None:
             if self.is_begun and (head.before != self.count or self.count == count != head.after):
                 break
-            end = file.tell() + head.length
-            if end > length or not self._take(head, file, own=head.name == name):
+            start = file.tell()
+            end = start + head.length
+            if end > length or not self._take(head, file, changes, own=head.name == name):
                 break
             file.seek(end)
             self.position, self.count, self.is_begun = end, head.after, True
+        if self.known is not None and changes:
+            self.known = self.known.changed_by(changes)
         self.is_at_end = self.position == length
         return self.is_begun and self.count == count
 
-    def note(self, record: Record, known: KnownIndex, end: int) -> None:
-        """Go on by a record of the index that was just written, up to here."""
-        self.position, self.count, self.is_begun, self.known = end, record.after, True, known
-        self._measure(record.kind, len(record.body))
-
-    def _take(self, head: Head, file: BinaryIO, *, own: bool) -> bool:
-        """Learn what the body of a record says. False if it is damaged."""
+    def _take(self, head: Head, file: BinaryIO, changes: list[ChangedRows], *, own: bool) -> bool:
+        """Learn what the body of a record says; changes are added to the others. False if it is damaged."""
         if head.kind == WHOLE:
             self.names.add(head.name)
         if not own and head.kind != NAMES:
             return True
-        body = file.read(head.length)
-        if crc32(body) != head.checksum:
+        rows = file.tell() + head.checked
+        content = file.read(head.checked)
+        if crc32(content) != head.checksum:
             return False
         if head.kind == NAMES:
-            self.names = set(json.loads(body))
+            self.names = set(json.loads(content))
         elif head.kind == WHOLE:
-            self.known = whole_index(body)
+            self.known = whole_index(content, self.source, rows)
+            changes.clear()
+            self.whole, self.changed = head.length, 0
         elif head.kind == CHANGE and self.known is not None:
-            self.known = self.known.changed_by(body)
-        self._measure(head.kind, len(body))
+            changes.append(ChangedRows.read(content, self.source, rows))
+            self.changed += head.length
         return True
 
-    def _measure(self, kind: bytes, length: int) -> None:
-        if kind == WHOLE:
-            self.whole, self.changed = length, 0
-        elif kind == CHANGE:
-            self.changed += length
+
+def _identity(file: BinaryIO) -> tuple[int, int]:
+    own = os.fstat(file.fileno())
+    return own.st_dev, own.st_ino

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
@@ -28,3 +29,19 @@ def write_at(descriptor: int, content: bytes, place: int) -> None:
     with _mutex:
         os.lseek(descriptor, place, os.SEEK_SET)
         os.write(descriptor, content)
+
+
+class OpenFile:
+    """A file that stays open for reading until nobody needs it any more, whatever is put in its place.
+
+    Args:
+        descriptor: Descriptor of the file, which is duplicated.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = os.dup(descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def read(self, length: int, place: int) -> bytes:
+        """At most so many bytes from a place."""
+        return read_at(self._descriptor, length, place)

@@ -16,7 +16,6 @@ from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
-from leafspan.store._current_leaves import version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
@@ -127,7 +126,12 @@ class FolderStore:
         """
         count = folder.changes.count  # first, so that what is read below can only be newer
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
-        if found is not None and found.change == count and (found.is_of_chroma or not of_chroma):
+        if (
+            found is not None
+            and found.change == count
+            and (found.is_of_chroma or not of_chroma)
+            and not found.catalogue.is_damaged
+        ):
             return count, found.catalogue
         known = None if of_chroma else (yield Call(folder.known, (self._name,)))
         if known is not None:
@@ -193,9 +197,10 @@ class FolderStore:
         A writer notes it here before it deletes leaves. Other processes delete none that this one finds.
         """
         latest = folder.catalogues[self._manifest_name].catalogue
-        return latest is not known and any(
-            row.version is not None and version_of(latest.rows, id_) != row.version for id_, row in known.rows.items()
-        )
+        if latest is known:
+            return False
+        now = {id_: version for id_, version, _ in latest.versions()}
+        return any(version is not None and now.get(id_) != version for id_, version, _ in known.versions())
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""

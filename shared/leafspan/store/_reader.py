@@ -140,6 +140,10 @@ class Reader:
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
+    def unpacked(self) -> Flow[Catalogue]:
+        """Like ``catalogue``, with all rows at hand: for who goes on with them after reading."""
+        return (yield from self.catalogue()).unpacked()
+
     def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
         """Like ``catalogue``, for reading that would lack what damaged documents have.
 
@@ -200,8 +204,10 @@ class Reader:
             return unpack_rows((yield from self._manifest.scan(["metadatas"])))
         yield from self.everything()
         assert self._known is not None
-        rows = (self._known.visible_to(self.scope) if self.scope else self._known).rows
-        return rows if ids is None else {id_: rows[id_] for id_ in ids if id_ in rows}
+        known = self._known.visible_to(self.scope) if self.scope else self._known
+        if ids is None:
+            return known.unpacked().rows
+        return {id_: row for id_ in ids if (row := known.rows.get(id_)) is not None}
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
         """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""

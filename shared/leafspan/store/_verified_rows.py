@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._manifest import Row
+from leafspan.store._row_block import DamagedCatalogue
 
 CATALOGUE = "leafspan.mirror/catalogue"
 """What a difference is named after that concerns no document."""
@@ -36,12 +37,17 @@ def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
         if getattr(kept, field) != getattr(known, field):
             what = "collection" if field == "id" else field
             found[CATALOGUE] = f"the {what} in it is not what Chroma has"
-    rows, others = known.catalogue.rows, kept.catalogue.rows
+    rows = known.catalogue.rows
+    try:
+        others = kept.catalogue.unpacked().rows
+    except DamagedCatalogue as error:
+        return {CATALOGUE: str(error)}
+    columns = {id_: each for id_, *each in kept.catalogue.versions()}
     for id_ in sorted(rows.keys() | others.keys()):
         if id_ not in rows:
             found[id_] = "the catalogue has it, and Chroma does not"
         elif id_ not in others:
             found[id_] = "the catalogue does not have it"
-        elif rows[id_] != others[id_]:
+        elif rows[id_] != others[id_] or columns[id_] != [rows[id_].version, rows[id_].leaves]:
             found[id_] = "its row in the catalogue is not what Chroma has"
     return found

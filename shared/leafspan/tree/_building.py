@@ -63,7 +63,7 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
     opened = (yield from trees.existing()) if dry_run else (yield from trees.created())
     tree_store = opened.store if opened else None
     rows = dict((yield from read_consistently(tree_store, Reader.rows))) if tree_store else {}
-    documents: Catalogue = yield from read_consistently(store, Reader.catalogue, scope)
+    documents: Catalogue = yield from read_consistently(store, Reader.unpacked, scope)
     _check_summarizer(plan, rows, documents, scope)
     texts = tree_store.texts(options.timeout) if tree_store else None
     before = StateBeforeBuild(dict(rows), (yield from texts.keys()) if texts and not dry_run else set())

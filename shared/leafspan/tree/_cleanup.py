@@ -71,7 +71,7 @@ def remove_unused(
     """
     rows = dict((yield from read_consistently(trees, Reader.rows)))
     # Read after the trees, so that the documents are at least as new as they are.
-    documents = yield from read_consistently(store, Reader.catalogue, scope)
+    documents = yield from read_consistently(store, Reader.unpacked, scope)
     outdated = _outdated_trees(rows, documents, before, scope)
     yield from delete_trees(trees, outdated, timeout)
     for row in outdated:

@@ -44,7 +44,7 @@ class TreeVisibility:
         Args:
             everything: All trees.
         """
-        rows = everything.rows
+        rows: Mapping[str, Row] = everything.unpacked().rows
         if self.name is not None:
             rows = {id_: row for id_, row in rows.items() if self._is_own(TreeRecord.of(row))}
         return VisibleTrees(rows, self.documents)

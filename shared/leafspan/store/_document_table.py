@@ -1,0 +1,167 @@
+"""Documents with their versions and numbers of leaves, in packed columns: one is found without a look at the others."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SURROGATES = "surrogatepass"  # ids of users may have half a surrogate pair
+
+
+class KeyedVersions(NamedTuple):
+    """The versions of documents, sorted by the keys of the documents' ids.
+
+    Attributes:
+        keys: The keys.
+        versions: The versions in UTF-8.
+        leaves: Numbers of leaves.
+        places: The place of each document in its table.
+    """
+
+    keys: NDArray[np.uint64]
+    versions: NDArray[np.bytes_]
+    leaves: NDArray[np.uint32]
+    places: NDArray[np.uint32]
+
+
+class DocumentTable:
+    """Documents, numbered from 0. Nothing is made of a document's columns before it is asked for.
+
+    A document is found by its key, 64 bits of a hash of its id, in the sorted keys. Ids with the same key are compared.
+
+    Args:
+        keys: The keys of all documents, sorted (64 bits each).
+        order: The number of the document with each of the keys (32 bits).
+        id_ends: Where each document's id ends (64 bits).
+        leaves: Number of leaves of each document (32 bits).
+        versions: Version of each document in UTF-8, filled up with zeros to the length of the longest; only zeros for None.
+        ids: The ids in UTF-8, one after the other.
+    """
+
+    __slots__ = ("_id_ends", "_ids", "_keys", "_leaves", "_order", "_versions", "_width")
+
+    def __init__(
+        self,
+        keys: memoryview,
+        order: memoryview,
+        id_ends: memoryview,
+        leaves: memoryview,
+        versions: memoryview,
+        ids: memoryview,
+    ) -> None:
+        self._keys = keys
+        self._order = order
+        self._id_ends = id_ends
+        self._leaves = leaves
+        self._versions = versions
+        self._ids = ids
+        self._width = len(versions) // len(keys) if len(keys) else 0
+
+    @classmethod
+    def of(cls, documents: Sequence[tuple[str, str | None, int]]) -> DocumentTable:
+        """The table of documents, given as (id, version, number of leaves)."""
+        ids = [_encoded(id_) for id_, _, _ in documents]
+        versions = [_encoded(version or "") for _, version, _ in documents]
+        width = max(map(len, versions), default=0) or 1
+        keyed = sorted(zip(map(_key, ids), range(len(ids)), strict=True))
+        return cls(
+            memoryview(array("Q", [key for key, _ in keyed])),
+            memoryview(array("I", [number for _, number in keyed])),
+            memoryview(array("Q", accumulate(map(len, ids)))),
+            memoryview(array("I", [leaves for _, _, leaves in documents])),
+            memoryview(b"".join(version.ljust(width, b"\0") for version in versions)),
+            memoryview(b"".join(ids)),
+        )
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[tuple[str, str | None, int]]:
+        """The documents as (id, version, number of leaves)."""
+        return map(self.document, range(len(self)))
+
+    @property
+    def columns(self) -> dict[str, memoryview]:
+        """The columns, by the names of the arguments."""
+        return {
+            "keys": self._keys,
+            "order": self._order,
+            "id_ends": self._id_ends,
+            "leaves": self._leaves,
+            "versions": self._versions,
+            "ids": self._ids,
+        }
+
+    def find(self, document_id: str) -> int | None:
+        """The number of a document; None if it is not there."""
+        encoded = _encoded(document_id)
+        key = _key(encoded)
+        keys = self._keys
+        at = bisect_left(keys, key)
+        while at < len(keys) and keys[at] == key:
+            number: int = self._order[at]
+            if self._id(number) == encoded:
+                return number
+            at += 1
+        return None
+
+    def _id(self, number: int) -> memoryview:
+        return self._ids[self._id_ends[number - 1] if number else 0 : self._id_ends[number]]
+
+    def id(self, number: int) -> str:
+        """The id of a document."""
+        return str(self._id(number), "utf-8", _SURROGATES)
+
+    def version(self, number: int) -> str | None:
+        """The version of a document."""
+        start = number * self._width
+        return str(bytes(self._versions[start : start + self._width]).rstrip(b"\0"), "utf-8", _SURROGATES) or None
+
+    def leaves(self, number: int) -> int:
+        """The number of leaves of a document."""
+        return self._leaves[number]
+
+    def document(self, number: int) -> tuple[str, str | None, int]:
+        """A document as (id, version, number of leaves)."""
+        return self.id(number), self.version(number), self.leaves(number)
+
+    @property
+    def sizes(self) -> NDArray[np.uint32]:
+        """The numbers of leaves of all documents."""
+        import numpy as np
+
+        return np.frombuffer(self._leaves, dtype=np.uint32)
+
+    def by_key(self) -> KeyedVersions:
+        """The versions of all documents, sorted by key."""
+        import numpy as np
+
+        order = np.frombuffer(self._order, dtype=np.uint32)
+        versions = np.frombuffer(self._versions, dtype=f"S{self._width or 1}")
+        return KeyedVersions(np.frombuffer(self._keys, dtype=np.uint64), versions[order], self.sizes[order], order)
+
+
+def keyed_versions(documents: Iterable[tuple[str, str | None, int]]) -> KeyedVersions:
+    """The versions of documents, sorted by key."""
+    return DocumentTable.of(list(documents)).by_key()
+
+
+def document_key(document_id: str) -> int:
+    """The key of a document."""
+    return _key(_encoded(document_id))
+
+
+def _encoded(document_id: str) -> bytes:
+    return document_id.encode("utf-8", _SURROGATES)
+
+
+def _key(encoded: bytes) -> int:
+    return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")

@@ -1,0 +1,185 @@
+"""Rows of the manifest as the file of catalogues has them: columns of what every question needs, and then the rows.
+
+The columns are in memory, and have been checked by who has read them. A row is a line of JSON with a checksum of its own,
+and is read from the file when it is asked for.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+from zlib import crc32
+
+from leafspan.store._descriptors import OpenFile
+from leafspan.store._document_table import DocumentTable
+from leafspan.store._manifest import Row, packed_row
+from leafspan.store._stale_read import StaleRead
+
+_COUNTS = struct.Struct("<QQ")  # rows, bytes of a version
+_PORTION = 1 << 20  # bytes of rows that are read at a time
+
+
+class DamagedCatalogue(StaleRead):
+    """A row in the file of catalogues is not as it was written. Reading starts again, without the file."""
+
+
+class PackedRow(NamedTuple):
+    """A row that was not looked at.
+
+    Attributes:
+        document_id: Stored id of its document.
+        version: The current version; None if there is none.
+        leaves: Number of leaves of the current version.
+        packed: The row as a line of JSON.
+    """
+
+    document_id: str
+    version: str | None
+    leaves: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, row: Row) -> PackedRow:
+        """A row, packed."""
+        return cls(row.document_id, row.version, row.leaves, row.packed.encode())
+
+
+class RowSource:
+    """The file that rows are read from.
+
+    Args:
+        file: The file.
+
+    Attributes:
+        is_damaged: Whether a row was found that is not as it was written.
+    """
+
+    def __init__(self, file: OpenFile) -> None:
+        self.file = file
+        self.is_damaged = False
+
+    def damaged(self, what: str) -> DamagedCatalogue:
+        """The error for a row that is not as it was written, which is noted."""
+        self.is_damaged = True
+        return DamagedCatalogue(what)
+
+
+class RowBlock:
+    """Rows, numbered from 0.
+
+    Args:
+        documents: Their documents.
+        ends: Where each row ends, counted from the first (64 bits each).
+        checksums: CRC-32 of each row (32 bits each).
+        source: The file that has them.
+        start: Where the first one begins there.
+    """
+
+    def __init__(
+        self, documents: DocumentTable, ends: memoryview, checksums: memoryview, source: RowSource, start: int
+    ) -> None:
+        self.documents = documents
+        self.source = source
+        self._ends = ends
+        self._checksums = checksums
+        self._start = start
+
+    @classmethod
+    def read(cls, columns: memoryview, source: RowSource, start: int) -> RowBlock:
+        """A block, from its columns as ``pack_rows`` made them, with the place of its rows in the file."""
+        rows, width = _COUNTS.unpack_from(columns)
+        rest = columns[_COUNTS.size :]
+
+        def column(size: int) -> memoryview:
+            nonlocal rest
+            found, rest = rest[: rows * size], rest[rows * size :]
+            return found
+
+        keys, id_ends, ends = (column(8).cast("Q") for _ in range(3))
+        order, leaves, checksums = (column(4).cast("I") for _ in range(3))
+        versions = column(width)
+        documents = DocumentTable(keys, order, id_ends, leaves, versions, rest)
+        return cls(documents, ends, checksums, source, start)
+
+    def row(self, number: int) -> Row:
+        """A row.
+
+        Raises:
+            DamagedCatalogue: if it is not as it was written.
+        """
+        return self._unpacked(number, self._packed(number))
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, in order.
+
+        Raises:
+            DamagedCatalogue: if one is not as it was written.
+        """
+        for number, packed in enumerate(self._all_packed()):
+            yield self._unpacked(number, packed)
+
+    def packed(self) -> Iterator[PackedRow]:
+        """All rows as they are stored.
+
+        Raises:
+            DamagedCatalogue: if one is not as it was written.
+        """
+        return (PackedRow(*each, packed) for each, packed in zip(self.documents, self._all_packed(), strict=True))
+
+    def packed_row(self, number: int) -> PackedRow:
+        """A row as it is stored.
+
+        Raises:
+            DamagedCatalogue: if it is not as it was written.
+        """
+        return PackedRow(*self.documents.document(number), self._packed(number))
+
+    def _all_packed(self) -> Iterator[bytes]:
+        first = start = 0
+        content = b""
+        for number, end in enumerate(self._ends):
+            if end > start + len(content):
+                start = first
+                content = self._read(start, max(end, min(start + _PORTION, self._ends[-1])))
+            yield self._checked(number, content[first - start : end - start])
+            first = end
+
+    def _packed(self, number: int) -> bytes:
+        start = self._ends[number - 1] if number else 0
+        return self._checked(number, self._read(start, self._ends[number]))
+
+    def _checked(self, number: int, packed: bytes) -> bytes:
+        if crc32(packed) != self._checksums[number]:
+            raise self.source.damaged("the checksum of a row in the catalogue is not that of its content")
+        return packed
+
+    def _unpacked(self, number: int, packed: bytes) -> Row:
+        row = Row.unpack(self.documents.id(number), packed_row(packed.decode()))
+        if row.damage is not None:
+            raise self.source.damaged(row.damage.problem)
+        return row
+
+    def _read(self, start: int, end: int) -> bytes:
+        try:
+            content = self.source.file.read(end - start, self._start + start)
+        except OSError as error:
+            raise self.source.damaged(str(error)) from error
+        if len(content) < end - start:
+            raise self.source.damaged("the catalogue is cut off")
+        return content
+
+
+def pack_rows(rows: Iterable[PackedRow]) -> tuple[bytes, bytes]:
+    """Rows to store, as their columns and their content."""
+    rows = list(rows)
+    documents = DocumentTable.of([row[:3] for row in rows]).columns
+    ends = array("Q", accumulate(len(row.packed) for row in rows))
+    checksums = array("I", [crc32(row.packed) for row in rows])
+    width = len(documents["versions"]) // len(rows) if rows else 0
+    long = [documents["keys"], documents["id_ends"], memoryview(ends)]
+    short = [documents["order"], documents["leaves"], memoryview(checksums)]
+    columns = b"".join([_COUNTS.pack(len(rows), width), *long, *short, documents["versions"], documents["ids"]])
+    return columns, b"".join(row.packed for row in rows)
