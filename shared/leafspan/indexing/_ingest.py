@@ -24,6 +24,7 @@ from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
+_MUCH = 1_000  # leaves from which on another process writes: starting it takes as long as writing these
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,7 @@ class _Ingestion:
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
     has_failed: bool = False  # whether writing a group has
+    leaves: int = 0  # of all documents so far
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
     unchanged: list[str] = field(default_factory=list)
@@ -264,12 +266,19 @@ class _Ingestion:
             )
             self.progress.split(len(split.leaves))
             self._check_going_on()
+            yield from self._count(len(split.leaves))
             return replace(split, row_keys=self.row_keys)
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)
         return None
+
+    def _count(self, leaves: int) -> Flow[None]:
+        """Count leaves that will be written. As soon as they are many, have a process started that writes them."""
+        few, self.leaves = self.leaves < _MUCH, self.leaves + leaves
+        if few and self.leaves >= _MUCH:
+            yield from self.store.expect_much()
 
     def _objection(self, given: Document, old: Row) -> str | None:
         """Why a document must not replace the one of its id; None if it may."""

@@ -111,7 +111,11 @@ class ClientStore:
             last=self._last,
         )
 
-    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+    def expect_much(self) -> Flow[None]:
+        """See Store. A server is a process of its own, and what is in memory is not elsewhere."""
+        yield from ()
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)
         self._check_writable()

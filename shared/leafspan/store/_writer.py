@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from leafspan.engine import Flow
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
@@ -21,6 +20,32 @@ from leafspan.values import LeafId, leaf_ids
 _STEP = 1_000
 
 _MOST = 1_000_000  # leaves of a version that a damaged document may have left
+
+
+class WritableCollection(Protocol):
+    """What writing needs of a collection: see ``Collection``."""
+
+    batch: int
+
+    def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records with these ids."""
+        ...
+
+    def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """All records."""
+        ...
+
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records."""
+        ...
+
+    def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add or overwrite records."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records."""
+        ...
 
 
 class DocumentToWrite(NamedTuple):
@@ -70,8 +95,8 @@ class Writer:
 
     def __init__(
         self,
-        leaves: Collection,
-        manifest: Collection,
+        leaves: WritableCollection,
+        manifest: WritableCollection,
         *,
         rows: dict[str, Row],
         advance: Callable[..., Flow[None]],
