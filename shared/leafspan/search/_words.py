@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
 from leafspan.lexical import Analysis, BM25Settings, Corpus, RankBM25, best, to_terms
 from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
+from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch
 from leafspan.values import Hit
 
@@ -63,11 +62,6 @@ class LexicalIndex:
         matching = None if scope is None and request.where is None else visible.select(request.where)
         counted = None if scope is None or scope.shares_statistics else visible.select(None)
         return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
-
-    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
-        """Index documents that have just been written, so that no search has to read them back: see ``Mirror.take``."""
-        if self._mirror is not None:
-            yield from self._mirror.take(documents, catalogue)
 
     def warm(self, reader: Reader) -> Flow[None]:
         """Load and bring up to date what a search needs. Does nothing if the analyzer was not given again.

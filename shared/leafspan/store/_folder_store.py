@@ -33,7 +33,7 @@ from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
-from leafspan.store._writer import DocumentToWrite, Follower, WritableCollection, Writer
+from leafspan.store._writer import Follower, WritableCollection, Writer
 from leafspan.store._writing_messages import Begin, ReadIndex, StoredIndex
 from leafspan.store._writing_process import WritingProcess
 
@@ -217,9 +217,11 @@ class FolderStore:
         elsewhere = False  # whether the process has begun
 
         def stop(whole: bool) -> None:
-            if process is not None and elsewhere:
-                process.end(folder.changes.count)
-            folder.stop_writing(lock, whole=whole)
+            try:
+                if process is not None and elsewhere:
+                    process.end(folder.changes.count)
+            finally:
+                folder.stop_writing(lock, whole=whole)
 
         try:
             deadline = deadline_after(timeout)
@@ -236,8 +238,8 @@ class FolderStore:
             leaves: WritableCollection
             manifest: WritableCollection
             if process is not None and elsewhere:
-                leaves = CollectionElsewhere(process, self._leaves_name, self.batch)
-                manifest = CollectionElsewhere(process, self._manifest_name, self.batch)
+                leaves = CollectionElsewhere(process, self._leaves_name)
+                manifest = CollectionElsewhere(process, self._manifest_name)
             else:
                 opened = yield Call(folder.opened, (deadline,))
                 leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
@@ -254,17 +256,14 @@ class FolderStore:
             folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
 
-        def followed(documents: Sequence[DocumentToWrite]) -> Flow[None]:
-            if self.follower is not None:
-                yield from self.follower(documents, folder.catalogues[self._manifest_name].catalogue)
-
         return Writer(
             leaves,
             manifest,
             rows=rows,
             advance=advance,
             stop=stop,
-            follower=followed,
+            follower=self.follower,
+            catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
         )
 
     def _process(self, folder: Folder, timeout: float) -> Flow[WritingProcess | None]:

@@ -29,7 +29,7 @@ class Store(Protocol):
         cache_read_only: Whether nothing must be written or removed there.
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
-        follower: Flow to which a writer gives the documents that it has written, for what is derived. Default: none.
+        follower: What makes what is derived of the documents that a writer writes. Default: nothing is.
         copied: Flow that reads leaves from a copy, which a store in a folder asks before Chroma. Default: none.
     """
 

@@ -28,7 +28,7 @@ from leafspan.store._writing_messages import Answer, Begin, End, Message, Place
 SWITCH = "LEAFSPAN_WRITING_PROCESS"
 """Environment variable that is ``0`` where no process is to be started."""
 
-_IDLE_SECONDS = 20.0  # after which a process that has nothing to do ends
+_IDLE_SECONDS = 30.0  # after which a process that has nothing to do ends
 _LONGEST_SECONDS = 600.0  # of one call. A thousand leaves take a second or two; a disk can be slow
 _END_SECONDS = 5.0  # in which a process that was told to end does so
 _PYTHON = re.compile(r"python|pypy", re.IGNORECASE)
@@ -45,7 +45,7 @@ _of_the_parent: list[WritingProcess] = []  # kept in a forked process, which mus
 class WritingProcess:
     """A process that writes an index in a folder for this one. It starts in the background.
 
-    It ends when it was not asked for twenty seconds, when this object is gone, and with this process, however that ends.
+    It ends when it was not asked for half a minute, when this object is gone, and with this process, however that ends.
 
     Args:
         path: The folder.
