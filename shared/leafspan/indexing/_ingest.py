@@ -12,7 +12,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, run_together
+from leafspan.engine import Call, Flow, asked_whether_awaited, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
@@ -24,7 +24,10 @@ from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
-_MUCH = 1_000  # leaves from which on another process writes: starting it takes as long as writing these
+# Leaves of an add from which on another process writes. Starting it takes as long as writing a thousand leaves or two. An
+# event loop must go on; what blocks gains only where there is a next group to embed meanwhile.
+_MUCH = 1_000
+_MUCH_BLOCKING = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +278,12 @@ class _Ingestion:
         return None
 
     def _count(self, leaves: int) -> Flow[None]:
-        """Count leaves that will be written. As soon as they are many, have a process started that writes them."""
-        few, self.leaves = self.leaves < _MUCH, self.leaves + leaves
-        if few and self.leaves >= _MUCH:
-            yield from self.store.expect_much()
+        """Count leaves that will be written. When they are many, have a process started that writes them."""
+        before, self.leaves = self.leaves, self.leaves + leaves
+        if before < _MUCH_BLOCKING and self.leaves >= _MUCH:
+            much = _MUCH if (yield asked_whether_awaited()) else _MUCH_BLOCKING
+            if before < much <= self.leaves:
+                yield from self.store.expect_much()
 
     def _objection(self, given: Document, old: Row) -> str | None:
         """Why a document must not replace the one of its id; None if it may."""

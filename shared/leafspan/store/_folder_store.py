@@ -207,7 +207,9 @@ class FolderStore:
 
     def expect_much(self) -> Flow[None]:
         """See Store."""
-        yield Call(self._open_folder().start_process, (self._leaves_name,))
+        # What blocks goes on writing until the process is ready, so that it would have to open Chroma a second time.
+        first = self._leaves_name if (yield asked_whether_awaited()) else None
+        yield Call(self._open_folder().start_process, (first,))
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""

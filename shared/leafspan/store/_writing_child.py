@@ -93,8 +93,11 @@ class _Written:
         self._begun: Begin | None = None
 
     def open(self) -> None:
-        """Open Chroma, and load the vectors, before anything is asked."""
-        self._collection(self._open(deadline_after(0.0)), self._place.leaves, 0.0)
+        """Be ready to write."""
+        if self._place.leaves is None:
+            import chromadb  # noqa: F401 (it takes most of the time)
+        else:
+            self._collection(self._open(deadline_after(0.0)), self._place.leaves, 0.0)
 
     def answer(self, message: Message) -> Answer:
         """What comes of a message."""

@@ -49,10 +49,10 @@ class WritingProcess:
 
     Args:
         path: The folder.
-        leaves: Name of the collection that is to be loaded first.
+        leaves: Name of the collection that is to be loaded before anything is asked, None to load none.
     """
 
-    def __init__(self, path: Path, leaves: str) -> None:
+    def __init__(self, path: Path, leaves: str | None) -> None:
         self.path = path
         self._line = line = _Line()
         self._ended: Future[Answer | None] | None = None
