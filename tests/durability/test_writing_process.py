@@ -249,6 +249,33 @@ async def test_a_cancelled_aadd_holds_no_lock_when_it_has_ended(index: Index, mo
     assert index.doctor() == []
 
 
+@pytest.mark.slow
+async def test_a_task_cancelled_at_any_step_leaves_no_lock_and_whole_documents(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = writing_process(index)
+    loop = asyncio.get_running_loop()
+    index.add([document("first", 1), document("second", 1)])
+    for step in itertools.count():
+        version = step + 2
+        new = [document("first", version), document("second", version)]
+        with monkeypatch.context() as patch:
+            for name in ("begin", "ask", "end"):  # put back after the block
+                patch.setattr(WritingProcess, name, getattr(WritingProcess, name))
+            task = asyncio.create_task(index.aadd(new))
+            before_step(step, lambda _, task=task: loop.call_soon_threadsafe(task.cancel))
+            (outcome,) = await asyncio.gather(task, return_exceptions=True)
+        for name in ("first", "second"):
+            assert text_of(index, name) in (document(name, version).text, document(name, version - 1).text)
+        await index.aadd(new)
+        assert text_of(index, "first") == document("first", version).text
+        assert index.doctor() == []
+        if not isinstance(outcome, asyncio.CancelledError):
+            break
+    assert step > 5
+    assert process.is_ready
+
+
 def errors_of(index: Index, *, elsewhere: bool) -> list[tuple[type[BaseException], str]]:
     """What is raised where Chroma refuses to write, or cannot."""
     if elsewhere:
@@ -345,6 +372,25 @@ def broken_python(folder: Path) -> str:
     path.write_text("#!/bin/sh\nexit 3\n")
     path.chmod(0o700)
     return str(path)
+
+
+def test_an_interruption_while_the_process_is_asked_to_begin_leaves_no_lock(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = writing_process(index)
+    begin = WritingProcess.begin
+
+    def interrupted(self: WritingProcess, message: Any) -> bool:
+        monkeypatch.setattr(WritingProcess, "begin", begin)
+        begin(self, message)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(WritingProcess, "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        index.add(document("a", 1))
+    assert index.delete(["first"]) == ["first"]  # written by this process
+    assert index.add(document("a", 1)).added == ("a",)
+    assert process.is_ready
 
 
 @pytest.mark.parametrize("why", ["switched off", "no python", "frozen", "not there", "ends at once"])

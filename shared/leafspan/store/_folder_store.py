@@ -215,12 +215,12 @@ class FolderStore:
         """See Store."""
         folder = self._open_folder()
         lock = folder.writer_lock()
-        process = (yield from self._process(folder, timeout)) if much else None
-        elsewhere = False  # whether the process has begun
+        process = yield from self._process(folder, timeout, much=much)
+        asked = elsewhere = False  # whether the process was asked to begin, and has begun
 
         def stop(whole: bool) -> None:
             try:
-                if process is not None and elsewhere:
+                if process is not None and asked:
                     process.end(folder.changes.count)
             finally:
                 folder.stop_writing(lock, whole=whole)
@@ -232,6 +232,7 @@ class FolderStore:
             read = partial(self.read_of_chroma, folder)
             if process is not None:
                 begun = Begin(self._name, self.id, self.settings, timeout)
+                asked = True
                 elsewhere = yield Call(process.begin, (begun,), finish=True)
                 if elsewhere:
                     read = partial(self._read_elsewhere, process)
@@ -268,16 +269,18 @@ class FolderStore:
             catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
         )
 
-    def _process(self, folder: Folder, timeout: float) -> Flow[WritingProcess | None]:
-        """The process that writes for this one; None if there is none, or it is not ready.
+    def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:
+        """The process that is to write for this one; None if there is none, it is not ready, or there is not much to write.
 
         It is waited for where an event loop must go on. A blocking writer is as fast by itself until then.
         """
         if (process := folder.process) is None:
             return None
-        if (yield asked_whether_awaited()):
+        if much and (yield asked_whether_awaited()):
             yield Call(process.wait, (_START_SECONDS,))
-        return process if (yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))) else None
+        # Also who writes by himself waits until it has let go of its lock.
+        is_ready = yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))
+        return process if much and is_ready else None
 
     def _read_elsewhere(self, process: WritingProcess) -> Flow[tuple[KnownIndex, Sequence[str]]]:
         """What ``read_of_chroma`` gives, read by another process."""
