@@ -20,9 +20,9 @@ async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_pat
     folder = index._store._folder
     original = folder.try_writing
 
-    def announced(*given):
+    def announced(*given, **options):
         loop.call_soon_threadsafe(waiting.set)
-        return original(*given)
+        return original(*given, **options)
 
     holder = run(index._store.start_writing(5, None))
     monkeypatch.setattr(folder, "try_writing", announced)

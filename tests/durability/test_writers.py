@@ -173,9 +173,9 @@ async def test_a_task_cancelled_while_it_waits_for_the_lock_does_not_keep_it(pla
     folder = index._store._folder
     attempt = folder.try_writing
 
-    def try_writing(lock: Any, deadline: float) -> bool:
+    def try_writing(*given: Any, **options: Any) -> bool:
         entered.set()
-        return attempt(lock, deadline)
+        return attempt(*given, **options)
 
     writer = run(index._store.start_writing(1.0, []))
     folder.try_writing = try_writing

@@ -12,7 +12,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, run_together
+from leafspan.engine import Call, Flow, asked_whether_awaited, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
@@ -24,6 +24,10 @@ from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
+# Leaves of an add from which on another process writes. Starting it takes as long as writing a thousand leaves or two. An
+# event loop must go on; what blocks gains only where there is a next group to embed meanwhile.
+_MUCH = 1_000
+_MUCH_BLOCKING = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,7 @@ class _Ingestion:
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
     has_failed: bool = False  # whether writing a group has
+    leaves: int = 0  # of all documents so far
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
     unchanged: list[str] = field(default_factory=list)
@@ -264,12 +269,21 @@ class _Ingestion:
             )
             self.progress.split(len(split.leaves))
             self._check_going_on()
+            yield from self._count(len(split.leaves))
             return replace(split, row_keys=self.row_keys)
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)
         return None
+
+    def _count(self, leaves: int) -> Flow[None]:
+        """Count leaves that will be written. When they are many, have a process started that writes them."""
+        before, self.leaves = self.leaves, self.leaves + leaves
+        if before < _MUCH_BLOCKING and self.leaves >= _MUCH:
+            much = _MUCH if (yield asked_whether_awaited()) else _MUCH_BLOCKING
+            if before < much <= self.leaves:
+                yield from self.store.expect_much()
 
     def _objection(self, given: Document, old: Row) -> str | None:
         """Why a document must not replace the one of its id; None if it may."""

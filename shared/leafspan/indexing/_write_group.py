@@ -38,7 +38,7 @@ def write_group(
         ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    writer = yield from store.start_writing(timeout, [split.document.id for split in documents])
+    writer = yield from store.start_writing(timeout, [split.document.id for split in documents], much=True)
     try:
         yield from writer.recover()
         were_there: dict[str, bool] = {}

@@ -209,30 +209,40 @@ class Mirror:
                 what=f"another thread that is {self._recipe.task.lower()}",
             )
 
-    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
-        """Make a segment of documents that have just been written, so that no question has to read them back.
-
-        Where that fails, or another thread is making segments, it is left to the next question.
+    def make(self, documents: Sequence[DocumentToWrite]) -> Flow[Segment | None]:
+        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves.
 
         Args:
             documents: The documents.
-            catalogue: The catalogue of the whole index with them. None if it is not at hand: segments are merged later.
         """
         documents = [each for each in documents if each.texts]
-        if not documents or not self._mutex.acquire(blocking=False):
-            return
-        try:
-            yield Call(self._take, (documents, catalogue), finish=True)
-        finally:
-            self._mutex.release()
+        return (yield Call(self._made, (documents,))) if documents else None
 
-    def _take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> None:
+    def _made(self, documents: Sequence[DocumentToWrite]) -> Segment | None:
         try:
             arrays = self._recipe.of(documents)
         except LeafspanError:
-            return
+            return None
         rows = [each.row for each in documents]
-        segment = Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
+        return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
+
+    def take(self, segment: Segment, catalogue: Catalogue | None) -> Flow[None]:
+        """Take a segment of documents that have just been written, so that no question has to read them back.
+
+        Where another thread is making segments, it is left to the next question.
+
+        Args:
+            segment: The segment.
+            catalogue: The catalogue of the whole index with them. None if it is not at hand: segments are merged later.
+        """
+        if not self._mutex.acquire(blocking=False):
+            return
+        try:
+            yield Call(self._take, (segment, catalogue), finish=True)
+        finally:
+            self._mutex.release()
+
+    def _take(self, segment: Segment, catalogue: Catalogue | None) -> None:
         self._taken += 1
         if self._segments is None and self._folder.path is not None:
             self._folder.keep(segment)  # it is opened with the others

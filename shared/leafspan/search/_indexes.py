@@ -11,7 +11,7 @@ from leafspan.engine import Flow
 from leafspan.mirror import Mirror, RecordCopy, VectorCopy, records_in
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Store
+from leafspan.store import Catalogue, DocumentToWrite, Keep, Reader, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SearchIndexes:
             Mirror(folder, each, read_only=read_only) if store.embedded else None for each in (VectorCopy(), RecordCopy())
         )
         indexes = cls(store, words, vectors, records)
-        store.follower = indexes.take
+        store.follower = indexes.follow
         if store.embedded:
             store.copied = indexes._copied
         return indexes
@@ -69,9 +69,15 @@ class SearchIndexes:
         assert self.records is not None
         return records_in((yield from self.records.at_hand(catalogue)), ids, columns)
 
-    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
-        """Index documents that have just been written, so that no question has to read them back: see ``Mirror.take``."""
-        yield from self.words.take(documents, catalogue)
-        for copy in (self.vectors, self.records):
-            if copy is not None:
-                yield from copy.take(documents, catalogue)
+    def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Keep]:
+        """Index documents that are being written, so that no question has to read them back: see ``Mirror.make``."""
+        made = []
+        for copy in self.copies:
+            made.append((copy, (yield from copy.make(documents))))
+
+        def keep(catalogue: Catalogue | None) -> Flow[None]:
+            for copy, segment in made:
+                if segment is not None:
+                    yield from copy.take(segment, catalogue)
+
+        return keep

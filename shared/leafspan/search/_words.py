@@ -15,7 +15,7 @@ from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM2
 from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.search._evidence import Evidence
 from leafspan.search._soft_matches import words_of
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Selection
+from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes
 from leafspan.values import Hit, LeafId
 
@@ -101,11 +101,6 @@ class LexicalIndex:
             others = min((max(frequencies[term] - own, 0) for term in row), default=leaves)
             rarities.append(max(0.0, 1 - log(others + 1) / log(leaves)) if leaves > 1 else 0.0)
         return rarities
-
-    def take(self, documents: Sequence[DocumentToWrite], catalogue: Catalogue | None) -> Flow[None]:
-        """Index documents that have just been written, so that no search has to read them back: see ``Mirror.take``."""
-        if self._mirror is not None:
-            yield from self._mirror.take(documents, catalogue)
 
     def warm(self, reader: Reader) -> Flow[None]:
         """Load and bring up to date what a search needs. Does nothing if the analyzer was not given again.

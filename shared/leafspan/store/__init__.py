@@ -21,7 +21,7 @@ from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows
-from leafspan.store._writer import DocumentToWrite, Writer
+from leafspan.store._writer import DocumentToWrite, Keep, Writer
 
 __all__ = [
     "REMEDY",
@@ -35,6 +35,7 @@ __all__ = [
     "DocumentToWrite",
     "EmbedderRecord",
     "ForeignCollection",
+    "Keep",
     "LooseRow",
     "Met",
     "MetDamage",

@@ -25,7 +25,7 @@ from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._waiting import wait_for_lock
-from leafspan.store._writer import DocumentToWrite, Follower, Writer
+from leafspan.store._writer import Follower, Writer
 
 _WRITING = "writing:"  # start of a token while a writer is at work
 
@@ -111,7 +111,11 @@ class ClientStore:
             last=self._last,
         )
 
-    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+    def expect_much(self) -> Flow[None]:
+        """See Store. A server is a process of its own, and what is in memory is not elsewhere."""
+        yield from ()
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)
         self._check_writable()
@@ -130,12 +134,8 @@ class ClientStore:
             rows=rows,
             advance=self._advance,
             stop=lambda _: lock.release(),
-            follower=self._followed,
+            follower=self.follower,
         )
-
-    def _followed(self, documents: Sequence[DocumentToWrite]) -> Flow[None]:
-        if self.follower is not None:
-            yield from self.follower(documents, None)
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""

@@ -17,6 +17,7 @@ from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
 
+_STEP = 1_000  # leaves of one write. Chroma in this process lets no other Python code run meanwhile
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors; Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
 _FEW = 200  # vectors that are read at a time
@@ -47,6 +48,9 @@ class Collection:
         self._in_metadata = False
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
+        self.step = min(_STEP, batch)
+
+    elsewhere = False
 
     def written_by(self, files: Use) -> Collection:
         """The same collection, with this use of Chroma's files for each write."""

@@ -28,6 +28,8 @@ from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
+from leafspan.store._writer_lock import WriterLock
+from leafspan.store._writing_process import WritingProcess, can_be_started
 
 _DEFAULT = "default_tenant", "default_database"  # of Chroma
 _SPELLINGS = 64
@@ -93,6 +95,8 @@ class Folder:
         self._read_up_to: dict[str, int] = {}
         self._is_trusted = self.files.is_as_left()
         self._opened = None if client is None else self._open(deadline, client)
+        self._is_own = client is None  # nobody else uses the client, which can be closed at any time
+        self._process: WritingProcess | None = None
 
     @property
     def is_replaced(self) -> bool:
@@ -225,21 +229,55 @@ class Folder:
         Args:
             deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
         """
+        self.end_process()
         with held(self._mutex, deadline, self._what):
-            opened, self._opened = self._opened, None
-            if opened is not None:
-                opened.retire()
+            self._retire()
 
-    def writer_lock(self) -> FileLock:
+    def shown_client(self, deadline: float) -> Any:
+        """The open client for a user, who may keep it. So from now on it is this process that writes.
+
+        Args:
+            deadline: Until when to wait for others if it has to be opened first.
+        """
+        self._is_own = False
+        self.end_process()
+        self.reopened_reader(deadline).leave()
+        return self.opened(deadline).client
+
+    def start_process(self, leaves: str | None) -> None:
+        """Have a process started that writes the next large groups of documents, if it can be, and is not there.
+
+        Args:
+            leaves: Name of the collection that is to be loaded before anything is asked, None to load none.
+        """
+        if self._is_own and not self.read_only and can_be_started() and (self._process is None or self._process.is_gone):
+            self._process = WritingProcess(self.path, leaves)
+
+    @property
+    def process(self) -> WritingProcess | None:
+        """The process that writes for this one, which may be just starting; None if there is none."""
+        if self._process is not None and self._process.is_gone:
+            self._process = None
+        return self._process
+
+    def end_process(self) -> None:
+        """Have the process that writes for this one end, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def writer_lock(self) -> WriterLock:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
-        return FileLock(self.path / "leafspan.lock", read_only=self.read_only)
+        return WriterLock(self.path, read_only=self.read_only)
 
-    def try_writing(self, lock: FileLock, deadline: float) -> bool:
+    def try_writing(self, lock: FileLock, deadline: float, *, elsewhere: bool = False) -> bool:
         """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken.
 
         Args:
             lock: The lock.
             deadline: Until when to wait for those who use the files, in seconds of ``time.monotonic``.
+            elsewhere: Whether another process writes for this one. Then Chroma is let go of here: it would not see what is
+                written, and is opened again when it is needed.
         """
         if not lock.try_acquire():
             return False
@@ -249,7 +287,10 @@ class Folder:
                 return True
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may not have counted what it wrote
-            self._up_to_date(deadline)
+            if elsewhere:
+                self._retire()
+            else:
+                self._up_to_date(deadline)
             self.changes.writing = True
         return True
 
@@ -267,13 +308,18 @@ class Folder:
             finally:
                 lock.release()
 
-    def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
+    def has_followed(self, count: int) -> None:
+        """Note that all changes up to this count were written by this process, for the one that has counted them."""
+        self._synced = count
+
+    def advance(self, lock: FileLock, deadline: float, change: Change | None = None, *, elsewhere: bool = False) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Args:
             lock: The writer's lock.
             deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
             change: What has changed of an index, if it is known.
+            elsewhere: Whether another process has written it, so that Chroma is out of date here. Default: False.
 
         Raises:
             StorageReadOnly: if the folder cannot, or must not, be written.
@@ -288,17 +334,28 @@ class Folder:
                 # Before it is counted: so the file has it as soon as somebody looks for it.
                 with suppress(OSError):
                     self._catalogue_file.append(*change.at(self.changes.count))
-            self._synced = self.changes.advance()
-            return self._synced
+            count = self.changes.advance()
+            if not elsewhere:
+                self._synced = count
+            return count
 
     def begin_anew(self) -> None:
         """In a forked process: do not wait for threads of the parent, which are not there."""
         self._mutex = threading.Lock()
         self._catalogue_file.begin_anew()
+        process, self._process = self._process, None
+        if process is not None:
+            process.leave_to_the_parent()
 
     @property
     def _what(self) -> str:
         return f"opening {str(self.path)!r}"
+
+    def _retire(self) -> None:
+        """Have Chroma opened anew when it is needed next."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.retire()
 
     def _up_to_date(self, deadline: float) -> Opened:
         """The open client, opened first if it is not, and opened again if others have written since."""

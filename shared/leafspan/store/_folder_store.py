@@ -10,12 +10,13 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Call, Flow
+from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import LeafspanError
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
+from leafspan.store._collection_elsewhere import CollectionElsewhere
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
@@ -31,7 +32,9 @@ from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
-from leafspan.store._writer import DocumentToWrite, Follower, Writer
+from leafspan.store._writer import Follower, WritableCollection, Writer
+from leafspan.store._writing_messages import Begin, ReadIndex, StoredIndex
+from leafspan.store._writing_process import WritingProcess
 
 
 class FolderStore:
@@ -117,12 +120,14 @@ class FolderStore:
             copied=self.copied,
         )
 
-    def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
+    def _catalogue(
+        self, folder: Folder, *, of_chroma: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]] | None = None
+    ) -> Flow[tuple[int, Catalogue]]:
         """The catalogue as it is now, and the count of changes that it belongs to.
 
         Args:
             folder: The folder.
-            of_chroma: Whether Chroma itself must have been read. If not, what is known of it will do.
+            of_chroma: Flow that reads Chroma itself, if that must have been read. Default: what is known of it will do.
         """
         count = folder.changes.count  # first, so that what is read below can only be newer
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
@@ -141,7 +146,7 @@ class FolderStore:
             return count, index.catalogue
         # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was opened,
         # so it may lack leaves of a version that has become current since.
-        catalogue = yield from self._read_catalogue(folder)
+        catalogue = yield from self._read_catalogue(folder, of_chroma or partial(self.read_of_chroma, folder))
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
 
@@ -164,14 +169,17 @@ class FolderStore:
             raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
         self._checked_at = count
 
-    def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
+    def _read_catalogue(
+        self, folder: Folder, read: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]]
+    ) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
         count = folder.changes.count
-        known, names = yield from self._read_of_chroma(folder)
+        known, names = yield from read()
+        folder.has_read(self._name)
         yield Call(folder.keep, (self._name, count, known, names))
         return known.catalogue
 
-    def _read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, list[str]]]:
+    def read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, Sequence[str]]]:
         """The index as Chroma has it now, and the names of all indexes of the folder."""
         opened = folder.manifest_reader()
         if opened is None:
@@ -202,42 +210,87 @@ class FolderStore:
         now = {id_: version for id_, version, _ in latest.versions()}
         return any(version is not None and now.get(id_) != version for id_, version, _ in known.versions())
 
-    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+    def expect_much(self) -> Flow[None]:
+        """See Store."""
+        # What blocks goes on writing until the process is ready, so that it would have to open Chroma a second time.
+        first = self._leaves_name if (yield asked_whether_awaited()) else None
+        yield Call(self._open_folder().start_process, (first,))
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""
         folder = self._open_folder()
         lock = folder.writer_lock()
+        process = yield from self._process(folder, timeout, much=much)
+        asked = elsewhere = False  # whether the process was asked to begin, and has begun
+
+        def stop(whole: bool) -> None:
+            try:
+                if process is not None and asked:
+                    process.end(folder.changes.count)
+            finally:
+                folder.stop_writing(lock, whole=whole)
+
         try:
             deadline = deadline_after(timeout)
-            yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            _, catalogue = yield from self._catalogue(folder, of_chroma=True)
+            try_writing = partial(folder.try_writing, lock, deadline, elsewhere=process is not None)
+            yield from self._wait_for(lock, try_writing, timeout)
+            read = partial(self.read_of_chroma, folder)
+            if process is not None:
+                begun = Begin(self._name, self.id, self.settings, timeout)
+                asked = True
+                elsewhere = yield Call(process.begin, (begun,), finish=True)
+                if elsewhere:
+                    read = partial(self._read_elsewhere, process)
+            _, catalogue = yield from self._catalogue(folder, of_chroma=read)
             rows = dict(catalogue.rows)
-            opened = yield Call(folder.opened, (deadline,))
-            leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
-            manifest = yield self._to_write(opened, self._manifest_name)
+            leaves: WritableCollection
+            manifest: WritableCollection
+            if process is not None and elsewhere:
+                leaves = CollectionElsewhere(process, self._leaves_name)
+                manifest = CollectionElsewhere(process, self._manifest_name)
+            else:
+                opened = yield Call(folder.opened, (deadline,))
+                leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
+                manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
-            folder.stop_writing(lock, whole=False)
+            stop(False)
             raise
 
         def advance(changed: Set[str], *, settled: bool) -> Flow[None]:
             # A new catalogue each time, since readers go on with the one they have.
             catalogue = Catalogue(dict(rows))
             change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
-            count = folder.advance(lock, deadline_after(self._timeout), change)
+            count = folder.advance(lock, deadline_after(self._timeout), change, elsewhere=elsewhere)
             folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
-
-        def followed(documents: Sequence[DocumentToWrite]) -> Flow[None]:
-            if self.follower is not None:
-                yield from self.follower(documents, folder.catalogues[self._manifest_name].catalogue)
 
         return Writer(
             leaves,
             manifest,
             rows=rows,
             advance=advance,
-            stop=lambda whole: folder.stop_writing(lock, whole=whole),
-            follower=followed,
+            stop=stop,
+            follower=self.follower,
+            catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
         )
+
+    def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:
+        """The process that is to write for this one; None if there is none, it is not ready, or there is not much to write.
+
+        It is waited for where an event loop must go on. A blocking writer is as fast by itself until then.
+        """
+        if (process := folder.process) is None:
+            return None
+        if much and (yield asked_whether_awaited()):
+            yield Call(process.wait, (_START_SECONDS,))
+        # Also who writes by himself waits until it has let go of its lock.
+        is_ready = yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))
+        return process if much and is_ready else None
+
+    def _read_elsewhere(self, process: WritingProcess) -> Flow[tuple[KnownIndex, Sequence[str]]]:
+        """What ``read_of_chroma`` gives, read by another process."""
+        stored: StoredIndex = yield Call(process.ask, (ReadIndex(),))
+        return KnownIndex(self.id, self.settings, stored.embedder, Catalogue(stored.rows)), stored.names
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -305,7 +358,7 @@ class FolderStore:
         # What was written between counting and reading is newer than what is kept at that count: read again then.
         for _ in range(_ATTEMPTS):
             count = folder.changes.count
-            known, names = yield from self._read_of_chroma(folder)
+            known, names = yield from self.read_of_chroma(folder)
             kept = yield Call(folder.kept, (self._name, count))
             if folder.changes.count == count or folder.changes.writing:
                 break
@@ -386,7 +439,7 @@ class FolderStore:
     @property
     def client(self) -> Any:
         """See Store."""
-        return self._open_folder().opened(deadline_after(self._timeout)).client
+        return self._open_folder().shown_client(deadline_after(self._timeout))
 
     def close(self) -> None:
         """See Store."""
@@ -406,6 +459,8 @@ class FolderStore:
         return self._folder
 
 
+_START_SECONDS = 30.0  # in which a process must be ready to write
+_LEAST_SECONDS = 1.0  # in which it must say that it has stopped
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 

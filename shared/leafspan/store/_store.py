@@ -29,7 +29,7 @@ class Store(Protocol):
         cache_read_only: Whether nothing must be written or removed there.
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
-        follower: Flow to which a writer gives the documents that it has written, for what is derived. Default: none.
+        follower: What makes what is derived of the documents that a writer writes. Default: nothing is.
         copied: Flow that reads leaves from a copy, which a store in a folder asks before Chroma. Default: none.
     """
 
@@ -60,12 +60,17 @@ class Store(Protocol):
         """
         ...
 
-    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+    def expect_much(self) -> Flow[None]:
+        """Have a process started that writes what is much, where one is of use. It is not waited for."""
+        ...
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """The writer. It holds the lock until its ``stop`` is called.
 
         Args:
             timeout: Seconds to wait for another writer.
             ids: Stored ids of the documents to write; a store may give the writer more rows than theirs. None for all.
+            much: Whether a process that was expected to write is to write this. Default: False.
 
         Raises:
             WriterBusy: if another writer does not finish within ``timeout`` seconds.

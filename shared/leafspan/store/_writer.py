@@ -5,22 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from leafspan.engine import Flow
+from leafspan.engine import Flow, run_together
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._collection import Collection
 from leafspan.store._manifest import Row, columns
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
-# Leaves added by one call, a step of a progress bar. Larger ones are no faster, and Chroma in this process lets no other
-# Python code run meanwhile.
-_STEP = 1_000
-
 _MOST = 1_000_000  # leaves of a version that a damaged document may have left
+
+
+class WritableCollection(Protocol):
+    """What writing needs of a collection: see ``Collection``.
+
+    Attributes:
+        step: Leaves to add by one call, a step of a progress bar.
+        elsewhere: Whether another process writes it, so that something else can be done here meanwhile.
+    """
+
+    step: int
+    elsewhere: bool
+
+    def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records with these ids."""
+        ...
+
+    def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """All records."""
+        ...
+
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records."""
+        ...
+
+    def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add or overwrite records."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records."""
+        ...
 
 
 class DocumentToWrite(NamedTuple):
@@ -39,8 +66,11 @@ class DocumentToWrite(NamedTuple):
     vectors: Any
 
 
-Follower = Callable[[Sequence[DocumentToWrite], Catalogue | None], Flow[None]]
-"""Takes documents that were written, and the catalogue of the whole index with them, if it is at hand."""
+Keep = Callable[[Catalogue | None], Flow[None]]
+"""Keeps what was made of documents, with the catalogue of the whole index with them, if it is at hand."""
+
+Follower = Callable[[Sequence[DocumentToWrite]], Flow[Keep]]
+"""Makes what is derived of documents while they are written, or after. What it gives back is to be run after they were."""
 
 
 class Writer:
@@ -65,24 +95,27 @@ class Writer:
         advance: Flow that lets readers notice a change, from the ids of the documents whose rows have changed, or are gone.
             Its option ``settled`` is False if more changes follow at once.
         stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
-        follower: Flow to which documents are given after they were written. Default: none.
+        follower: What makes what is derived of documents. Default: nothing is.
+        catalogue: Function that gives the catalogue of the whole index, if it is at hand. Default: it is not.
     """
 
     def __init__(
         self,
-        leaves: Collection,
-        manifest: Collection,
+        leaves: WritableCollection,
+        manifest: WritableCollection,
         *,
         rows: dict[str, Row],
         advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
-        follower: Callable[[Sequence[DocumentToWrite]], Flow[None]] | None = None,
+        follower: Follower | None = None,
+        catalogue: Callable[[], Catalogue | None] = lambda: None,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
         self._advance = advance
         self._stop = stop
         self._follower = follower
+        self._catalogue = catalogue
         self._changed: set[str] = set()  # documents whose rows have changed since readers were last told
         self._is_finished = True  # nothing is half written, or written and not announced to readers
         self.rows = rows
@@ -132,14 +165,16 @@ class Writer:
             yield from self.advance(settled=False)  # as before all leaves are deleted
             self._is_finished = False
             yield from self._leaves.delete(in_the_way)
-        yield from self._add_leaves(documents, done)
+        keep = yield from self._add_and_follow(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
-        if self._follower is not None:
-            yield from self._follower(documents)
+        if keep is None and self._follower is not None:
+            keep = yield from self._follower(documents)
+        if keep is not None:
+            yield from keep(self._catalogue())
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
         """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.
@@ -232,6 +267,17 @@ class Writer:
                     found[leaf.document_id].append(id_)
         return found
 
+    def _add_and_follow(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[Keep | None]:
+        """Add the leaves. If another process does, what is derived of the documents is made here meanwhile."""
+        if self._follower is None or not self._leaves.elsewhere:
+            yield from self._add_leaves(documents, done)
+            return None
+        added, keep = yield run_together([self._add_leaves(documents, done), self._follower(documents)])
+        for outcome in (added, keep):
+            if isinstance(outcome, Exception):
+                raise outcome
+        return keep  # type: ignore[no-any-return]
+
     def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         import numpy as np
 
@@ -246,9 +292,8 @@ class Writer:
         vectors = np.concatenate([each.vectors for each in documents if len(each.texts)])
         texts = [text for each in documents for text in each.texts]
         metadatas = [metadata for each in documents for metadata in each.metadatas]
-        step = min(_STEP, self._leaves.batch)
-        for start in range(0, len(ids), step):
-            some = slice(start, start + step)
+        for start in range(0, len(ids), self._leaves.step):
+            some = slice(start, start + self._leaves.step)
             yield from self._leaves.add(
                 ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
