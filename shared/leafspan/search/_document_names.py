@@ -74,17 +74,17 @@ def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
 
 
 def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
-    """The names after a change. What has another version has other names, perhaps; what has the same one has the same."""
-    rows = catalogue.rows
-    before = list(zip(known.table.ids, known.versions, strict=True))
-    outdated = {
-        id_ for id_, version in before if (row := rows.get(id_)) is None or row.version != version or not row.leaves
-    }
-    same = {id_ for id_, _ in before}.difference(outdated)
-    changed = [row for row in _current(catalogue) if row.document_id not in same]
+    """The names after a change. What has another version has other names, perhaps; what has the same one has the same.
+
+    Only the rows of changed documents are unpacked.
+    """
+    now = {id_: version for id_, version, leaves in catalogue.versions() if version is not None and leaves}
+    before = dict(zip(known.table.ids, known.versions, strict=True))
+    outdated = {id_ for id_, version in before.items() if now.get(id_) != version}
+    changed = [id_ for id_, version in now.items() if before.get(id_) != version]
     if (len(changed) + len(outdated)) * _SHARE_CHANGED > len(before):
         return _made(catalogue, aliases)
-    more = NameTable(named(row, aliases) for row in changed) if changed else None
+    more = NameTable(named(catalogue.rows[id_], aliases) for id_ in changed) if changed else None
     return known._replace(catalogue=catalogue, names=Names(known.table, outdated, more))
 
 
