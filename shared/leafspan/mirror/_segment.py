@@ -15,7 +15,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,18 +60,15 @@ def write_segment(path: Path, segment: Segment) -> None:
     A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
     cut has torn is noticed when it is read.
     """
-    import numpy as np
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in segment.arrays.items()}
-    front = _front(segment.documents, arrays)
+    pieces = _pieces(segment)
+    front = next(pieces)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
         with unfinished.open("xb") as file:
             file.write(_HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front)))
             file.write(front)
-            for array in arrays.values():
-                for part in _parts(array):
-                    file.write(part)
+            for piece in pieces:
+                file.write(piece)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -115,6 +112,16 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
         except DamagedSegment as error:
             raise Damaged(str(error)) from None
     return segment
+
+
+def _pieces(segment: Segment) -> Iterator[bytes | memoryview]:
+    """The parts of a file after its head, in order: the front, and then the arrays."""
+    import numpy as np
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in segment.arrays.items()}
+    yield _front(segment.documents, arrays)
+    for array in arrays.values():
+        yield from _parts(array)
 
 
 def _parts(array: NDArray[Any]) -> tuple[memoryview, bytes]:
