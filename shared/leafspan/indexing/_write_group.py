@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafspan.engine import Flow
+from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, WriterBusy
 from leafspan.indexing._split_document import SplitDocument
-from leafspan.store import Scope, Store
+from leafspan.store import DocumentToWrite, Scope, Store
 
 
 def write_group(
@@ -51,13 +51,18 @@ def write_group(
                 raise _refusal(split.document.id)
             # Another writer may have come first: with the same content there is nothing left to do.
             if old is None or old.hash != split.row.hash:
-                to_write.append(split.with_vectors(matrix))
+                to_write.append((split, matrix))
             were_there[split.document.id] = old is not None
         if to_write:
-            yield from writer.replace(to_write, wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
         return were_there
     finally:
         writer.stop()
+
+
+def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]]) -> list[DocumentToWrite]:
+    """The documents with all that is stored of them: for a whole group, this would hold up an event loop."""
+    return [split.with_vectors(matrix) for split, matrix in documents]
 
 
 def _refusal(stored_id: str) -> DamagedIndex:

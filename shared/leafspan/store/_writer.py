@@ -7,7 +7,7 @@ from collections.abc import Collection as Collected
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from leafspan.engine import Flow, run_together
+from leafspan.engine import Call, Flow, run_together
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
@@ -145,7 +145,7 @@ class Writer:
             documents: The documents.
             done: Function to call with each number of leaves that are written. Default: none.
         """
-        documents = [each._replace(row=_with_checksums(each)) for each in documents]
+        documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
         in_the_way = [id_ for ids in there.values() for id_ in ids]
         noted = []  # rows for step 1
@@ -298,6 +298,10 @@ class Writer:
                 ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
             done(len(ids[some]))
+
+
+def _all_with_checksums(documents: Sequence[DocumentToWrite]) -> list[DocumentToWrite]:
+    return [each._replace(row=_with_checksums(each)) for each in documents]
 
 
 def _with_checksums(document: DocumentToWrite) -> Row:
