@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from leafspan.mentions import Link, find_links
@@ -37,3 +39,13 @@ def test_wiki_links(text):
 def test_a_picture_is_no_link():
     assert Link("pie.svg") not in [link for link in find_links("![a chart](charts/pie.svg)") if link.target == "pie.svg"]
     assert find_links("![a chart](chart)") == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["[", "[a](", '[a](b "', "[a](b '", "[a](b (", "[a](<b", "[[a|", 'href="', "a.b/", "[a]:\n"]
+)
+def test_the_time_grows_with_the_length_of_a_text(piece):
+    """A time that grew with its square would be minutes."""
+    began = process_time()
+    find_links("[a](b" + piece * 50_000)
+    assert process_time() - began < 20

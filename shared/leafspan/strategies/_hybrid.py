@@ -307,9 +307,9 @@ class Hybrid(Strategy):
     ) -> StrategyFlow[dict[str, Candidate | None]]:
         """The best of each query, and what was loaded before. None for leaves that were only guessed to be there."""
         known = dict(loaded or {})
-        best = {str(each.leaf): each for row in rows for each in row}
-        found = tuple(id_ for id_, each in best.items() if id_ not in known and each.contributions)
-        guessed = tuple(id_ for id_, each in best.items() if id_ not in known and not each.contributions)
+        best = {id_: each for row in rows for each in row if (id_ := str(each.leaf)) not in known}
+        found = tuple(id_ for id_, each in best.items() if each.contributions or each.reference)
+        guessed = tuple(id_ for id_, each in best.items() if not (each.contributions or each.reference))
         if found or guessed or loaded is None:
             more: dict[str, Candidate] = yield Load(found, guessed)
             known |= {id_: more.get(id_) for id_ in (*found, *guessed)}
