@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Document, F, HierarchicalSplitter, Index, View
+from leafspan import Document, F, HierarchicalSplitter, Hybrid, Index, View
 from leafspan.strategies import FindMentions, ListLeaves, Load, Mention, Query, RetrievalContext, Strategy
 
 FILLER = [
@@ -195,3 +195,21 @@ def test_links_and_paths(make, text, found):
     answer = mentions(index, "docs/guide/start.md")
     assert list(answer) == found
     assert all(each.strength == 1 for each in answer.values())
+
+
+def test_no_name_is_rare_where_the_analyzer_is_not_known(tmp_path: Path):
+    """A search by vectors alone still works there, and links lead to what they name."""
+
+    def analyzer(text: str) -> list[str]:
+        return text.lower().split()
+
+    documents = [
+        Document("a.md", "See Vienna Woods, and [this](b.md).", "Bees"),
+        Document("b.md", "Hills.", "Vienna Woods"),
+    ]
+    with Index.open(tmp_path / "kb", analyzer=analyzer) as index:
+        index.add([*documents, Document("c.md", "More of Vienna Woods.", "Trees"), *FILLER])
+    with Index.open(tmp_path / "kb") as index:
+        assert mentions(index, "c.md") == {}
+        assert set(mentions(index, "a.md")) == {"b.md"}
+        assert index.retrieve([1.0] * 256, Hybrid())

@@ -57,7 +57,9 @@ class LexicalIndex:
             StaleRead: if a document is replaced meanwhile.
         """
         if self._mirror is None:
-            raise _unknown_analyzer()
+            raise IndexMismatch(
+                "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
+            )
         visible = yield from reader.whole_catalogue(request.where)
         snapshot = yield from self._mirror.current(reader)
         scope = reader.scope
@@ -70,18 +72,17 @@ class LexicalIndex:
 
         What counts is the rarest word of a name, and the leaves that have it: log(leaves / (have it + 1)) / log(leaves).
         A leaf is indexed with its title, so those of the documents of that name are not counted. A name whose words are
-        stop words, or nothing that the analyzer knows, is not rare.
+        stop words, or nothing that the analyzer knows, is not rare, nor is any if the analyzer was not given again.
 
         Args:
             reader: Reader of the index.
             names: The names, each with the number of leaves of its documents.
 
         Raises:
-            IndexMismatch: as ``search``.
             StaleRead: if a document is replaced meanwhile.
         """
         if self._mirror is None:
-            raise _unknown_analyzer()
+            return [0.0] * len(names)
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
         scope = reader.scope
@@ -194,10 +195,4 @@ def _with_evidence(
             {leaf[:2]: row for row, leaf in zip(firsts, shown(firsts), strict=True)}, tuple(evidence.nodes)
         ),
         among=list(map(Hit, shown(rows.tolist()), shares)),
-    )
-
-
-def _unknown_analyzer() -> IndexMismatch:
-    return IndexMismatch(
-        "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
     )
