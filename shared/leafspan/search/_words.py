@@ -56,6 +56,8 @@ class LexicalIndex:
             IndexMismatch: if the index was made with an analyzer that is a function, and that was not given again.
             StaleRead: if a document is replaced meanwhile.
         """
+        if not request.texts:
+            return []
         if self._mirror is None:
             raise IndexMismatch(
                 "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
