@@ -43,14 +43,14 @@ MUTANTS = (
     Mutant(
         "leaves are added after their version became current",
         "store._writer",
-        """        yield from self._add_leaves(documents, done)
+        """        keep = yield from self._add_and_follow(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
-        yield from self._add_leaves(documents, done)
+        keep = yield from self._add_and_follow(documents, done)
 """,
     ),
     Mutant(
@@ -282,7 +282,7 @@ MUTANTS = (
         "a failed start of writing keeps the lock of a folder",
         "store._folder_store",
         """        except BaseException:
-            folder.stop_writing(lock, whole=False)
+            stop(False)
             raise
 """,
         """        except BaseException:
@@ -301,11 +301,11 @@ MUTANTS = (
         "the writer's lock is released early",
         "indexing._write_group",
         """        if to_write:
-            yield from writer.replace(to_write, wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
         """        if to_write:
             writer.stop()
-            yield from writer.replace(to_write, wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
     ),
     # Behind a client: store/_client_store.py

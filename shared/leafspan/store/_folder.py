@@ -22,7 +22,6 @@ from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_file import RESTORE, check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._failures import chroma_failure, in_one_line
-from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
 from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._opened import Opened
@@ -270,7 +269,7 @@ class Folder:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
         return WriterLock(self.path, read_only=self.read_only)
 
-    def try_writing(self, lock: FileLock, deadline: float, *, elsewhere: bool = False) -> bool:
+    def try_writing(self, lock: WriterLock, deadline: float, *, elsewhere: bool = False) -> bool:
         """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken.
 
         Args:
@@ -294,7 +293,7 @@ class Folder:
             self.changes.writing = True
         return True
 
-    def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
+    def stop_writing(self, lock: WriterLock, *, whole: bool = True) -> None:
         """Release the lock, if it is held.
 
         Args:
@@ -312,7 +311,7 @@ class Folder:
         """Note that all changes up to this count were written by this process, for the one that has counted them."""
         self._synced = count
 
-    def advance(self, lock: FileLock, deadline: float, change: Change | None = None, *, elsewhere: bool = False) -> int:
+    def advance(self, lock: WriterLock, deadline: float, change: Change | None = None, *, elsewhere: bool = False) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Args:

@@ -20,7 +20,6 @@ from leafspan.store._collection_elsewhere import CollectionElsewhere
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
-from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files, VectorDamage
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
@@ -33,6 +32,7 @@ from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import Follower, WritableCollection, Writer
+from leafspan.store._writer_lock import WriterLock
 from leafspan.store._writing_messages import Begin, ReadIndex, StoredIndex
 from leafspan.store._writing_process import WritingProcess
 
@@ -425,7 +425,7 @@ class FolderStore:
         """A call for a collection that can be written."""
         return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
-    def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
+    def _wait_for(self, lock: WriterLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
         """Wait for the writer's lock."""
         yield from wait_for_lock(try_acquire, timeout, repr(str(lock.path.parent)), holder=lock.holder)
 
