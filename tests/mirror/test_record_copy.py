@@ -9,7 +9,7 @@ from leafspan.mirror import RecordCopy, records_in
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Catalogue, DocumentToWrite, Row, pack_checksums
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, pack_checksums
 
 V = "00000000"
 IDS = [f"tea#{V}#0", f"tea#{V}#1"]
@@ -27,7 +27,9 @@ def arrays() -> dict[str, np.ndarray]:
 
 def snapshot(arrays: dict[str, np.ndarray], checksums: str) -> MirrorSnapshot:
     row = Row("tea", "", V, len(TEXTS), checksums=checksums)
-    return MirrorSnapshot(Catalogue({"tea": row}), [OpenSegment(Segment((("tea", V, len(TEXTS)),), arrays), None)])
+    return MirrorSnapshot(
+        Catalogue({"tea": row}), [OpenSegment(Segment(DocumentTable.of([("tea", V, len(TEXTS))]), arrays), None)]
+    )
 
 
 CHECKSUMS = pack_checksums(zip(TEXTS, PLACES, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from leafspan.trace import Contribution, Trace
 from leafspan.values import Candidate, Hit, LeafId, Span
 
 V = "00000000"
+MORE = Hybrid(scales=(0.2, 0.2, 0.2), soft_matches=0.5)
 PARENT, SECTION, DOCUMENT = "bm25 of the parent", "bm25 of the section", "bm25 of the document"
 
 
@@ -109,20 +111,20 @@ def test_a_leaf_of_the_right_section_is_found_without_a_word_of_the_question(ind
 
 
 def test_the_parts_of_a_score_add_up_to_it(index: Index):
-    for passage in index.retrieve("Which insects dance in the hive?", Hybrid(), k=10):
+    for passage in index.retrieve("Which insects dance in the hive?", MORE, k=10):
         (fused,) = passage.trace.fused
         parts = [*(each.share for each in fused.contributions), fused.neighbour_bonus, fused.summary_bonus]
         assert fused.score == pytest.approx(sum(parts))
 
 
 def test_the_trace_names_the_larger_nodes_and_the_soft_matches(index: Index):
-    found = index.retrieve("Which insects dance in the hive?", Hybrid(), k=20)
+    found = index.retrieve("Which insects dance in the hive?", MORE, k=20)
     sources = {each.source for passage in found for fused in passage.trace.fused for each in fused.contributions}
     assert sources == {"bm25", "vector", PARENT, SECTION, DOCUMENT, "soft matches"}
 
 
 def test_a_filter_holds_at_every_scale(index: Index):
-    found = index.retrieve("ships and bees", Hybrid(), where=F("topic") == "animals", k=50)
+    found = index.retrieve("ships and bees", MORE, where=F("topic") == "animals", k=50)
     assert {passage.document_id for passage in found} == {"bees"}
 
 
@@ -135,7 +137,10 @@ def test_a_view_scores_as_an_index_of_its_documents_alone(tmp_path: Path):
         both.scoped(F("tenant") == "b").add(other)
         alone.scoped(F("tenant") == "a").add(own)
         rows = [
-            [(passage.text, passage.score) for passage in each.scoped(F("tenant") == "a").retrieve("dance of bees", k=9)]
+            [
+                (passage.text, passage.score)
+                for passage in each.scoped(F("tenant") == "a").retrieve("dance of bees", MORE, k=9)
+            ]
             for each in (both, alone)
         ]
     assert rows[0] == rows[1]
@@ -145,7 +150,7 @@ def test_words_are_compared_only_where_the_index_takes_them_as_english(tmp_path:
     def sources(analyzer: Analyzer) -> set[str]:
         with Index.open(tmp_path / analyzer.language, analyzer=analyzer) as index:
             index.add([Document("a", "Die Bienen tanzen."), Document("b", "Die Schiffe segeln.")])
-            found = index.retrieve("Bienen", Hybrid())
+            found = index.retrieve("Bienen", MORE)
         return {each.source for passage in found for fused in passage.trace.fused for each in fused.contributions}
 
     assert "soft matches" in sources(Analyzer("english"))
@@ -168,10 +173,10 @@ def test_bad_options_are_refused(options, message):
 
 @pytest.mark.parametrize("fusion", ["rrf", "maximum"])
 def test_other_fusions_are_of_bm25_and_vectors_alone(index: Index, fusion: str):
-    found = index.retrieve("bees", Hybrid(fusion=fusion), k=9)
-    assert found == index.retrieve("bees", Hybrid(fusion=fusion, scales=(0, 0, 0), soft_matches=0), k=9)
+    found = index.retrieve("bees", replace(MORE, fusion=fusion), k=9)
+    assert found == index.retrieve("bees", Hybrid(fusion=fusion), k=9)
 
 
 @pytest.mark.parametrize("question", ["the", "zzzz", "?"])
 def test_questions_without_a_known_word_are_answered_by_vectors(index: Index, question: str):
-    assert index.retrieve(question, Hybrid())
+    assert index.retrieve(question, MORE)
