@@ -277,3 +277,28 @@ def test_a_table_finds_each_of_its_documents_and_no_other(several):
     assert table.find("an id that none has") is None
     assert np.array_equal(table.sizes, [leaves for _, _, leaves in several])
     assert sum(each.nbytes for each in table.columns.values()) <= sum(4 * len(id_) + 32 for id_, _, _ in several)
+
+
+@given(first=st.lists(rows, max_size=5), steps=st.lists(changes, min_size=1, max_size=5), since=st.integers(0, 4))
+def test_what_has_changed_since_is_among_what_is_said_to_have(tmp_path_factory, first, steps, since):
+    written = Written(tmp_path_factory.mktemp("changed") / "catalogue", {row.document_id: row for row in first})
+    reader = CatalogueFile(written.path)
+    states = [(written.read(reader), dict(written.expected))]
+    for change in steps:
+        written.change(change)
+        states.append((written.read(reader), dict(written.expected)))
+    earlier, before = states[min(since, len(states) - 2)]
+    now, after = states[-1]
+    said = now.changed_since(earlier)
+    if said is not None:  # or the file was written anew meanwhile
+        assert {id_ for id_ in before.keys() | after.keys() if before.get(id_) != after.get(id_)} <= said
+    assert now.changed_since(now) == set()
+
+
+def test_after_one_change_only_that_one_is_said(tmp_path: Path):
+    written = Written(tmp_path / "catalogue", {f"d{number}": Row(f"d{number}", "", VERSIONS[0], 1) for number in range(40)})
+    reader = CatalogueFile(written.path)
+    earlier = written.read(reader)
+    written.change([Row("d3", "", VERSIONS[1], 1), "d5"])
+    assert written.read(reader).changed_since(earlier) == {"d3", "d5"}
+    assert CatalogueFile(written.path).read("kb", written.count).catalogue.rows.changed_since(earlier) is None

@@ -51,12 +51,14 @@ class _Known(NamedTuple):
         names: The names.
         table: The table that was made of all documents.
         versions: The version that each of its documents had then.
+        changed: Ids of the documents that have changed, come or gone since.
     """
 
     catalogue: Catalogue
     names: Names
     table: NameTable
     versions: list[str]
+    changed: frozenset[str] = frozenset()
 
 
 def named(row: Row, aliases: str | None) -> NamedDocument:
@@ -74,20 +76,27 @@ def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
 
 
 def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
-    """The names after a change. What has another version has other names, perhaps; what has the same one has the same.
+    """The names after a change. Only the rows of documents that have changed since the table was made are unpacked."""
+    newly = catalogue.changed_since(known.catalogue)
+    changed = _differing(known, catalogue) if newly is None else known.changed | newly
+    if len(changed) * _SHARE_CHANGED > len(known.versions):
+        return _made(catalogue, aliases)
+    rows = [row for id_ in sorted(changed) if (row := catalogue.rows.get(id_)) is not None and _is_current(row)]
+    more = NameTable(named(row, aliases) for row in rows) if rows else None
+    return known._replace(catalogue=catalogue, names=Names(known.table, changed, more), changed=changed)
 
-    Only the rows of changed documents are unpacked.
-    """
+
+def _differing(known: _Known, catalogue: Catalogue) -> frozenset[str]:
+    """The documents that are not as they were when the table was made. What has the same version has the same names."""
     now = {id_: version for id_, version, leaves in catalogue.versions() if version is not None and leaves}
     before = dict(zip(known.table.ids, known.versions, strict=True))
-    outdated = {id_ for id_, version in before.items() if now.get(id_) != version}
-    changed = [id_ for id_, version in now.items() if before.get(id_) != version]
-    if (len(changed) + len(outdated)) * _SHARE_CHANGED > len(before):
-        return _made(catalogue, aliases)
-    more = NameTable(named(catalogue.rows[id_], aliases) for id_ in changed) if changed else None
-    return known._replace(catalogue=catalogue, names=Names(known.table, outdated, more))
+    return frozenset(id_ for id_ in now.keys() | before.keys() if now.get(id_) != before.get(id_))
+
+
+def _is_current(row: Row) -> bool:
+    return row.version is not None and row.leaves > 0
 
 
 def _current(catalogue: Catalogue) -> Iterable[Row]:
     """The rows of the documents that can be mentioned: those with a current version that has leaves."""
-    return (row for row in catalogue.rows.values() if row.version is not None and row.leaves)
+    return filter(_is_current, catalogue.rows.values())

@@ -156,6 +156,12 @@ class Catalogue:
             return self.rows.versions()
         return ((id_, row.version, row.leaves) for id_, row in self.rows.items())
 
+    def changed_since(self, earlier: Catalogue) -> set[str] | None:
+        """The ids of the documents that have changed, come or gone; None if all would have to be compared."""
+        if isinstance(self.rows, StoredRows) and isinstance(earlier.rows, StoredRows):
+            return self.rows.changed_since(earlier.rows)
+        return None
+
     def current(self, documents: DocumentTable) -> NDArray[np.bool_]:
         """Whether each of these documents, by shown ids, is current: in this version, with as many leaves."""
         return self.rows.current(documents) if isinstance(self.rows, StoredRows) else are_current(self.rows, documents)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _CACHED = 5_000  # rows that are kept when they were unpacked: a few megabytes
 
 
+_SAME = object()  # as in the block
+
+
 class _Place(NamedTuple):
     """Where a row is."""
 
@@ -52,6 +55,13 @@ class StoredRows(Mapping[str, Row]):
     def with_rows(self, rows: Mapping[str, Row | None]) -> StoredRows:
         """The same with these rows in place of those of their documents; None for those that are gone."""
         return StoredRows(self._block, {**self._changes, **rows})
+
+    def changed_since(self, earlier: StoredRows) -> set[str] | None:
+        """The ids of the documents whose rows differ from earlier ones; None if all would have to be compared."""
+        if self._block is not earlier._block:
+            return None
+        now, before = self._changes, earlier._changes
+        return {id_ for id_ in now.keys() | before.keys() if now.get(id_, _SAME) is not before.get(id_, _SAME)}
 
     @property
     def is_damaged(self) -> bool:
