@@ -23,9 +23,9 @@ class HybridRetriever(LeafRetriever):
             where BM25 and vectors together add at most 1. Others add less, the lower their BM25. Needs
             ``fusion="relative_score"``, and has no effect otherwise. Probabilities are not measured with it. Default: (0,
             0, 0); (0.2, 0.2, 0.2) finds more in long documents.
-        soft_matches: What the best leaf gets, >= 0, for words that mean about the same as those of the question, by the
-            vectors of single words. The best leaves so far are compared, if the index analyses words as English, and others
-            get less, the lower their score. Needs one of ``scales``. Default: 0; 0.5 does well.
+        soft_matches: What the leaf gets whose words are most similar to those of the question, by vectors of single words,
+            >= 0. The other leaves that are compared, the 40 best so far, get less. Needs one of ``scales``, and an index
+            that analyses words as English. Default: 0; 0.5 does well.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the same
             across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an

@@ -306,28 +306,14 @@ class Trace:
 
     def not_merged(self, node: KeptApart) -> Trace:
         """The same trace with a node that did not take the place of its children."""
-        # Without ``replace``, which takes three times as long, and merging does this to each of its hits.
-        return Trace(
-            self.hits,
-            self.fused,
-            self.calibrated,
-            self.filled,
-            self.merges,
-            self.window,
-            self.parent_level,
-            self.notes,
-            self.layer,
-            self.kind,
-            self.left_out,
-            (*self.kept_apart, node),
-            self.united,
-            self.cut,
-            self.filters,
-        )
+        return self._with(self.parent_level, (*self.kept_apart, node))
 
     def at_parent(self, level: int) -> Trace:
         """The same trace of a passage that was widened to the parent of this level."""
-        # Without ``replace``, too, which takes as long as reading a leaf.
+        return self._with(level, self.kept_apart)
+
+    def _with(self, parent_level: int | None, kept_apart: tuple[KeptApart, ...]) -> Trace:
+        # Without ``replace``, which takes three times as long, as long as reading a leaf, and this is done to each hit.
         return Trace(
             self.hits,
             self.fused,
@@ -335,12 +321,12 @@ class Trace:
             self.filled,
             self.merges,
             self.window,
-            level,
+            parent_level,
             self.notes,
             self.layer,
             self.kind,
             self.left_out,
-            self.kept_apart,
+            kept_apart,
             self.united,
             self.cut,
             self.filters,

@@ -64,9 +64,8 @@ class LexicalIndex:
             )
         visible = yield from reader.whole_catalogue(request.where)
         snapshot = yield from self._mirror.current(reader)
-        scope = reader.scope
-        matching = None if scope is None and request.where is None else visible.select(request.where)
-        counted = None if scope is None or scope.shares_statistics else visible.select(None)
+        matching = None if reader.scope is None and request.where is None else visible.select(request.where)
+        counted = _counted(reader, visible)
         return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
 
     def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
@@ -87,9 +86,7 @@ class LexicalIndex:
             return [0.0] * len(names)
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
-        scope = reader.scope
-        counted = None if scope is None or scope.shares_statistics else visible.select(None)
-        return (yield Call(self._rarities, (snapshot, counted, names)))  # type: ignore[no-any-return]
+        return (yield Call(self._rarities, (snapshot, _counted(reader, visible), names)))  # type: ignore[no-any-return]
 
     def _rarities(
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
@@ -144,9 +141,9 @@ class LexicalIndex:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
         found = []
+        settings = request.bm25 or self._settings
         assert self.analyzer is not None
         for question, terms in zip(request.texts, to_terms(self.analyzer, request.texts), strict=True):
-            settings = request.bm25 or self._settings
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:
@@ -180,6 +177,12 @@ class LexicalIndex:
             ]
             corpora[engine] = ENGINES[engine](parts)
         return corpora[engine]
+
+
+def _counted(reader: Reader, visible: Catalogue) -> Selection | None:
+    """The documents over which idf and the average length are computed; None for all."""
+    scope = reader.scope
+    return None if scope is None or scope.shares_statistics else visible.select(None)
 
 
 def _with_evidence(

@@ -63,9 +63,9 @@ class Hybrid(Strategy):
             where BM25 and vectors together add at most 1. Others add less, the lower their BM25. Needs
             ``fusion="relative_score"``, and has no effect otherwise. Probabilities are not measured with it. Default:
             (0, 0, 0); (0.2, 0.2, 0.2) finds more in long documents.
-        soft_matches: What the best leaf gets, >= 0, for words that mean about the same as those of the question, by the
-            vectors of single words. The best leaves so far are compared, if the index analyses words as English, and others
-            get less, the lower their score. Needs one of ``scales``. Default: 0; 0.5 does well.
+        soft_matches: What the leaf gets whose words are most similar to those of the question, by vectors of single words,
+            >= 0. The other leaves that are compared, the 40 best so far, get less. Needs one of ``scales``, and an index
+            that analyses words as English. Default: 0; 0.5 does well.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
             same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
@@ -210,7 +210,7 @@ class Hybrid(Strategy):
             for query, hits in zip(queries, near, strict=True)
         ]
         if self.soft_matches:
-            yield from self._add_soft_matches(pools, [match.words for match in matches])
+            yield from self._add_soft_matches([pool for pool in pools if pool.words])
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
         for pool in pools:
@@ -272,18 +272,14 @@ class Hybrid(Strategy):
             return None
         return ScaleWeights(self.weights[0] / sum(self.weights), *self.scales)
 
-    def _add_soft_matches(self, pools: Sequence[Pool], words: Sequence[Mapping[str, float]]) -> StrategyFlow[None]:
-        """Compare the best leaves with the question word by word. ``words`` are those of the queries that have a text."""
-        asked = [pool for pool in pools if pool.has_text]
-        compared = [
-            leaves_to_compare(pool, self.neighbour_bonus, _COMPARED) if of_question else []
-            for pool, of_question in zip(asked, words, strict=True)
-        ]
+    def _add_soft_matches(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
+        """Compare the best leaves of each pool with the words of its question."""
+        compared = [leaves_to_compare(pool, self.neighbour_bonus, _COMPARED) for pool in pools]
         if not any(compared):
             return
         ids = [[str(leaf) for leaf in leaves] for leaves in compared]
-        rows: list[list[float]] = yield SoftMatches(words, ids)
-        for pool, leaves, scores in zip(asked, compared, rows, strict=True):
+        rows: list[list[float]] = yield SoftMatches([pool.words for pool in pools], ids)
+        for pool, leaves, scores in zip(pools, compared, rows, strict=True):
             add_soft_matches(pool, leaves, scores, self.soft_matches)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:

@@ -43,7 +43,7 @@ class Pool:
 
     Attributes:
         coverage: Best BM25 score as a share of the highest score that any leaf could have.
-        has_text: Whether the query has a text, and not only vectors.
+        words: The words of the question that soft matches are looked for, each with its weight.
         leaves: Fused score of each leaf.
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
@@ -57,7 +57,7 @@ class Pool:
     """
 
     coverage: float
-    has_text: bool = True
+    words: Mapping[str, float] = field(default_factory=dict)
     leaves: dict[LeafId, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
@@ -137,7 +137,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches), matches is not None)
+    pool = Pool(_coverage(matches), {} if matches is None else matches.words)
     for source, hits, weight in searches:
         shares = _shares(hits, weight / total, fusion, with_summaries=with_summaries)
         ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
@@ -166,9 +166,8 @@ def _add_nodes(pool: Pool, matches: LexicalMatches, nodes: MatchingNodes, scales
 
 def leaves_to_compare(pool: Pool, neighbour_bonus: float, count: int) -> list[LeafId]:
     """The best leaves so far, which are compared with the question word by word. All of them surely exist."""
-    bonuses = neighbour_bonuses(pool.leaves, neighbour_bonus)
-    sums = {leaf: pool.leaves.get(leaf, 0.0) + bonus for leaf, bonus in bonuses.items()}
-    return list(islice(filter(pool.is_there, _best_first(sums)), count))
+    pool.add_up(neighbour_bonus)
+    return list(islice(filter(pool.is_there, _best_first(pool.sums)), count))
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
