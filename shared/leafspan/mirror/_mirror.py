@@ -277,15 +277,13 @@ class Mirror:
             return self._open_segments(catalogue)
         self._segments = self._without_damaged(self._segments)
         snapshot = self._snapshot_of(catalogue)
-        missing = snapshot.missing()
-        if not missing or self._folder.path is None:
-            return snapshot, missing
-        before = self._segments
-        self._segments = self._folder.read(before)  # another process may have made what is missing
-        if self._segments != before:
-            snapshot = self._snapshot_of(catalogue)
-            missing = snapshot.missing()
-        return self._with_lost_files_rewritten(snapshot), missing
+        if not snapshot.is_complete and self._folder.path is not None:
+            before = self._segments
+            self._segments = self._folder.read(before)  # another process may have made what is missing
+            if self._segments != before:
+                snapshot = self._snapshot_of(catalogue)
+            snapshot = self._with_lost_files_rewritten(snapshot)
+        return snapshot, snapshot.missing()
 
     def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
         """These segments, after the files in which something was found that is not as it was written have been removed."""

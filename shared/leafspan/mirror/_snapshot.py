@@ -150,9 +150,14 @@ class MirrorSnapshot:
         """The current documents of the segment with this number, as (id, version, number of leaves)."""
         return list(compress(self._segments[number].documents, self._current[number]))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all leaves are in the mirror."""
+        return self.catalogue.leaves == sum(self.live)
+
     def missing(self) -> list[Row]:
         """The rows of the documents that have leaves, but are not in the mirror."""
-        if self.catalogue.leaves == sum(self.live):
+        if self.is_complete:
             return []
         present = {
             segment.documents.id(number)
