@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from leafspan.mirror._snapshot import MaskedArrays
 
 _BATCH = 1_000  # records to read at a time
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RecordCopy:
@@ -163,7 +164,7 @@ def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDA
         texts.append(text.encode())
         places.append(str(metadata[STRUCTURE_KEY]).encode())
         own = {key: value for key, value in metadata.items() if key != STRUCTURE_KEY}
-        numbers.append(known.setdefault(json.dumps(own, ensure_ascii=False, separators=(",", ":")).encode(), len(known)))
+        numbers.append(known.setdefault(_as_json(own).encode(), len(known)))
     return {
         "texts": _joined(texts),
         "texts_ends": _ends(texts),

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -18,6 +19,9 @@ from leafspan.splitting._sentences import cut_sentences
 from leafspan.words import count_words
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*\Z|\r\n[^\S\n]*\r\n\s*\Z")
+
+# Characters: a URL, base64 data or a script without spaces counts as so many words, and not as a single one.
+_LONGEST_WORD = 12
 
 # Penalties for ending a node before a heading (times its depth), between paragraphs, between lines and between sentences.
 # For comparison: ``group`` gives an empty node a cost of 1.
@@ -112,8 +116,7 @@ class HierarchicalSplitter:
             return self._measured(self.unit, text)
         if self.unit == "characters":
             return len(text)
-        # A URL, base64 data or a script without spaces would otherwise be one very long word.
-        return max(count_words(text), len(text) // 12)
+        return max(count_words(text), len(text) // _LONGEST_WORD)
 
     @staticmethod
     def _measured(unit: Callable[[str], int], text: str) -> int:
@@ -130,9 +133,10 @@ class HierarchicalSplitter:
     def _leaf_ends(self, text: str, headings: Sequence[Heading], done: Callable[[int], None]) -> list[int]:
         """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""
         ends: list[int] = []
+        measure = partial(_words_or_too_many, self.leaf_words) if self.unit == "words" else self._measure
         for begin, body, end in self._sections(text, headings):
             done(body - begin)
-            cuts = cut_sentences(text[body:end], self.leaf_words, self._measure, markdown=bool(headings), done=done)
+            cuts = cut_sentences(text[body:end], self.leaf_words, measure, markdown=bool(headings), done=done)
             ends += [body + cut for cut in cuts] or ([end] if begin < end else [])
         return ends
 
@@ -152,6 +156,12 @@ class HierarchicalSplitter:
             body = heading.end if fits else begin
         sections.append((begin, body, len(text)))
         return [(begin, body if text[body:end].strip() else end, end) for begin, body, end in sections if begin < end]
+
+
+def _words_or_too_many(most: int, text: str) -> int:
+    """The size of a text in words. If that is more than ``most``, any number above it: long texts are not counted."""
+    at_least = len(text) // _LONGEST_WORD
+    return at_least if at_least > most else max(count_words(text), at_least)
 
 
 def _penalties(text: str, places: Sequence[int], headings: Sequence[Heading]) -> list[float]:

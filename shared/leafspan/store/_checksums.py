@@ -21,9 +21,9 @@ def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
     Args:
         leaves: The text and the packed place of each, in order.
     """
-    return "".join(
-        b2a_base64(_checksums(_encoded(text), _encoded(place)), newline=False).decode() for text, place in leaves
-    )
+    # A leaf has six bytes, so base64 has eight characters for it, wherever it stands.
+    content = b"".join(_checksums(_encoded(text), _encoded(place)) for text, place in leaves)
+    return b2a_base64(content, newline=False).decode()
 
 
 def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
