@@ -16,19 +16,18 @@ class HybridRetriever(LeafRetriever):
 
     Args:
         index: Index to search, or a view of one.
-        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.7, 0.3).
+        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.6, 0.4).
         fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for. Default:
             (100, 50).
-        scales: What the best parent, the best section and the best document add to the scores of their leaves, >= 0 each,
-            where BM25 and vectors together add at most 1. Others add less, the lower their BM25. Needs
-            ``fusion="relative_score"``, and has no effect otherwise. Probabilities are not measured with it. Default: (0,
-            0, 0); (0.2, 0.2, 0.2) finds more in long documents.
-        soft_matches: What the leaf gets whose words are most similar to those of the question, by vectors of single words,
-            >= 0. The other leaves that are compared, the 40 best so far, get less. Needs one of ``scales``, and an index
-            that analyses words as English. Default: 0; 0.5 does well.
-        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
+        scales: Weights of BM25 of a leaf's parent, section and document, >= 0 each, where BM25 and vectors of leaves have 1
+            together. The best parent gives its leaves its weight, others less, the lower their BM25. Needs
+            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.2, 0.2, 0.2).
+        soft_matches: Weight of the words of the leaf that are most similar to each of the query's, by vectors of single
+            words, >= 0. The 40 best leaves so far are compared: the best gets the weight, others less. Needs one of
+            ``scales``, and an index that analyses words as English; without, it has no effect. Default: 0.5.
+        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.3.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the same
             across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
             embedder other than the default one, the trace says that scores are not calibrated. Default: True.
@@ -72,12 +71,12 @@ class HybridRetriever(LeafRetriever):
 
     kind: ClassVar[type[Strategy]] = Hybrid
 
-    weights: tuple[float, float] = (0.7, 0.3)
+    weights: tuple[float, float] = (0.6, 0.4)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
-    scales: tuple[float, float, float] = (0, 0, 0)
-    soft_matches: float = 0.0
-    neighbour_bonus: float = 0.4
+    scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
+    soft_matches: float = 0.5
+    neighbour_bonus: float = 0.3
     calibrate: bool = True
     min_score: float | None = None
     min_answer_probability: float | None = None

@@ -89,7 +89,7 @@ def scores(found) -> dict[str, float]:
     return {name: pytest.approx(each.score) for name, each in found.items()}
 
 
-PLAIN = Hybrid(calibrate=False, neighbour_bonus=0)
+PLAIN = Hybrid(calibrate=False, neighbour_bonus=0, weights=(0.7, 0.3))
 
 
 def test_relative_scores_are_added_by_weight():
@@ -134,7 +134,7 @@ def test_a_leaf_exists_that_was_found_or_stands_before_one():
 
 
 def test_a_neighbour_adds_a_share_of_its_score():
-    hybrid = Hybrid(calibrate=False, neighbour_bonus=0.5)
+    hybrid = replace(PLAIN, neighbour_bonus=0.5)
     found = found_by(hybrid, {"a4": 9.0, "a5": 7.0, "b0": 5.0}, {"a4": 0.8, "b0": 0.2})
     assert scores(found) == {
         "a4": 1.0 + 0.5 * 0.7 * (7 - 5) / (9 - 5),
@@ -296,6 +296,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         weights=(1, 1),
         fusion="rrf",
         scales=(),
+        soft_matches=0,
         with_summaries=True,
     )
     assert pool.coverage == 0
@@ -305,6 +306,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         weights=(1, 1),
         fusion="rrf",
         scales=(),
+        soft_matches=0,
         with_summaries=True,
     )
     assert pool.coverage == 6 / 10

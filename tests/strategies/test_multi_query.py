@@ -126,7 +126,7 @@ def test_the_trace_names_each_phrasing_that_found_a_leaf_and_its_rank():
 
 
 def test_each_step_of_the_base_names_its_phrasing(index: Index):
-    base = Hybrid(neighbour_bonus=0)
+    base = Hybrid(neighbour_bonus=0, scales=(0, 0, 0))
     merging = AutoMerging(base=base, threshold=0.2, fill_gaps=2)
     strategy = MultiQuery(base=merging, phrasings=["goods trains"])
     traces = [passage.trace for passage in index.retrieve("old pier", strategy, k=50, candidates=7)]

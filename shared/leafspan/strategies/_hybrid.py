@@ -50,23 +50,23 @@ class Hybrid(Strategy):
     """The leaves that match the query's words and its meaning, by BM25 and by vectors. Scores are probabilities.
 
     BM25 and vectors each give their best leaves. Their scores become one. To it comes what BM25 says of the parent, the
-    section and the document that the leaf is in, then a share of the score of the better neighbour in the document. A query
-    that is a vector only is searched by vectors only.
+    section and the document that a leaf is in, how similar the words of the best leaves are to those of the query, and then
+    a share of the score of the better neighbour in the document, and of leaves that mention the document. A query that is a
+    vector only is searched by vectors only.
 
     Args:
-        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.7, 0.3).
+        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.6, 0.4).
         fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for.
             Default: (100, 50).
-        scales: What the best parent, the best section and the best document add to the scores of their leaves, >= 0 each,
-            where BM25 and vectors together add at most 1. Others add less, the lower their BM25. Needs
-            ``fusion="relative_score"``, and has no effect otherwise. Probabilities are not measured with it. Default:
-            (0, 0, 0); (0.2, 0.2, 0.2) finds more in long documents.
-        soft_matches: What the leaf gets whose words are most similar to those of the question, by vectors of single words,
-            >= 0. The other leaves that are compared, the 40 best so far, get less. Needs one of ``scales``, and an index
-            that analyses words as English. Default: 0; 0.5 does well.
-        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.4.
+        scales: Weights of BM25 of a leaf's parent, section and document, >= 0 each, where BM25 and vectors of leaves have 1
+            together. The best parent gives its leaves its weight, others less, the lower their BM25. Needs
+            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.2, 0.2, 0.2).
+        soft_matches: Weight of the words of the leaf that are most similar to each of the query's, by vectors of single
+            words, >= 0. The 40 best leaves so far are compared: the best gets the weight, others less. Needs one of
+            ``scales``, and an index that analyses words as English; without, it has no effect. Default: 0.5.
+        neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.3.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
             same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
             embedder other than the default one, the trace says that scores are not calibrated. Default: True.
@@ -92,12 +92,12 @@ class Hybrid(Strategy):
     Ties go by document id, then position. How scores are calibrated: docs/scores.md.
     """
 
-    weights: tuple[float, float] = (0.7, 0.3)
+    weights: tuple[float, float] = (0.6, 0.4)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
-    scales: tuple[float, float, float] = (0, 0, 0)
-    soft_matches: float = 0.0
-    neighbour_bonus: float = 0.4
+    scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
+    soft_matches: float = 0.5
+    neighbour_bonus: float = 0.3
     calibrate: bool = True
     min_score: float | None = None
     min_answer_probability: float | None = None
@@ -205,6 +205,7 @@ class Hybrid(Strategy):
                 weights=self.weights,
                 fusion=self.fusion,
                 scales=self.scales,
+                soft_matches=self.soft_matches,
                 with_summaries=self.summaries or self.summary_bonus > 0,
             )
             for query, hits in zip(queries, near, strict=True)
@@ -224,7 +225,7 @@ class Hybrid(Strategy):
                 self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
-        trusted = context.embedder == EMBEDDER and not self.summary_bonus and not any(self.scales)
+        trusted = context.embedder == EMBEDDER and not self.summary_bonus
         there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
         return [
             [self._candidate(found, each, trusted) for found, each in row[: context.results] if self._is_good_enough(each)]

@@ -27,14 +27,16 @@ class SearchShares:
     hits: Sequence[Hit]
     shares: Sequence[tuple[LeafId, float]]
     ranks: Mapping[LeafId, int]  # from 0
-    weight: float
+    weight: float  # of leaves
+    weight_of_summaries: float
 
     def contribution(self, leaf: LeafId) -> Contribution | None:
         """What this adds to the leaf's score, None if it did not find it."""
         rank = self.ranks.get(leaf)
         if rank is None:
             return None
-        return Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1], self.weight)
+        weight = self.weight_of_summaries if leaf.is_summary else self.weight
+        return Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1], weight)
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Pool:
         nodes: The larger nodes that match, None if they do not count.
         soft: What soft matches add to the best leaves.
         scales: What the best of each scale adds.
+        unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
         neighbour_bonuses: What is added to a leaf's score for its better neighbour.
         sums: The score of each leaf with both bonuses.
         references: What is added to a leaf's score since others mention its document.
@@ -65,6 +68,7 @@ class Pool:
     nodes: MatchingNodes | None = None
     soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
+    unit: float = 1.0
     neighbour_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     sums: dict[LeafId, float] = field(default_factory=dict)
     references: Mapping[LeafId, Reference] = field(default_factory=dict)
@@ -120,16 +124,22 @@ def fused_pool(
     weights: tuple[float, float],
     fusion: Fusion,
     scales: Sequence[float],
+    soft_matches: float,
     with_summaries: bool,
 ) -> Pool:
     """The leaves of both searches with their fused scores.
+
+    The weights of all parts that count for this query are brought to a sum of 1, so that a score means the same whichever
+    these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1.
 
     Args:
         matches: What BM25 found, None for a query without text.
         near: What vectors found.
         weights: Of BM25 and of vectors.
         fusion: How scores become one.
-        scales: What the best parent, the best section and the best document add, for the ``nodes`` of the matches.
+        scales: Weights of the best parent, the best section and the best document, for the ``nodes`` of the matches. Those
+            of BM25 and of vectors are 1 together.
+        soft_matches: Weight of soft matches, for the ``words`` of the matches.
         with_summaries: Whether summaries are among the hits.
     """
     by_words, by_vectors = SEARCHES
@@ -137,28 +147,33 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches), {} if matches is None else matches.words)
+    pool = Pool(_coverage(matches))
+    if matches is not None and matches.nodes is not None:
+        pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
+        pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
     for source, hits, weight in searches:
-        shares = _shares(hits, weight / total, fusion, with_summaries=with_summaries)
+        of_leaves = weight / total * pool.unit
+        shares = _shares(hits, of_leaves, fusion, with_summaries=with_summaries)
+        if with_summaries:
+            shares = [(leaf, share / pool.unit if leaf.is_summary else share) for leaf, share in shares]
         ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
-        pool.found.append(SearchShares(source, hits, shares, ranks, weight / total))
+        pool.found.append(SearchShares(source, hits, shares, ranks, of_leaves, weight / total))
         for leaf, share in shares:
             fused = pool.summaries if with_summaries and leaf.is_summary else pool.leaves
             if leaf not in fused:
                 fused[leaf] = share
             else:
                 fused[leaf] = max(fused[leaf], share) if fusion == "maximum" else fused[leaf] + share
-    if matches is not None and matches.nodes is not None:
-        _add_nodes(pool, matches, matches.nodes, scales)
+    if pool.nodes is not None and matches is not None:
+        _add_nodes(pool, pool.nodes, matches.among)
     return pool
 
 
-def _add_nodes(pool: Pool, matches: LexicalMatches, nodes: MatchingNodes, scales: Sequence[float]) -> None:
+def _add_nodes(pool: Pool, nodes: MatchingNodes, among: Sequence[Hit]) -> None:
     """Add what larger nodes say of leaves: of those that were found, and of those that are best by this."""
-    pool.nodes, pool.scales = nodes, scales
-    shares = dict(matches.among)
+    shares = {leaf: share * pool.unit for leaf, share in among}
     for leaf in pool.leaves.keys() - shares.keys():  # what only vectors found
-        found = zip(nodes.of(leaf), scales, strict=True)
+        found = zip(nodes.of(leaf), pool.scales, strict=True)
         shares[leaf] = sum(node.share * weight for node, weight in found if node is not None)
     for leaf, share in shares.items():
         pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
@@ -171,7 +186,15 @@ def leaves_to_compare(pool: Pool, neighbour_bonus: float, count: int) -> list[Le
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
-    """Add to leaves what soft matches say of them: ``weight`` to the best, nothing to the last, others in proportion."""
+    """Add to leaves what soft matches say of them: most to the best, nothing to the last, to others in proportion.
+
+    Args:
+        pool: What was found.
+        leaves: Leaves that were compared with the question.
+        scores: The score of each.
+        weight: Weight of soft matches, where those of BM25 and vectors are 1 together.
+    """
+    weight *= pool.unit
     ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
     for rank, (leaf, share) in enumerate(shares_of(ranking, weight, "relative_score"), start=1):
         pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
