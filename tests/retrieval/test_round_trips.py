@@ -69,13 +69,15 @@ COSTS = [
     (Rerank(base=BM25(), diversity=0.5), 1),
     (Decay(base=Vector(), key="year"), 1),
     (SentenceWindow(base=BM25()), 2),
-    (SentenceWindow(), 2),
-    (ParentDocument(level=None), 2),
-    (AutoMerging(threshold=0.2), 2),
-    (AutoMerging(threshold=0, max_words=None), 2),
+    # The leaves around and above what is found are among those whose words are compared with those of the question.
+    (SentenceWindow(), 1),
+    (ParentDocument(level=None), 1),
+    (AutoMerging(threshold=0.2), 1),
+    (AutoMerging(threshold=0, max_words=None), 1),
+    (AutoMerging(base=Hybrid(soft_matches=0), threshold=0.2), 2),
     # Each retriever makes its own.
     (Ensemble(retrievers=[BM25(), Vector()]), 2),
-    (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 3),
+    (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 2),
     # The retriever that was chosen, for all queries at once. Its description is compared without a search.
     (Router(retrievers={"meaning": Vector(), "words": BM25()}, choose=lambda query: "meaning"), 1),
     (Router(retrievers={"meaning": Vector()}, descriptions={"meaning": "what there is to know"}), 1),

@@ -18,7 +18,7 @@ fused_scores = st.lists(scores, min_size=1, max_size=20)
 shares = st.floats(0, 1)
 
 # The fitted numbers. Whoever fits them anew (benchmarks/calibration.py --fit) changes them here, too.
-A, B, C, D = 7.8, 15.9, 25.6, 6.4
+A, B, C, D = 9.0, 17.1, 24.8, 8.1
 
 
 def probabilities(fused, share):
@@ -43,15 +43,15 @@ def test_the_weights_of_leaves_and_of_absence_are_those_of_the_formula():
 
 
 def test_a_lone_leaf_that_is_best_everywhere_and_has_every_word_is_an_answer_at_odds_of_e_to_the_a_less_d():
-    #                       exp(7.8) against exp(15.9 - 25.6), next to nothing, and exp(6.4): odds of exp(1.4), four to one
+    #                       exp(9) against exp(17.1 - 24.8), next to nothing, and exp(8.1): odds of exp(0.9), five to two
     [alone] = probabilities([1.0], 1.0)
-    assert alone == pytest.approx(1 / (1 + exp(-1.4)), abs=1e-6) == pytest.approx(0.802, abs=1e-3)
+    assert alone == pytest.approx(1 / (1 + exp(-0.9)), abs=1e-6) == pytest.approx(0.711, abs=1e-3)
 
 
 def test_where_half_of_the_rare_words_are_missing_the_same_leaf_is_rather_none():
-    #                       exp(7.8) against exp(15.9 - 12.8) and exp(6.4); with none of the words against exp(15.9)
-    assert probabilities([1.0], 0.5) == [pytest.approx(exp(7.8) / (exp(7.8) + exp(3.1) + exp(6.4)))]
-    assert probabilities([1.0], 0.0) == [pytest.approx(exp(7.8) / (exp(7.8) + exp(15.9) + exp(6.4)))]
+    #                       exp(9) against exp(17.1 - 12.4) and exp(8.1); with none of the words against exp(17.1)
+    assert probabilities([1.0], 0.5) == [pytest.approx(exp(9) / (exp(9) + exp(4.7) + exp(8.1)))]
+    assert probabilities([1.0], 0.0) == [pytest.approx(exp(9) / (exp(9) + exp(17.1) + exp(8.1)))]
 
 
 def test_where_no_leaf_was_looked_at_there_is_no_answer():

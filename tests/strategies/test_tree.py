@@ -546,7 +546,7 @@ READ = {(LEAVES, "get"): 1, (TREES, "get"): 1}  # words and vectors are compared
     ("strategy", "expected"),
     [
         (COLLAPSED, READ),
-        (Tree(), READ | {(LEAVES, "get"): 2}),  # texts for soft matches, then leaves
+        (Tree(), READ),
         (Tree(base=BM25()), {(LEAVES, "get"): 1}),  # no summary has the words
         (Tree(base=Vector(), expand=1), READ | {(LEAVES, "get"): 2}),
         (TRAVERSAL, {(TREES, "get"): 2, (LEAVES, "get"): 1}),  # a layer each

@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import exp, fsum
 
-SHARPNESS = 7.8  # a
-ABSENCE = 15.9  # b
-COVERAGE = 25.6  # c
-DOUBT = 6.4  # d
+SHARPNESS = 9.0  # a
+ABSENCE = 17.1  # b
+COVERAGE = 24.8  # c
+DOUBT = 8.1  # d
 
 _LARGEST = 700.0  # exponent of a float
 
