@@ -16,7 +16,7 @@ class HybridRetriever(LeafRetriever):
 
     Args:
         index: Index to search, or a view of one.
-        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.6, 0.4).
+        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.55, 0.45).
         fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for. Default:
@@ -71,7 +71,7 @@ class HybridRetriever(LeafRetriever):
 
     kind: ClassVar[type[Strategy]] = Hybrid
 
-    weights: tuple[float, float] = (0.6, 0.4)
+    weights: tuple[float, float] = (0.55, 0.45)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
     scales: tuple[float, float, float] = (0.2, 0.2, 0.2)

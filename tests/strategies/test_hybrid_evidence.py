@@ -46,7 +46,7 @@ def asked(hybrid: Hybrid, matches: LexicalMatches, near: dict[str, float], soft:
 
 # Document a has the leaves 0 to 3 in two parents, b has two leaves in one; a's leaves are numbered from 0, b's from 4.
 NODES = MatchingNodes(
-    {("a", V): 0, ("b", V): 4},
+    {"a": 0, "b": 4}.get,
     (
         [NodeHit(0, 1, 2, 3.0, 0.5), NodeHit(4, 5, 1, 4.0, 1.0)],
         [NodeHit(4, 5, 1, 4.0, 1.0)],
@@ -79,7 +79,7 @@ def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
 def test_soft_matches_are_scaled_among_the_leaves_that_are_compared():
     hybrid = replace(PLAIN, scales=(0, 0, 1.0), soft_matches=0.5)
     matches = LexicalMatches(
-        [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}, ([], [], [])), (), {"bee": 2.0}
+        [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}.get, ([], [], [])), (), {"bee": 2.0}
     )
     found = asked(hybrid, matches, {"b0": 0.8, "b1": 0.4}, {"a0": 0.1, "a1": 0.2, "b0": 0.5, "b1": 0.1})
     whole = 1 + 1.0 + 0.5

@@ -39,52 +39,11 @@ def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:
     return np.frombuffer(bytes(starts), dtype=np.uint8)
 
 
-class NodesOfPart(NamedTuple):
-    """The nodes of one of the inverted indexes, for each scale.
-
-    Attributes:
-        numbers: The number of the node that each leaf is in.
-        firsts: The first leaf of each node.
-        lengths: Length of each node, in terms.
-        place: The number of the part's first leaf among those of all parts.
-        leaves: Number of the part's leaves.
-    """
-
-    numbers: list[NDArray[np.int32]]
-    firsts: list[NDArray[np.intp]]
-    lengths: list[NDArray[np.int64]]
-    place: int
-    leaves: int
-
-
-def nodes_of(parts: Sequence[Postings]) -> list[NodesOfPart]:
-    """The nodes of several inverted indexes, whose leaves are numbered part after part."""
-    import numpy as np
-
-    found: list[NodesOfPart] = []
-    place = 0
-    for postings in parts:
-        begins = [(postings.starts & scale) != 0 for scale in SCALES]
-        firsts = [np.flatnonzero(each) for each in begins]
-        numbers = [np.cumsum(each, dtype=np.int32) - np.int32(1) for each in begins]
-        lengths = [_sums(postings.lengths, each) for each in firsts]
-        found.append(NodesOfPart(numbers, firsts, lengths, place, len(postings.lengths)))
-        place += len(postings.lengths)
-    return found
-
-
-class FoundTerm(NamedTuple):
-    """A term that stands in a query this many times, and for each part the leaves that have it, and how often."""
-
-    times: int
-    leaves: list[tuple[int, NDArray[np.intp], NDArray[Any]]]
-
-
 class NodeScores(NamedTuple):
     """The scores of all nodes of a scale for one query.
 
     Attributes:
-        scores: The scores, part after part. 0 for nodes that do not count.
+        scores: The scores. 0 for nodes that do not count.
         firsts: The number of each node's first leaf.
         lasts: The number of its last leaf.
     """
@@ -94,52 +53,116 @@ class NodeScores(NamedTuple):
     lasts: NDArray[np.intp]
 
 
-def score_nodes(
-    terms: Sequence[FoundTerm],
-    parts: Sequence[NodesOfPart],
-    masks: Sequence[Mask | None],
-    length: float,
-    settings: BM25Settings,
-) -> list[NodeScores]:
-    """The scores of the nodes of each scale for a query.
+class FoundTerm(NamedTuple):
+    """A term that stands in a query this many times, with the leaves that have it, in order, and how often each has it."""
+
+    times: int
+    leaves: NDArray[np.intp]
+    counts: NDArray[Any]
+
+
+class Nodes:
+    """The nodes of a corpus.
 
     Args:
-        terms: Terms of the query, each with the leaves that count and have it.
-        parts: The nodes.
-        masks: For each part, mask of the leaves that count, with all leaves of a document or none. None: all count.
-        length: Length of all leaves that count, in terms.
-        settings: k1 and b.
+        parts: Its inverted indexes, whose leaves are numbered part after part.
+    """
+
+    def __init__(self, parts: Sequence[Postings]) -> None:
+        import numpy as np
+
+        starts = np.concatenate([np.zeros(0, np.uint8), *(part.starts for part in parts)])
+        lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
+        self._scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
+
+    def count(self, counting: Mask | None) -> list[int]:
+        """The number of nodes of each scale that count, at least 1.
+
+        Args:
+            counting: Mask of the leaves that count, with all leaves of a document or none. None: all count.
+        """
+        import numpy as np
+
+        firsts = (scale.firsts for scale in self._scales)
+        return [max(len(each) if counting is None else int(np.count_nonzero(counting[each])), 1) for each in firsts]
+
+    def score(
+        self, terms: Sequence[FoundTerm], counts: Sequence[int], length: float, settings: BM25Settings
+    ) -> list[NodeScores]:
+        """The scores of the nodes of each scale for a query.
+
+        Args:
+            terms: Terms of the query, each with the leaves that count and have it.
+            counts: The number of nodes of each scale that count.
+            length: Length of all leaves that count, in terms.
+            settings: k1 and b.
+        """
+        import numpy as np
+
+        settings = BM25Settings(settings.k1, settings.b)
+        # The leaves of all terms, one term after the other, and where those of each begin and end.
+        rows = np.concatenate([np.zeros(0, np.intp), *(term.leaves for term in terms)])
+        times = np.concatenate([np.zeros(0, np.int64), *(term.counts for term in terms)])
+        bounds = np.cumsum([0, *(len(term.leaves) for term in terms)])
+        found = []
+        for scale, nodes in zip(self._scales, counts, strict=True):
+            # From one scale to the next, since there are fewer nodes the larger they are.
+            numbers, times, bounds = _by_node(scale.numbers.take(rows), times, bounds)
+            rows = scale.firsts.take(numbers)
+            frequencies = np.diff(bounds)
+            weights = [
+                settings.idf(nodes, frequency) * term.times
+                for term, frequency in zip(terms, frequencies.tolist(), strict=True)
+            ]
+            norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
+            added = settings.tf(times, norms) * np.repeat(weights, frequencies)
+            scores = np.bincount(numbers, added, len(scale.firsts)).astype(np.float64, copy=False)
+            found.append(NodeScores(scores, scale.firsts, scale.lasts))
+        return found
+
+
+class _Scale(NamedTuple):
+    """The nodes of one scale.
+
+    Attributes:
+        numbers: The number of the node that each leaf is in.
+        firsts: The first leaf of each node.
+        lasts: Its last leaf.
+        lengths: Its length, in terms.
+    """
+
+    numbers: NDArray[np.int32]
+    firsts: NDArray[np.intp]
+    lasts: NDArray[np.intp]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:
+        """The nodes that begin at the leaves which are marked, where each leaf has this length."""
+        import numpy as np
+
+        firsts = np.flatnonzero(begins)
+        numbers = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+        return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts))
+
+
+def _by_node(
+    numbers: NDArray[np.int32], counts: NDArray[Any], bounds: NDArray[np.intp]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
+    """The nodes that have each term, how often, and where those of each term begin and end.
+
+    Args:
+        numbers: The number of the node of each leaf that has a term, in ascending order for each term.
+        counts: How often each of the leaves has the term.
+        bounds: Where the leaves of each term begin and end.
     """
     import numpy as np
 
-    settings = BM25Settings(settings.k1, settings.b)
-    scores = [[np.zeros(len(firsts)) for firsts in part.firsts] for part in parts]
-    counts = [_count(parts, masks, scale) for scale in range(len(SCALES))]
-    for term in terms:
-        below = term.leaves
-        for scale, nodes in enumerate(counts):
-            # From one scale to the next, since there are fewer nodes the larger they are.
-            found = [(number, *_add_by_node(parts[number], scale, rows, tf)) for number, rows, tf in below]
-            idf = settings.idf(nodes, sum(len(own) for _, own, _ in found))
-            for number, own, tf in found:
-                norms = settings.norms(parts[number].lengths[scale][own], length / nodes if length else 1.0)
-                scores[number][scale][own] += settings.tf(tf, norms) * (idf * term.times)
-            below = [(number, parts[number].firsts[scale][own], tf) for number, own, tf in found]
-    return [_joined(parts, [each[scale] for each in scores], scale) for scale in range(len(SCALES))]
-
-
-def _add_by_node(
-    part: NodesOfPart, scale: int, rows: NDArray[np.intp], counts: NDArray[Any]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The nodes that leaves are in, and the sum of the counts of each. The leaves are in ascending order."""
-    import numpy as np
-
-    numbers = part.numbers[scale].take(rows)
-    changes = np.empty(len(numbers), bool)
-    changes[:1] = True
-    np.not_equal(numbers[1:], numbers[:-1], out=changes[1:])
-    firsts = np.flatnonzero(changes)
-    return numbers[firsts], _sums(counts, firsts)
+    changes = np.ones(len(numbers) + 1, np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=changes[1:-1])
+    changes[bounds] = True
+    places = np.flatnonzero(changes[:-1])
+    return numbers.take(places), _sums(counts, places), np.searchsorted(places, bounds)
 
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -147,26 +170,3 @@ def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:
     import numpy as np
 
     return np.add.reduceat(numbers, firsts, dtype=np.int64) if len(firsts) else np.zeros(0, np.int64)
-
-
-def _count(parts: Sequence[NodesOfPart], masks: Sequence[Mask | None], scale: int) -> int:
-    """The number of nodes that count, at least 1."""
-    import numpy as np
-
-    counted = (
-        len(part.firsts[scale]) if mask is None else int(np.count_nonzero(mask[part.firsts[scale]]))
-        for part, mask in zip(parts, masks, strict=True)
-    )
-    return max(sum(counted), 1)
-
-
-def _joined(parts: Sequence[NodesOfPart], scores: Sequence[NDArray[np.float64]], scale: int) -> NodeScores:
-    """The nodes of all parts, with their leaves as they are numbered there."""
-    import numpy as np
-
-    none = np.zeros(0, np.intp)
-    firsts = [part.firsts[scale] + part.place for part in parts]
-    lasts = [np.append(part.firsts[scale][1:], part.leaves) + (part.place - 1) for part in parts if len(part.firsts[scale])]
-    return NodeScores(
-        np.concatenate([np.zeros(0), *scores]), np.concatenate([none, *firsts]), np.concatenate([none, *lasts])
-    )

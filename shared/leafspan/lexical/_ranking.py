@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._nodes import FoundTerm, NodeScores, NodesOfPart, nodes_of, score_nodes
+from leafspan.lexical._nodes import FoundTerm, Nodes, NodeScores
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
@@ -82,7 +82,7 @@ class Corpus:
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
         self._kept_norms: tuple[object, Any] = (None, None)  # with the settings they are for
         self._term_numbers: list[NDArray[np.intp]] | None = None
-        self._nodes: list[NodesOfPart] | None = None
+        self._nodes: Nodes | None = None
 
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
@@ -112,18 +112,33 @@ class Corpus:
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
+        import numpy as np
+
         known, counted = self._find_all(terms, settings, counting)
         if self._nodes is None:
-            self._nodes = nodes_of([part.postings for part in self._parts])
-        found = [
-            FoundTerm(term.times, [(part.number, rows, counts) for part, rows, counts in term.leaves])
-            for term in known
-            if term.frequency
-        ]
+            self._nodes = Nodes([part.postings for part in self._parts])
+        if counted.nodes is None:
+            counted.nodes = self._nodes.count(self._mask_of(counted))
+        found = []
+        for term in known:
+            if term.frequency:
+                rows = np.concatenate([rows + part.place.start for part, rows, _ in term.leaves])
+                found.append(FoundTerm(term.times, rows, np.concatenate([counts for _, _, counts in term.leaves])))
         length = counted.average * counted.leaves
         idf = {name: term.weight / term.times for name, term in zip(Counter(terms), known, strict=True)}
-        nodes = score_nodes(found, self._nodes, counted.masks, length, settings)
+        nodes = self._nodes.score(found, counted.nodes, length, settings)
         return self._add_up(known, counted, settings), nodes, idf
+
+    def _mask_of(self, counted: _CountedLeaves) -> Mask | None:
+        """The leaves that count, in one mask; None if all do."""
+        import numpy as np
+
+        if all(mask is None for mask in counted.masks):
+            return None
+        parts = zip(self._parts, counted.masks, strict=True)
+        return np.concatenate(
+            [np.ones(len(part.postings.lengths), np.bool_) if mask is None else mask for part, mask in parts]
+        )
 
     def _find_all(
         self, terms: Sequence[str], settings: BM25Settings, counting: Mask | None
@@ -323,12 +338,14 @@ class _CountedLeaves:
         leaves: Their number.
         average: Their average length, in terms.
         frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
+        nodes: The number of larger nodes of each scale. None until it is needed.
     """
 
     masks: list[Mask | None]
     leaves: int
     average: float
     frequencies: NDArray[np.intp] | None = None
+    nodes: list[int] | None = None
 
 
 class _Term(NamedTuple):

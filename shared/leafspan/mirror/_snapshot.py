@@ -177,11 +177,15 @@ class MirrorSnapshot:
     def leaves_in(self, rows: Iterable[int]) -> list[LeafId]:
         """The ids of the leaves in these rows."""
         found = []
+        document, first, end = ("", ""), 0, 0
         for row in rows:
-            number = bisect_right(self._starts, row) - 1
-            segment, within = self._segments[number], row - self._starts[number]
-            place = bisect_right(segment.starts, within) - 1
-            found.append(LeafId(*segment.document(place), within - segment.starts[place]))
+            if not first <= row < end:  # mostly, several leaves of a document follow each other
+                number = bisect_right(self._starts, row) - 1
+                segment, start = self._segments[number], self._starts[number]
+                place = bisect_right(segment.starts, row - start) - 1
+                document, first = segment.document(place), start + segment.starts[place]
+                end = first + segment.documents.leaves(place)
+            found.append(LeafId(*document, row - first))
         return found
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
@@ -256,6 +260,11 @@ class MirrorSnapshot:
             selected = [is_current and id_ in selection.ids for id_, is_current in zip(ids, current, strict=True)]
             masks.append(np.repeat(np.array(selected, bool), segment.sizes))
         return np.concatenate(masks)
+
+    def first_row(self, document_id: str) -> int | None:
+        """The row of a document's first leaf; None if the document is not current."""
+        rows = self._find(document_id)
+        return None if rows is None else rows.start
 
     def _find(self, document_id: str) -> slice | None:
         """The rows of a document's leaves; None if it is not current."""

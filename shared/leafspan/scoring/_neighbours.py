@@ -22,9 +22,13 @@ def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[Leaf
     bonuses = dict.fromkeys(scores, 0.0)
     for (document, version, ordinal), score in scores.items():
         bonus = share * score
-        previous, following = LeafId(document, version, ordinal - 1), LeafId(document, version, ordinal + 1)
-        if ordinal and bonus > bonuses.get(previous, 0.0):
-            bonuses[previous] = bonus
-        if bonus > bonuses.get(following, 0.0):
-            bonuses[following] = bonus
+        # A tuple finds what a LeafId is the key of, and takes a fraction of the time to make.
+        for neighbour in (ordinal - 1, ordinal + 1) if ordinal else (1,):
+            key = (document, version, neighbour)
+            known = bonuses.get(key)  # type: ignore[call-overload]
+            if known is None:
+                if bonus > 0:
+                    bonuses[LeafId(*key)] = bonus
+            elif bonus > known:
+                bonuses[key] = bonus  # type: ignore[index]
     return bonuses

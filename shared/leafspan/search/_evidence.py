@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leafspan.lexical import NodeScores, Scores, best
+from leafspan.lexical import NodeScores, score_reached_by
 from leafspan.strategies import NodeHit, ScaleWeights
 
 if TYPE_CHECKING:
@@ -43,41 +43,65 @@ class Evidence:
     ) -> None:
         import numpy as np
 
-        self.nodes = [_best_nodes(each, count, wanted, order) for each, count in zip(nodes, _NODES, strict=True)]
-        self._rows = np.array(rows, dtype=np.intp)
+        self.nodes = [_best_nodes(each, count, wanted) for each, count in zip(nodes, _NODES, strict=True)]
         self._documents = nodes[-1].firsts
         self._order = order
-        self._of_nodes = np.zeros(leaves)
-        for scale, weight in zip(self.nodes, weights[1:], strict=True):
-            for node in scale:
-                self._of_nodes[node.first : node.last + 1] += weight * node.share
-        self._sums = self._of_nodes.copy()
-        self._sums[self._rows] += weights.leaf * np.array(_scaled(scores))
+        self._leaves = leaves
+        self._scales = [_Scale(each, weight) for each, weight in zip(self.nodes, weights[1:], strict=True)]
+        by_row = sorted(zip(rows, _scaled(scores), strict=True))
+        self._rows = np.array([row for row, _ in by_row], dtype=np.intp)
+        self._shares = weights.leaf * np.array([share for _, share in by_row])
 
-    def among(self, count: int) -> tuple[NDArray[np.intp], list[float]]:
+    def among(self, count: int) -> tuple[list[int], list[float]]:
         """The leaves with the highest sums, and those that match best by themselves: rows in order, and nodes' shares."""
         import numpy as np
 
         rows = np.union1d(self._rows, self._best(count))
-        return rows, self._of_nodes[rows].tolist()
+        return rows.tolist(), self._of_nodes(rows).tolist()
 
-    def first_rows(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The row of the first leaf of the document that each leaf is in."""
-        return self._documents[self._places(rows)]
+    def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What the nodes give to each leaf."""
+        import numpy as np
+
+        sums = np.zeros(len(rows))
+        for scale in self._scales:
+            sums += scale.of(rows)
+        return sums
 
     def _places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         import numpy as np
 
         return np.searchsorted(self._documents, rows, side="right") - 1
 
+    def _candidates(self, count: int) -> NDArray[np.intp]:
+        """The rows that can have one of the highest sums: they match by themselves, or few others get more from nodes.
+
+        Between two places where a node begins or ends, leaves get the same. So only these places are looked at, and leaves
+        only where they are needed: few, however many there are.
+        """
+        import numpy as np
+
+        edges = np.unique(np.concatenate([[0, self._leaves], *(each.edges for each in self._scales)])).astype(np.intp)
+        values, starts, lengths = self._of_nodes(edges[:-1]), edges[:-1], np.diff(edges)
+        best_first = np.argsort(-values, kind="stable")
+        enough = int(np.searchsorted(np.cumsum(lengths[best_first]), count))
+        least = values[best_first[enough]] if enough < len(values) else 0.0
+        chosen = values >= least if least > 0 else values > 0
+        starts, lengths = starts[chosen], lengths[chosen]
+        ends = np.cumsum(lengths)
+        rows = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
+        return np.union1d(rows, self._rows)
+
     def _best(self, count: int) -> NDArray[np.intp]:
         """The rows with the highest sums above 0. Equal ones go by document, then position."""
         import numpy as np
 
-        rows = np.flatnonzero(self._sums)
+        rows = self._candidates(count)
+        sums = self._of_nodes(rows)
+        sums[np.searchsorted(rows, self._rows)] += self._shares
+        rows, sums = rows[sums > 0], sums[sums > 0]
         if len(rows) <= count:
             return rows
-        sums = self._sums[rows]
         least = np.partition(sums, len(rows) - count)[len(rows) - count]
         above, tied = rows[sums > least], rows[sums == least]
         # Whole nodes have equal sums, so there are many ties: a document is looked at once.
@@ -88,21 +112,50 @@ class Evidence:
         return np.concatenate([above, tied[np.lexsort((tied, ranks[of_tied]))[: count - len(above)]]])
 
 
-def _best_nodes(
-    nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None, order: Callable[[int], Any]
-) -> list[NodeHit]:
-    """The best nodes of a scale, as far as they have a share, in the order of their rows."""
-    marked = None if wanted is None else (nodes.scores > 0) & wanted[nodes.firsts]
-    places = best(Scores(nodes.scores, marked, 0.0), count, lambda place: order(int(nodes.firsts[place])))
-    scores = nodes.scores[places].tolist()
-    columns = (
-        nodes.firsts[places].tolist(),
-        nodes.lasts[places].tolist(),
-        range(1, len(places) + 1),
-        scores,
-        _scaled(scores),
-    )
-    return sorted(NodeHit(*each) for each in zip(*columns, strict=True) if each[-1] > 0)
+class _Scale:
+    """The best nodes of a scale, of which none overlaps another, and what each gives to its leaves.
+
+    Attributes:
+        edges: The row of each node's first leaf, and those behind the last leaves.
+    """
+
+    def __init__(self, nodes: Sequence[NodeHit], weight: float) -> None:
+        import numpy as np
+
+        self._firsts = np.array([node.first for node in nodes], dtype=np.intp)
+        self._ends = np.array([node.last + 1 for node in nodes], dtype=np.intp)
+        self._given = weight * np.array([node.share for node in nodes])
+        self.edges = np.concatenate([self._firsts, self._ends])
+
+    def of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What each leaf gets."""
+        import numpy as np
+
+        if not len(self._firsts):
+            return np.zeros(len(rows))
+        places = np.searchsorted(self._firsts, rows, side="right") - 1
+        return np.where((places >= 0) & (rows < self._ends[places]), self._given[places], 0.0)
+
+
+def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None) -> list[NodeHit]:
+    """The best nodes of a scale, as far as they have a share, in the order of their rows.
+
+    The share of the last ones is 0, so it does not matter which of equal ones are looked at. Equal ones have one rank. If
+    more than ``count`` are best, they say nothing.
+    """
+    import numpy as np
+
+    scores = nodes.scores if wanted is None else np.where(wanted[nodes.firsts], nodes.scores, 0.0)
+    places = np.flatnonzero((scores > 0) & (scores >= score_reached_by(count, scores)))
+    found = scores[places]
+    best_first = np.sort(found)[::-1][:count]
+    low, width = (best_first[-1], best_first[0] - best_first[-1]) if len(found) else (0.0, 0.0)
+    if width == 0 and len(found) > count:
+        return []
+    shares = (found - low) / width if width > 0 else np.ones(len(found))
+    ranks = 1 + np.searchsorted(-best_first, -found)
+    columns = (nodes.firsts[places], nodes.lasts[places], ranks, found, shares)
+    return [hit for hit in map(NodeHit, *(column.tolist() for column in columns)) if hit.share > 0]
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:

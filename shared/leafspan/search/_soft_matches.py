@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from leafspan.embedding import soft_matches
-from leafspan.lexical import Analysis, Analyzer, find_words, to_terms
+from leafspan.lexical import Analysis, Analyzer, find_plain_words, to_terms
 
 _LANGUAGE = "english"  # of the words whose vectors come with the package
 
@@ -20,7 +20,7 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
     """
     if not isinstance(analyzer, Analyzer) or analyzer.language != _LANGUAGE:
         return {}
-    words = list(dict.fromkeys(find_words(question, _LANGUAGE)))
+    words = list(dict.fromkeys(find_plain_words(question)))
     terms = to_terms(analyzer, words)
     weights = ((word, sum(idf.get(term, 0.0) for term in own)) for word, own in zip(words, terms, strict=True))
     return {word: weight for word, weight in weights if weight > 0}
@@ -28,4 +28,4 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
 
 def soft_matches_of(words: Mapping[str, float], texts: Sequence[str]) -> list[float]:
     """The score of each text: see ``soft_matches``."""
-    return soft_matches(words, [find_words(text, _LANGUAGE) for text in texts])
+    return soft_matches(words, [find_plain_words(text) for text in texts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
@@ -133,12 +133,16 @@ class LexicalIndex:
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)
 
-        def order(row: int) -> tuple[str, int]:
-            leaf = snapshot.leaf(row)
-            return visible.shown_id(leaf.document_id) or "", leaf.ordinal
-
         def shown(rows: Iterable[int]) -> list[LeafId]:
             return visible.shown_leaves(snapshot.leaves_in(rows))
+
+        def order(row: int) -> tuple[str, int]:
+            [leaf] = shown([row])
+            return leaf.document_id, leaf.ordinal
+
+        def first_leaf(document_id: str) -> int | None:
+            stored = visible.stored_id(document_id)
+            return None if stored is None else snapshot.first_row(stored)
 
         found = []
         settings = request.bm25 or self._settings
@@ -154,12 +158,16 @@ class LexicalIndex:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
-            matches = LexicalMatches(list(map(Hit, shown(rows), values)), scores.ideal)
-            if request.scales is not None:
-                evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
-                matches = _with_evidence(matches, evidence, request.count, shown)
-                matches = replace(matches, words=words_of(question, self.analyzer, idf))
-            found.append(matches)
+            if request.scales is None:
+                found.append(LexicalMatches(list(map(Hit, shown(rows), values)), scores.ideal))
+                continue
+            evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
+            words = words_of(question, self.analyzer, idf)
+            among, shares = evidence.among(request.count)
+            leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
+            hits = [Hit(leaves[row], score) for row, score in zip(rows, values, strict=True)]
+            larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
+            found.append(LexicalMatches(hits, scores.ideal, larger, list(map(Hit, leaves.values(), shares)), words))
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
@@ -183,21 +191,3 @@ def _counted(reader: Reader, visible: Catalogue) -> Selection | None:
     """The documents over which idf and the average length are computed; None for all."""
     scope = reader.scope
     return None if scope is None or scope.shares_statistics else visible.select(None)
-
-
-def _with_evidence(
-    matches: LexicalMatches, evidence: Evidence, count: int, shown: Callable[[Iterable[int]], list[LeafId]]
-) -> LexicalMatches:
-    """The matches with larger nodes, and with the leaves that these speak for."""
-    import numpy as np
-
-    rows, shares = evidence.among(count)
-    of_nodes = np.array([node.first for nodes in evidence.nodes for node in nodes], dtype=np.intp)
-    firsts = np.unique(np.concatenate([evidence.first_rows(rows), evidence.first_rows(of_nodes)])).tolist()
-    return replace(
-        matches,
-        nodes=MatchingNodes(
-            {leaf[:2]: row for row, leaf in zip(firsts, shown(firsts), strict=True)}, tuple(evidence.nodes)
-        ),
-        among=list(map(Hit, shown(rows.tolist()), shares)),
-    )

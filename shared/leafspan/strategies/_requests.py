@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
@@ -107,7 +107,7 @@ class NodeHit(NamedTuple):
     """A node that matches the words of a question.
 
     Attributes:
-        first: Number of its first leaf: that of its document in ``MatchingNodes``, plus its ordinal.
+        first: Number of its first leaf: that of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
         last: Number of its last leaf.
         rank: Rank among the nodes of its scale, from 1.
         score: Its BM25.
@@ -126,29 +126,25 @@ class MatchingNodes:
     """The parents, sections and documents that match the words of a question best.
 
     Attributes:
-        documents: The number of the first leaf of each document that one of them is in, by document id and version.
+        first_leaf: Function from a document's id to the number of its first leaf; None if it is not current.
         scales: The nodes of each scale, in the order of their leaves.
     """
 
-    documents: Mapping[tuple[str, str], int]
+    first_leaf: Callable[[str], int | None]
     scales: tuple[Sequence[NodeHit], ...]
 
     def of(self, leaf: LeafId) -> list[NodeHit | None]:
         """For each scale, the node that the leaf is in; None if that is not among the best."""
-        document, version, ordinal = leaf
-        first = self.documents.get((document, version))
+        first = self.first_leaf(leaf.document_id)
         if first is None:
             return [None] * len(self.scales)
-        number = first + ordinal
+        number = first + leaf.ordinal
         return [_holding(nodes, number) for nodes in self.scales]
 
 
 def _holding(nodes: Sequence[NodeHit], number: int) -> NodeHit | None:
-    place = bisect_right(nodes, number, key=_FIRST) - 1
+    place = bisect_right(nodes, (number, inf)) - 1
     return nodes[place] if place >= 0 and number <= nodes[place].last else None
-
-
-_FIRST = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
