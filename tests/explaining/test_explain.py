@@ -265,7 +265,8 @@ def test_without_a_document_it_tells_what_is_returned_and_how_long_it_took(share
     assert explained.passages == tuple(shared_index.retrieve(QUESTION, Hybrid(), k=2, where=F("topic") == "animals"))
     assert (explained.document_id, explained.obstacles, explained.returned) == (None, (), False)
     assert explained.requests[0].name == "Embed"
-    assert {each.name for each in explained.requests} == {"Embed", "VectorSearch", "LexicalSearch", "Load", "FindMentions"}
+    searches = {"Embed", "VectorSearch", "LexicalSearch", "SoftMatches", "Load", "FindMentions"}
+    assert {each.name for each in explained.requests} == searches
     assert all(0 <= each.seconds <= explained.seconds for each in explained.requests)
     bees = len(shared_index.leaves("bees"))
     assert [each.results for each in explained.requests if each.name == "VectorSearch"] == [bees]

@@ -77,10 +77,10 @@ SCENARIOS = [
     Scenario(
         "segments",
         "RelevantSegmentsRetriever",
-        expected=(0, {**at(BEES, {"0-10": 0.7268}), **at(HARBOUR, {"0-15": 0.0003}), **at(TEA, {"0-4": 0.0003})}),
+        expected=(0, {**at(BEES, {"0-10": 0.7169}), **at(HARBOUR, {"0-15": 0.0001}), **at(TEA, {"0-4": 0.0001})}),
     ),
     Scenario(
-        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-6": 0.7049}))
+        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"0-5": 0.7268}))
     ),
     Scenario("short segments", "RelevantSegmentsRetriever", {"words": 60, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
@@ -128,21 +128,21 @@ SCENARIOS = [
     Scenario(
         "hybrid",
         "HybridRetriever",
-        expected=(0, at(BEES, {"6": 0.7268, "5": 0.0744, "3": 0.0684, "4": 0.0628, "7": 0.0030})),
+        expected=(0, at(BEES, {"6": 0.7169, "5": 0.0737, "4": 0.0703, "3": 0.0546, "7": 0.0054})),
     ),
     Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
     Scenario(
         "hybrid by rank",
         "HybridRetriever",
         {"fusion": "rrf"},
-        expected=(1, at(HARBOUR, {"3": 0.0227, "4": 0.0223, "5": 0.0223, "1": 0.0175, "0": 0.0104})),
+        expected=(1, at(HARBOUR, {"3": 0.0211, "4": 0.0208, "5": 0.0207, "1": 0.0177, "0": 0.0108})),
     ),
     Scenario("hybrid by distribution", "HybridRetriever", {"fusion": "distribution_based"}),
     Scenario(
         "hybrid by the maximum",
         "HybridRetriever",
         {"fusion": "maximum", "calibrate": False},
-        expected=(2, at(TEA, {"3": 3.6825, "4": 3.1799, "0": 2.1543, "2": 2.0364, "1": 1.4395})),
+        expected=(2, at(TEA, {"3": 2.7337, "4": 2.2730, "0": 1.6386, "2": 1.3745, "1": 0.9834})),
     ),
     Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
     Scenario("hybrid of few", "HybridRetriever", {"depth": 3}, {"candidates": 3}),
@@ -150,6 +150,7 @@ SCENARIOS = [
     Scenario("hybrid without calibration", "HybridRetriever", {"calibrate": False}),
     Scenario("hybrid without neighbours", "HybridRetriever", {"neighbour_bonus": 0}),
     Scenario("hybrid without references", "HybridRetriever", {"references": 0}),
+    Scenario("hybrid of words, vectors and neighbours", "HybridRetriever", {"scales": (0, 0, 0), "soft_matches": 0}),
     Scenario("hybrid with topics as aliases", "HybridRetriever", {"references": 1, "aliases": "topic"}, {"k": 9}),
     Scenario("hybrid above a score", "HybridRetriever", {"calibrate": False, "min_score": 0.3}, {"k": 20}),
     Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answer_probability": 0.1}),
@@ -161,7 +162,7 @@ SCENARIOS = [
         "ParentDocumentRetriever",
         expected=(
             3,
-            {**at(HARBOUR, {"4-7": 0.5656, "8-11": 0.2426, "0-3": 0.0013, "12-15": 0.0009}), **at(BEES, {"8-10": 0.0001})},
+            {**at(HARBOUR, {"8-11": 0.4735, "4-7": 0.2651, "12-15": 0.0017, "0-3": 0.0011}), **at(BEES, {"8-10": 0.0000})},
         ),
     ),
     Scenario("parents, second level", "ParentDocumentRetriever", {"level": 2}, {"k": 3}),
@@ -169,7 +170,7 @@ SCENARIOS = [
         "whole documents",
         "ParentDocumentRetriever",
         {"level": None},
-        expected=(1, {**at(HARBOUR, {"0-15": 0.7049}), **at(TEA, {"0-4": 0.0004}), **at(BEES, {"0-10": 0.0003})}),
+        expected=(1, {**at(HARBOUR, {"0-15": 0.7268}), **at(TEA, {"0-4": 0.0001}), **at(BEES, {"0-10": 0.0001})}),
     ),
     Scenario("two parents", "ParentDocumentRetriever", {"max_parents": 2}),
     Scenario("parents in a budget", "ParentDocumentRetriever", {}, {"budget": 100}),
@@ -182,7 +183,7 @@ SCENARIOS = [
         "SentenceWindowRetriever",
         {"before": 0, "after": 2},
         {"k": 2},
-        expected=(1, at(HARBOUR, {"3-6": 0.7049})),  # of the hits 3 and 4
+        expected=(1, at(HARBOUR, {"3-6": 0.7268})),  # of the hits 3 and 4
     ),
     Scenario("windows of few candidates", "SentenceWindowRetriever", {}, {"candidates": 4}),
     Scenario("windows in a budget", "SentenceWindowRetriever", {}, {"budget": 80, "candidates": 6}),
@@ -196,7 +197,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {},
         {"candidates": 8},
-        expected=(0, at(BEES, {"4-7": 0.7268, "3": 0.0684, "2": 0.0025, "8-10": 0.0005})),
+        expected=(0, at(BEES, {"0-7": 0.7169})),
     ),
     Scenario("merging eagerly", "AutoMergingRetriever", {"threshold": 0.2}, {"candidates": 8}),
     Scenario("merging one level", "AutoMergingRetriever", {"max_level": 1}),
@@ -207,7 +208,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {"score": "mean"},
         {"candidates": 8},
-        expected=(0, at(BEES, {"4-7": 0.2168, "3": 0.0684, "2": 0.0025, "8-10": 0.0004})),
+        expected=(0, at(BEES, {"0-7": 0.1157})),
     ),
     Scenario("merging in a budget", "AutoMergingRetriever", {}, {"budget": 60, "k": 4}),
     Scenario("merging what a threshold leaves", "AutoMergingRetriever", {"base": Vector(min_score=0.3)}),
@@ -226,9 +227,9 @@ SCENARIOS = [
                 BEES,
                 {
                     "6": (1 / 61 + 1 / 63 + 1 / 61) / 3,
-                    "3": (1 / 62 + 1 / 61 + 1 / 63) / 3,
+                    "3": (1 / 62 + 1 / 61 + 1 / 64) / 3,
+                    "4": (1 / 64 + 1 / 62 + 1 / 63) / 3,
                     "5": (1 / 63 + 1 / 65 + 1 / 62) / 3,
-                    "4": (1 / 64 + 1 / 62 + 1 / 64) / 3,
                     "2": (1 / 68 + 1 / 64 + 1 / 66) / 3,
                 },
             ),
@@ -272,7 +273,7 @@ SCENARIOS = [
         answer=ANSWER,
         expected=(
             0,
-            {**at(BEES, {"2": 0.0147, "3": 0.0144}), **at(HARBOUR, {"2": 0.0139}), **at(BEES, {"8": 0.0138, "9": 0.0138})},
+            {**at(BEES, {"2": 0.0143, "1": 0.0141, "7": 0.0139}), **at(TEA, {"3": 0.0137}), **at(HARBOUR, {"2": 0.0136})},
         ),
     ),
     Scenario(
@@ -448,9 +449,9 @@ SCENARIOS = [
         expected=(
             3,
             {
-                **at(HARBOUR, {"7": 0.5656, "10": 0.2426, "11": 0.0841, "8": 0.0463, "9": 0.0157, "6": 0.0043}),
-                "harbour#tc2f9f86#0": 0.0018,
-                "harbour#tc2f9f86#5": 0.0014,
+                **at(HARBOUR, {"10": 0.4735, "7": 0.2651, "11": 0.1343, "8": 0.0263, "9": 0.0192, "6": 0.0035}),
+                "harbour#tc2f9f86#0": 0.0027,
+                "harbour#tc2f9f86#5": 0.0023,
             },
         ),
     ),

@@ -70,11 +70,11 @@ def test_a_large_budget_is_filled_but_for_a_leaf(wikipedia: Index, strategy: Str
     ("strategy", "fetches"),
     [
         (Vector(), 1),
-        (Hybrid(), 1),
-        (ParentDocument(), 2),
-        (SentenceWindow(), 2),
+        (Hybrid(), 2),  # the leaves that soft matches compare, and what a large budget needs beside them
+        (ParentDocument(), 3),
+        (SentenceWindow(), 3),
         (SentenceWindow(base=Vector()), 2),
-        (RelevantSegments(), 2),  # the hits, and the leaves in short gaps between them
+        (RelevantSegments(), 3),  # as for Hybrid, and the leaves in short gaps between them
         (Filter(), 1),
     ],
     ids=repr,

@@ -77,7 +77,7 @@ COSTS = [
     (AutoMerging(base=Hybrid(soft_matches=0), threshold=0.2), 2),
     # Each retriever makes its own.
     (Ensemble(retrievers=[BM25(), Vector()]), 2),
-    (Ensemble(retrievers=[Hybrid(), AutoMerging(threshold=0.2)]), 2),
+    (Ensemble(retrievers=[BM25(), AutoMerging(base=Vector(), threshold=0.2)]), 3),
     # The retriever that was chosen, for all queries at once. Its description is compared without a search.
     (Router(retrievers={"meaning": Vector(), "words": BM25()}, choose=lambda query: "meaning"), 1),
     (Router(retrievers={"meaning": Vector()}, descriptions={"meaning": "what there is to know"}), 1),

@@ -129,11 +129,6 @@ class Reader:
         """Whether the index has changed since; True if that is not known."""
         return self._has_changed()
 
-    @property
-    def has_copies(self) -> bool:
-        """Whether leaves are read from a copy of them, so that to read one twice takes no round trip."""
-        return self._copied is not None and self._known is not None
-
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, whatever the scope."""
         if self._known is None:
