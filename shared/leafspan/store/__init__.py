@@ -17,6 +17,7 @@ from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import MetDamage, Reader
+from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
 from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
@@ -43,6 +44,7 @@ __all__ = [
     "OnDamage",
     "Reader",
     "Row",
+    "RowHead",
     "Scope",
     "Selection",
     "StaleRead",
