@@ -197,7 +197,9 @@ def page(results: Mapping[str, Any]) -> str:
         alone_picture=_picture(
             "alone", "Times of one question beside plain Chroma, by kind of retriever, on a logarithmic scale"
         ),
-        growth_picture=_picture("growth", "Times of questions and of opening, by number of leaves, on logarithmic scales"),
+        growth_picture=_picture(
+            "growth", "Times of questions and of first answers, by number of leaves, on logarithmic scales"
+        ),
     )
 
 
@@ -288,8 +290,8 @@ system takes back when it needs them.
 {growth_picture}
 
 From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to the
-power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. Opening is from opening to the first
-answer, without imports.
+power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. The first answer of a new process is
+from opening to it, without imports.
 
 {growth}
 

@@ -107,7 +107,7 @@ def _alone(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
 
 
 def _growth(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
-    """Two pictures: questions, and opening, by size."""
+    """Two pictures: questions, and the first answer, by size."""
     sizes = results["options"]["sizes"]
     values = {each.name: each for each in results["figures"] if each.part == "growth"}
     shades = {
@@ -117,7 +117,7 @@ def _growth(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
         "plain Chroma": colours["plain"],
     }
     figure, both = pyplot.subplots(1, 2, figsize=(8.2, 3.2))
-    for axes, prefix in zip(both, ("", "opening, "), strict=True):
+    for axes, prefix in zip(both, ("", "first answer, "), strict=True):
         ends = []
         for name, colour in shades.items():
             row = [values.get(f"{prefix}{name}: {size:,} leaves, beside plain Chroma's smallest") for size in sizes]

@@ -134,7 +134,14 @@ class OsWithPoints:
 
 @contextmanager
 def replaced(
-    world: World, locks: FileLocks, history: History, disk: Disk | None, *, scans: bool = True, copies: bool = True
+    world: World,
+    locks: FileLocks,
+    history: History,
+    disk: Disk | None,
+    *,
+    scans: bool = True,
+    opening: int = 1,
+    copies: bool = True,
 ) -> Iterator[None]:
     """A context in which leafspan runs in this world.
 
@@ -145,6 +152,8 @@ def replaced(
         disk: The disk of a folder.
         scans: Whether vectors in a folder are compared one by one. If not, Chroma searches them, as where there are very
             many. Default: True.
+        opening: Which question has Chroma opened for that, where it is not: they are compared for those before, and again
+            after another process has written. Default: the first one.
         copies: Whether documents and leaves in a folder are read from what is kept beside Chroma. If not, Chroma is asked,
             as where that is lost. Default: True.
     """
@@ -172,6 +181,7 @@ def replaced(
         put(_folder.Folder, "known", lambda folder, name: None)
     if not scans:
         put(_vectors, "_FEW_NUMBERS", 0)
+    put(_vectors, "_OPENING", opening)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     copy = _vector_files._copy
 

@@ -126,7 +126,8 @@ class _Run:
         _connecting._HNSW["sync_threshold"] = scenario.threshold
         try:
             beside = {"scans": scenario.seed % 4 == 0, "copies": scenario.seed % 4 != 1}
-            put = replaced(world, self._locks, self._history, self._disk, **beside)
+            opening = 2 if scenario.seed % 8 > 4 else 1
+            put = replaced(world, self._locks, self._history, self._disk, **beside, opening=opening)
             with put, warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always", RuntimeWarning)
                 self._start()

@@ -221,6 +221,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, method: str, times: int, error: Exc
 def chroma_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chroma is asked for the nearest leaves, as where there are hundreds of thousands."""
     monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)
+    monkeypatch.setattr(_vectors, "_OPENING", 1)  # at once
 
 
 @pytest.mark.usefixtures("chroma_searches")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import compress, groupby
 from operator import itemgetter
@@ -48,19 +49,22 @@ class NameTable:
         import numpy as np
 
         self.ids: list[str] = []
-        names: list[tuple[int, int]] = []
-        places: list[tuple[int, int]] = []
+        names, named = array("q"), array("I")
+        places, placed = array("q"), array("I")
         lengths: dict[int, int] = {}
         for number, document in enumerate(documents):
             self.ids.append(document.id)
             for name in document.names:
-                names.append((hash(name), number))
-                words = name.split(" ")
-                beginning = _of_pair(hash(words[0]), hash(words[1])) if len(words) > 1 else hash(name)
-                lengths[beginning] = lengths.get(beginning, 0) | 1 << len(words) - 1
-            places += [(hash(place), number) for place in document.places]
-        self._names = _Column(names)
-        self._places = _Column(places)
+                names.append(hash(name))
+                named.append(number)
+                first, *second = name.split(" ", 2)[:2]
+                beginning = _of_pair(hash(first), hash(second[0])) if second else hash(name)
+                lengths[beginning] = lengths.get(beginning, 0) | 1 << name.count(" ")
+            for place in document.places:
+                places.append(hash(place))
+                placed.append(number)
+        self._names = _Column(names, named)
+        self._places = _Column(places, placed)
         self._beginnings = np.fromiter(sorted(lengths), np.int64, len(lengths))
         self._lengths = np.fromiter((lengths[each] for each in sorted(lengths)), np.uint64, len(lengths))
 
@@ -184,14 +188,13 @@ def _of_pair(first: int, second: int) -> int:
 class _Column:
     """Hashes of texts with the numbers of the documents that have them, in the order of the hashes."""
 
-    def __init__(self, entries: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, hashes: Sequence[int], numbers: Sequence[int]) -> None:
         import numpy as np
 
-        hashes = np.fromiter((hash_ for hash_, _ in entries), np.int64, len(entries))
-        numbers = np.fromiter((number for _, number in entries), np.uint32, len(entries))
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
-        self._numbers = numbers[order]
+        every = np.asarray(hashes, np.int64)
+        order = np.argsort(every, kind="stable")
+        self._hashes = every[order]
+        self._numbers = np.asarray(numbers, np.uint32)[order]
 
     def __len__(self) -> int:
         return len(self._hashes)

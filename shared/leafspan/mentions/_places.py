@@ -46,8 +46,9 @@ class Place(NamedTuple):
 def places_of(document_id: str, metadata: Mapping[str, object]) -> list[Place]:
     """Where a document lies: its id, and what loaders note, if these have an extension or are an address."""
     found: dict[Place, None] = {}
-    for value in (document_id, *(metadata.get(key) for key in LOCATION_KEYS)):
-        if isinstance(value, str) and len(value) <= _LONGEST and ("." in value or "://" in value):
+    noted = [metadata[key] for key in LOCATION_KEYS if key in metadata] if metadata else []
+    for value in (document_id, *noted):
+        if isinstance(value, str) and ("." in value or "://" in value) and len(value) <= _LONGEST:
             plain = _without_fragment(value)
             if _SCHEME.match(plain) or _EXTENSION.search(plain):
                 found[_to_place(plain)] = None

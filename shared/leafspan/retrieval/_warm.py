@@ -35,5 +35,5 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
     yield from indexes.keep_up(reader)
-    # Where Chroma searches, it loads its vectors at the first search.
-    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)
+    # Where Chroma searches, it loads its vectors at the first search that it is asked for.
+    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None, load=True)

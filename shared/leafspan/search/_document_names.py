@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterator
 from threading import Lock
 from typing import NamedTuple
 
 from leafspan.mentions import NamedDocument, Names, NameTable, is_name, names_in, places_of, title_key
-from leafspan.store import Catalogue, Row, Visibility
+from leafspan.store import Catalogue, Row, RowHead, Visibility
 
 _VIEWS = 32  # whose names are kept
 _SHARE_CHANGED = 16  # a table is made anew when more than one of so many documents has changed since
@@ -61,18 +61,23 @@ class _Known(NamedTuple):
     changed: frozenset[str] = frozenset()
 
 
-def named(row: Row, aliases: str | None) -> NamedDocument:
+def named(row: Row | RowHead, aliases: str | None) -> NamedDocument:
     """What a document is called."""
-    names = names_in(row.title, row.metadata, aliases)
-    keys = {key for name in names if is_name(key := title_key(name))}
+    keys = {key for name in names_in(row.title, row.metadata, aliases) if is_name(key := title_key(name))}
     places = places_of(row.document_id, row.metadata)
     return NamedDocument(row.document_id, keys, {text for place in places for text in (f"/{place.path}", place.name)})
 
 
 def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
-    rows = list(_current(catalogue))
-    table = NameTable(named(row, aliases) for row in rows)
-    return _Known(catalogue, Names(table), table, [row.version or "" for row in rows])
+    versions: list[str] = []
+
+    def documents() -> Iterator[NamedDocument]:
+        for row in filter(_is_current, catalogue.heads()):
+            versions.append(row.version or "")
+            yield named(row, aliases)
+
+    table = NameTable(documents())
+    return _Known(catalogue, Names(table), table, versions)
 
 
 def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
@@ -93,10 +98,6 @@ def _differing(known: _Known, catalogue: Catalogue) -> frozenset[str]:
     return frozenset(id_ for id_ in now.keys() | before.keys() if now.get(id_) != before.get(id_))
 
 
-def _is_current(row: Row) -> bool:
+def _is_current(row: Row | RowHead) -> bool:
+    """Whether a document can be mentioned: it has a current version that has leaves."""
     return row.version is not None and row.leaves > 0
-
-
-def _current(catalogue: Catalogue) -> Iterable[Row]:
-    """The rows of the documents that can be mentioned: those with a current version that has leaves."""
-    return filter(_is_current, catalogue.rows.values())

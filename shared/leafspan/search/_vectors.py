@@ -8,6 +8,9 @@ So filters are evaluated here, on documents, and the nearest leaves are found in
 - If more leaves are to be searched, and all match, Chroma's search gives the result.
 - If many match, Chroma is asked for more leaves than are wanted, and those that do not match are left out (over-fetching).
   If too few remain to be sure of the nearest, the exact search follows.
+
+An embedded Chroma takes seconds to load that many vectors. Until that pays, the mirror answers, however many leaves are
+to be searched.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from leafspan.engine import Call, Flow
 from leafspan.filters import Where
 from leafspan.mirror import Mirror, MirrorSnapshot
 from leafspan.search._scanning import rank, scan, vectors_of
-from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection
+from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
 
 if TYPE_CHECKING:
@@ -30,16 +33,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW_NUMBERS = 75_000_000  # that a scan compares within 5 ms: 300,000 vectors of 256; Chroma is not exact, and no faster
+_OPENING = 100  # exact searches of many leaves that take as long as Chroma takes to load them: 2 s of a million leaves
 _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
 _MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
 _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
+_INSTEAD: WeakKeyDictionary[MirrorSnapshot, int] = WeakKeyDictionary()  # exact searches of it while Chroma was not loaded
 
 
 def nearest_leaves(
-    reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None, *, most: int | None = None
+    reader: Reader,
+    copy: Mirror | None,
+    vectors: Any,
+    count: int,
+    where: Where | None,
+    *,
+    most: int | None = None,
+    load: bool = False,
 ) -> Flow[list[list[Hit]]]:
     """The leaves nearest to each vector, among the visible documents that match a filter, best first.
 
@@ -52,6 +64,7 @@ def nearest_leaves(
         count: Number of leaves for each query.
         where: The filter. None for all documents.
         most: Number of the best of them that are needed: an exact search returns no more. Default: None, all.
+        load: Whether Chroma is to load its vectors at once, where it is to search. Default: False, only when that pays.
 
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
@@ -66,9 +79,12 @@ def nearest_leaves(
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
     few = _FEW_FETCHED if copy is None else _FEW_NUMBERS // len(vectors[0])
-    if unfiltered and chosen.leaves > few:
+    ask_chroma = share >= _MIN_SHARE and chosen.leaves > few
+    if ask_chroma and copy is not None and not reader.is_loaded:
+        ask_chroma = yield from _loading_pays(reader, copy, len(vectors), load=load)
+    if unfiltered and ask_chroma:
         return (yield from reader.search_hits(vectors, count))
-    if (share == 1 and copy is None) or (share >= _MIN_SHARE and chosen.leaves > few):
+    if ask_chroma or (share == 1 and copy is None):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) for row in rows):
             return [row[:count] for row in rows]
@@ -78,6 +94,30 @@ def nearest_leaves(
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed)))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
     return (yield Call(rank, (leaves, stored, vectors, needed)))  # type: ignore[no-any-return]
+
+
+def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) -> Flow[bool]:
+    """Whether Chroma is to load its vectors for a question; if not, the mirror answers it.
+
+    It pays once the exact searches of an unchanged index have taken as long as loading takes. Then one question waits for
+    it, while the mirror goes on answering others.
+
+    Args:
+        reader: Reader of the index.
+        copy: Mirror of the index's vectors.
+        searches: Number of vectors that are searched for.
+        load: Whether not to wait until it pays.
+    """
+    snapshot = yield from copy.current_if_made(reader)
+    if snapshot is None:
+        return True
+    if not can_use_embedded_chroma():
+        return False
+    # Threads that count at the same time may lose a few, which does no harm.
+    counted = _INSTEAD.get(snapshot, 0) + searches
+    pays = load or counted >= _OPENING
+    _INSTEAD[snapshot] = 0 if pays else counted
+    return pays
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:

@@ -11,11 +11,13 @@ from leafspan.store._document_table import DocumentTable, document_key
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._failures import chroma_failure
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
+from leafspan.store._forks import can_use_embedded_chroma
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import MetDamage, Reader
+from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
 from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
@@ -42,6 +44,7 @@ __all__ = [
     "OnDamage",
     "Reader",
     "Row",
+    "RowHead",
     "Scope",
     "Selection",
     "StaleRead",
@@ -52,6 +55,7 @@ __all__ = [
     "Visibility",
     "bytes_are_as_written",
     "Writer",
+    "can_use_embedded_chroma",
     "check_record",
     "chroma_failure",
     "document_key",

@@ -14,6 +14,7 @@ from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
 from leafspan.store._document_table import DocumentTable
 from leafspan.store._manifest import Damage, Row
+from leafspan.store._row_head import RowHead
 from leafspan.store._stored_rows import StoredRows, are_current
 from leafspan.values import LeafId
 
@@ -156,6 +157,10 @@ class Catalogue:
             return self.rows.versions()
         return ((id_, row.version, row.leaves) for id_, row in self.rows.items())
 
+    def heads(self) -> Iterable[Row | RowHead]:
+        """Each document with what stands at the beginning of its row, which takes a fraction of the time of all rows."""
+        return self.rows.heads() if isinstance(self.rows, StoredRows) else self.rows.values()
+
     def changed_since(self, earlier: Catalogue) -> set[str] | None:
         """The ids of the documents that have changed, come or gone; None if all would have to be compared."""
         if isinstance(self.rows, StoredRows) and isinstance(earlier.rows, StoredRows):
@@ -250,10 +255,10 @@ class Catalogue:
     def _columns(self) -> tuple[list[tuple[str, int]], Columns]:
         """The documents with a current version, with their leaves, and the columns that filters are matched against."""
         current, metadata = [], []
-        for id_, row in self.rows.items():
+        for row in self.heads():
             if row.version is not None:
-                current.append((id_, row.leaves))
-                metadata.append((id_, row.metadata))
+                current.append((row.document_id, row.leaves))
+                metadata.append((row.document_id, row.metadata))
         return current, Columns(metadata)
 
     def _stored_ids(self, shown_ids: Iterable[str]) -> frozenset[str]:

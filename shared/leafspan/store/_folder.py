@@ -179,6 +179,11 @@ class Folder:
         """The open client, entered by one more reader; None if it is out of date or is being reopened."""
         return self._entered(up_to_date=True)
 
+    def has_loaded(self, name: str) -> bool:
+        """Whether the open client is up to date and has loaded a collection, so that nobody has to wait for that."""
+        opened = self._opened  # read once: another thread may replace it at any time
+        return opened is not None and self._can_be_used(opened, up_to_date=True) and name in opened.collections
+
     def manifest_reader(self) -> Opened | None:
         """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now. A copy is not."""
         return self._entered(up_to_date=self.read_only)
@@ -188,14 +193,17 @@ class Folder:
             return None
         try:
             opened = self._opened
-            if opened is None or opened.failed or opened.process != os.getpid():
-                return None
-            if up_to_date and self._synced != self.changes.count:
+            if opened is None or not self._can_be_used(opened, up_to_date=up_to_date):
                 return None
             opened.enter()
             return opened
         finally:
             self._mutex.release()
+
+    def _can_be_used(self, opened: Opened, *, up_to_date: bool) -> bool:
+        if opened.failed or opened.process != os.getpid():
+            return False
+        return not up_to_date or self._synced == self.changes.count
 
     def reopened_reader(self, deadline: float) -> Opened:
         """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while.

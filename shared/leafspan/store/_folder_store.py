@@ -118,6 +118,7 @@ class FolderStore:
             scope=scope,
             rule=self.damage,
             copied=self.copied,
+            is_loaded=partial(folder.has_loaded, self._leaves_name),
         )
 
     def _catalogue(

@@ -59,6 +59,7 @@ class Reader:
         rule: What to do about damaged documents. Default: they are errors.
         last: The last change that was seen, where the manifest is asked for each document. Default: none.
         copied: Flow that reads leaves from a copy of them, where there is one. Default: none.
+        is_loaded: Function that says whether Chroma has loaded the vectors as they are now. Default: it has.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class Reader:
         has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
         last: LastChange | None = None,
         copied: CopiedRecords | None = None,
+        is_loaded: Callable[[], bool] = lambda: True,
     ) -> None:
         self._copied = copied
+        self._is_loaded = is_loaded
         self._leaves = leaves
         self._manifest = manifest
         self._known = known
@@ -128,6 +131,11 @@ class Reader:
     def may_be_stale(self) -> bool:
         """Whether the index has changed since; True if that is not known."""
         return self._has_changed()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether Chroma has loaded the vectors as they are now, so that a search does not wait for that."""
+        return self._is_loaded()
 
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, whatever the scope."""

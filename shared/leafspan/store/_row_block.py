@@ -16,6 +16,7 @@ from zlib import crc32
 from leafspan.store._descriptors import OpenFile
 from leafspan.store._document_table import DocumentTable
 from leafspan.store._manifest import Row, packed_row
+from leafspan.store._row_head import RowHead, read_title
 from leafspan.store._stale_read import StaleRead
 
 _COUNTS = struct.Struct("<QQ")  # rows, bytes of a version
@@ -120,6 +121,15 @@ class RowBlock:
         """
         for number, packed in enumerate(self._all_packed()):
             yield self._unpacked(number, packed)
+
+    def heads(self) -> Iterator[RowHead]:
+        """The heads of all rows, in order.
+
+        Raises:
+            DamagedCatalogue: if a row is not as it was written.
+        """
+        for document, packed in zip(self.documents, self._all_packed(), strict=True):
+            yield RowHead(*document, *read_title(packed))
 
     def packed(self) -> Iterator[PackedRow]:
         """All rows as they are stored.

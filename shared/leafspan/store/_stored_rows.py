@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from leafspan.store._document_table import DocumentTable, KeyedVersions, keyed_versions
 from leafspan.store._manifest import Damage, Row
 from leafspan.store._row_block import PackedRow, RowBlock
+from leafspan.store._row_head import RowHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +115,19 @@ class StoredRows(Mapping[str, Row]):
     def all_rows(self) -> Iterator[Row]:
         """All rows, in the order of ``versions``."""
         unchanged = (row for row in self._block.rows() if row.document_id not in self._changes)
-        return chain(unchanged, (row for each in self._changes.values() if (row := _row(each)) is not None))
+        return chain(unchanged, self._changed_rows())
+
+    def _changed_rows(self) -> Iterator[Row]:
+        return (row for each in self._changes.values() if (row := _row(each)) is not None)
+
+    def heads(self) -> Iterator[Row | RowHead]:
+        """The heads of all rows, or the rows, in the order of ``versions``.
+
+        Raises:
+            DamagedCatalogue: if a row is not as it was written.
+        """
+        unchanged = (head for head in self._block.heads() if head.document_id not in self._changes)
+        return chain(unchanged, self._changed_rows())
 
     def versions(self) -> Iterator[tuple[str, str | None, int]]:
         """Each document with its current version and number of leaves. No row is unpacked."""
