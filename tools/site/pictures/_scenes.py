@@ -236,7 +236,7 @@ SCENES: dict[str, Callable[[Index], Drawing]] = {
     "hybrid": of_leaves(Hybrid(), legend=FOUND_ONLY, k=5),
     "parent-document": of_leaves(ParentDocument(), k=3),
     "sentence-window": of_leaves(SentenceWindow(before=1, after=2), k=4),
-    "auto-merging": of_leaves(AutoMerging(), DISCOVERY, k=3, candidates=16),
+    "auto-merging": of_leaves(AutoMerging(), DISCOVERY, k=3, candidates=14),
     "relevant-segments": of_leaves(RelevantSegments(), budget=300),
     "ensemble": several(
         f"Ensemble: {WATT}",
