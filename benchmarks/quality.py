@@ -3,9 +3,9 @@
     python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer] [--json FILE]
 
 FOLDER holds a folder for each question set: see ``build_data.py``. Two sets that it does not make, hotpotqa and cranfield,
-are measured where they are there. Every strategy runs with its public defaults. Those of ``Hybrid`` were chosen as
-``choosing.py`` says: on other questions than the 400 that are asked here, but for hotpotqa and cranfield, which are too
-small for that. The defaults of the splitter and of the strategies over vectors were chosen on the questions in even
+are measured where they are there. Every strategy runs with its public defaults. How good those of ``Hybrid`` are beside
+others, ``choosing.py`` says: on other questions than the 400 that are asked here, but for hotpotqa and cranfield, which are
+too small for that. The defaults of the splitter and of the strategies over vectors were chosen on the questions in even
 positions, so the figures of both halves are printed, too.
 
 On squad, covidqa and hotpotqa the measure is span recall (see ``span_recall.py``). A question of hotpotqa needs spans of
@@ -199,10 +199,10 @@ def retrieve(index: Index, questions: Questions) -> dict[str, Mapping[int, Resul
 
 
 def rank(index: Index, questions: Questions, strategies: Mapping[str, Strategy]) -> dict[str, Mapping[int, Results]]:
-    """The best leaves of some strategies, which are the same for each budget."""
+    """The best leaves of some strategies, which are the same for each budget: 50, and no more are looked at."""
     texts = [question["text"] for question in questions]
     return {
-        name: dict.fromkeys(BUDGETS, places_of(index.retrieve(texts, strategy, k=RANKED_LEAVES)))
+        name: dict.fromkeys(BUDGETS, places_of(index.retrieve(texts, strategy, k=RANKED_LEAVES, candidates=RANKED_LEAVES)))
         for name, strategy in strategies.items()
     }
 
