@@ -71,6 +71,8 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"
 	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
+	$(BIN)/python benchmarks/choosing.py --data "$(DATA)"
+	$(BIN)/python benchmarks/choosing.py --data "$(DATA)" --other-embedders
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
 
 # All figures anew take some ten minutes and 2 GB of disk; make bench FULL=1 some hours, and 12 GB.

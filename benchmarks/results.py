@@ -31,6 +31,7 @@ class Figure:
         bound: The bound. None for a figure without one.
         part: What it belongs to within the benchmark, such as a question set. Empty if there are no parts.
         middle_half: Of a median, between which values the middle half of what was measured lies. None for other numbers.
+        interval: Of a difference, its 95 % confidence interval. None for other numbers.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Figure:
     bound: float | None = None
     part: str = ""
     middle_half: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def gap(self) -> float | None:
@@ -57,8 +59,9 @@ class Figure:
     def record(self) -> dict[str, Any]:
         """The figure as it is written: six significant digits, without what is not set."""
         record: dict[str, Any] = {"part": self.part, "name": self.name, "value": _rounded(self.value)}
-        if self.middle_half is not None:
-            record["middle_half"] = [_rounded(value) for value in self.middle_half]
+        for name, ends in (("middle_half", self.middle_half), ("interval", self.interval)):
+            if ends is not None:
+                record[name] = [_rounded(value) for value in ends]
         if self.bound is not None:
             record |= {"sign": self.sign, "bound": _rounded(self.bound), "passed": self.passed}
         return record if self.part else {key: value for key, value in record.items() if key != "part"}
@@ -97,7 +100,7 @@ def read_results(file: Path) -> dict[str, Any]:
     read["figures"] = [
         Figure(
             **{key: each[key] for key in keys if key in each},
-            middle_half=tuple(each["middle_half"]) if "middle_half" in each else None,
+            **{key: tuple(each[key]) for key in ("middle_half", "interval") if key in each},
         )
         for each in read["figures"]
     ]

@@ -50,16 +50,30 @@ def span_recall(
     Raises:
         ValueError: if there are not as many results as questions, or ``budget`` is negative.
     """
+    answered = answered_by(results, questions, texts, budget)
+    return sum(answered) / len(answered) if answered else 0.0
+
+
+def answered_by(
+    results: Sequence[Sequence[Place]],
+    questions: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, str],
+    budget: int,
+) -> list[bool]:
+    """Whether each question is answered within a budget, of those that have an answer. See ``span_recall``.
+
+    Raises:
+        ValueError: if there are not as many results as questions, or ``budget`` is negative.
+    """
     if budget < 0:
         raise ValueError(f"budget must be >= 0, got {budget}")
     if len(results) != len(questions):
         raise ValueError(f"there must be a list of passages for each question, got {len(results)} for {len(questions)}")
-    answered = [
+    return [
         is_answered(question, first_words(passages, texts, budget))
         for passages, question in zip(results, questions, strict=True)
         if question.get("answers")
     ]
-    return sum(answered) / len(answered) if answered else 0.0
 
 
 def first_words(passages: Iterable[Place], texts: Mapping[str, str], budget: int) -> list[Place]:

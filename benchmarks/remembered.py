@@ -1,0 +1,143 @@
+"""An index that is asked the same questions by many strategies, and remembers what it has answered.
+
+A strategy asks by requests, most of which do not depend on its weights: what the searches find, what leaves say, how
+similar their words are. So the index answers each of these once, and a strategy with other weights only adds up anew. The
+results are those of ``index.retrieve(questions, strategy, k=candidates, candidates=candidates)``, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from span_recall import Place
+
+from leafspan import Index, Query, Strategy
+from leafspan.strategies import (
+    Candidate,
+    Embed,
+    FindMentions,
+    LexicalSearch,
+    Load,
+    Mention,
+    Request,
+    RetrievalContext,
+    SoftMatches,
+    StrategyFlow,
+    VectorSearch,
+)
+
+_MATCHES_KEPT = 4  # answers of BM25, which are large, and others for each weights of larger nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Asking(Strategy):
+    """Asks one request, and puts its answer into a list. Finds nothing."""
+
+    request: Request
+    answers: list[Any]
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        self.answers.append((yield self.request))
+        return [[] for _ in queries]
+
+
+class Remembered:
+    """An index with the questions that it is asked.
+
+    Args:
+        index: The index. It must not change.
+        questions: The questions.
+        candidates: Number of leaves to find for each, >= 1.
+    """
+
+    def __init__(self, index: Index, questions: Sequence[str], candidates: int) -> None:
+        self._index = index
+        self._queries = [Query(text) for text in questions]
+        self._context = RetrievalContext(candidates, k=candidates)
+        self._answers: dict[Any, Any] = {}
+        self._matches: dict[LexicalSearch, Any] = {}
+        self._loaded: dict[str, Candidate | None] = {}
+        self._similar: dict[tuple[tuple[str, ...], str], float] = {}
+        self._mentions: dict[tuple[str, str | None], list[Mention]] = {}
+
+    def rank(self, strategy: Strategy) -> list[list[Place]]:
+        """The places of the leaves that a strategy finds for each question, best first."""
+        flow = strategy.retrieve(self._queries, self._context)
+        answer: Any = None
+        while True:
+            try:
+                request = flow.send(answer)
+            except StopIteration as stop:
+                return [[_place(found) for found in row] for row in stop.value]
+            answer = list(map(self._answer, request)) if isinstance(request, tuple) else self._answer(request)
+
+    def _answer(self, request: Request) -> Any:
+        match request:
+            case Embed():
+                return self._remembered(request, request)
+            case LexicalSearch():
+                return self._search_words(request)
+            case VectorSearch():  # the vectors are always those of the questions
+                return self._remembered((VectorSearch, request.count), request)
+            case Load():
+                return self._load(request)
+            case SoftMatches():
+                return self._compare(request)
+            case FindMentions():
+                return self._find_mentions(request)
+            case _:
+                return self._ask(request)
+
+    def _remembered(self, key: Any, request: Request) -> Any:
+        if key not in self._answers:
+            self._answers[key] = self._ask(request)
+        return self._answers[key]
+
+    def _search_words(self, request: LexicalSearch) -> Any:
+        if request not in self._matches:
+            if len(self._matches) == _MATCHES_KEPT:
+                del self._matches[next(iter(self._matches))]
+            self._matches[request] = self._ask(request)
+        return self._matches[request]
+
+    def _load(self, request: Load) -> dict[str, Candidate]:
+        new = tuple(_new((*request.ids, *request.optional), self._loaded))
+        if new:
+            answer = self._ask(Load((), new))
+            self._loaded.update((id_, answer.get(id_)) for id_ in new)
+        loaded = {id_: self._loaded[id_] for id_ in (*request.ids, *request.optional)}
+        return {id_: found for id_, found in loaded.items() if found is not None}
+
+    def _compare(self, request: SoftMatches) -> list[list[float]]:
+        rows = [[(tuple(words), id_) for id_ in ids] for words, ids in zip(request.words, request.ids, strict=True)]
+        new = [list(_new(row, self._similar)) for row in rows]
+        if any(new):
+            scores = self._ask(SoftMatches(request.words, [[id_ for _, id_ in row] for row in new]))
+            for row, values in zip(new, scores, strict=True):
+                self._similar.update(zip(row, values, strict=True))
+        return [[self._similar[key] for key in row] for row in rows]
+
+    def _find_mentions(self, request: FindMentions) -> dict[str, list[Mention]]:
+        keys = [(id_, request.aliases) for id_ in request.ids]
+        if new := list(_new(keys, self._mentions)):
+            answer = self._ask(FindMentions(tuple(id_ for id_, _ in new), request.where, request.aliases))
+            self._mentions.update((key, answer.get(key[0], [])) for key in new)
+        return {key[0]: self._mentions[key] for key in keys if self._mentions[key]}
+
+    def _ask(self, request: Request) -> Any:
+        """The answer of the index, which runs the request as that of a strategy."""
+        asking = Asking(request, [])
+        self._index.retrieve([query.text for query in self._queries][:1], asking, k=1)
+        return asking.answers[0]
+
+
+def _new(keys: Iterable[Any], known: Any) -> Iterable[Any]:
+    return (key for key in dict.fromkeys(keys) if key not in known)
+
+
+def _place(found: Candidate) -> Place:
+    assert found.leaf is not None
+    return found.leaf.document_id, found.leaf.start, found.leaf.end
