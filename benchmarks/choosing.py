@@ -73,7 +73,7 @@ CANDIDATES = {
 
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5)
 SOFT_MATCHES = (0.0, 0.25, 0.5, 0.75)
-WORDS = (0.6, 0.7, 0.8)  # weight of BM25, where that of vectors makes it 1
+WORDS = (0.5, 0.55, 0.6, 0.7, 0.8)  # weight of BM25, where that of vectors makes it 1
 NEIGHBOURS = (0.3, 0.4, 0.5)
 REFERENCES = (0.4, 0.6, 0.8)
 COUNTED: Mapping[str, Callable[[Hybrid], float]] = {
