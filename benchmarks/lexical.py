@@ -35,7 +35,18 @@ from numpy.typing import NDArray
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from side_by_side import clocked, medians
 
-from leafspan import BM25, Analyzer, BM25Settings, Document, HierarchicalSplitter, Hybrid, Index, Query, Strategy
+from leafspan import (
+    BM25,
+    Analyzer,
+    BM25Settings,
+    Document,
+    HierarchicalSplitter,
+    Hybrid,
+    Index,
+    Query,
+    RelevantSegments,
+    Strategy,
+)
 from leafspan.documents import read_documents
 from leafspan.examples import example_documents
 from leafspan.lexical import to_terms
@@ -184,11 +195,12 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
 
 
 def hybrid_beside_its_parts(index: Index, ids: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:
-    """Hybrid beside its two searches and a fetch.
+    """Hybrid of words, vectors and neighbours beside its two searches and a fetch, and beside what Hybrid does by default.
 
     Each search begins with the question's text, as in Hybrid. Each fetch is of other leaves.
     """
-    depth = Hybrid().depth
+    plain = Hybrid(references=0, scales=(0, 0, 0), soft_matches=0)
+    depth = plain.depth
     assert isinstance(depth, tuple)
     by_words, by_vectors = depth
     generator = random.Random(3)
@@ -196,17 +208,31 @@ def hybrid_beside_its_parts(index: Index, ids: Sequence[str], queries: Sequence[
         lambda i: timed(index, lambda: match_words(queries[i], by_words)).seconds,
         lambda i: timed(index, lambda: embed_and_search(queries[i], by_vectors)).seconds,
         lambda i: timed(index, lambda: load(generator.sample(ids, CANDIDATES))).seconds,
-        clocked(lambda i: index.retrieve(queries[i], Hybrid(), k=CANDIDATES, candidates=CANDIDATES)),
+        *(
+            clocked(lambda i, asked=strategy: index.retrieve(queries[i], asked, k=CANDIDATES, candidates=CANDIDATES))
+            for strategy in (plain, Hybrid(), RelevantSegments())
+        ),
     ]
-    words, vectors, fetch, hybrid = medians(work, len(queries))
+    words, vectors, fetch, hybrid, everything, segments = medians(work, len(queries))
     print(
-        f"  Hybrid {hybrid * 1000:.2f} ms; words {words * 1000:.2f} ms, vectors {vectors * 1000:.2f} ms, "
-        f"fetch {fetch * 1000:.2f} ms"
+        f"  Hybrid of words, vectors and neighbours {hybrid * 1000:.2f} ms; words {words * 1000:.2f} ms, "
+        f"vectors {vectors * 1000:.2f} ms, fetch {fetch * 1000:.2f} ms\n"
+        f"  Hybrid {everything * 1000:.2f} ms; RelevantSegments {segments * 1000:.2f} ms"
     )
-    times = {"Hybrid": hybrid, "its search by words": words, "its search by vectors": vectors, "a fetch": fetch}
+    times = {
+        "Hybrid of words, vectors and neighbours": hybrid,
+        "its search by words": words,
+        "its search by vectors": vectors,
+        "a fetch": fetch,
+        "Hybrid": everything,
+        "RelevantSegments": segments,
+    }
     for name, seconds in times.items():
         yield Figure(f"{name}, ms", seconds * 1000)
-    yield Figure("Hybrid, beside its slower search and a fetch", hybrid / (max(words, vectors) + fetch), "<=", 1.3)
+    beside = hybrid / (max(words, vectors) + fetch)
+    yield Figure("Hybrid of words, vectors and neighbours, beside its slower search and a fetch", beside, "<=", 1.3)
+    yield Figure("Hybrid, beside words, vectors and neighbours alone", everything / hybrid, "<=", 1.6)
+    yield Figure("RelevantSegments, beside Hybrid", segments / everything, "<=", 1.5)
 
 
 OPENING = """
