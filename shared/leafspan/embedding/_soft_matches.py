@@ -64,11 +64,12 @@ class _WordVectors:
 
         words = list(words)
         with self._lock:
-            new = [word for word in dict.fromkeys(words) if word not in self._rows]
-            if new:
-                self._add(new, words)
+            rows = list(map(self._rows.get, words))
+            if None in rows:
+                self._add([word for word in dict.fromkeys(words) if word not in self._rows], words)
+                rows = list(map(self._rows.get, words))
             assert self._vectors is not None
-            return np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words)), self._vectors
+            return np.array(rows, np.intp), self._vectors
 
     def _add(self, new: list[str], wanted: Sequence[str]) -> None:
         import numpy as np

@@ -15,8 +15,8 @@ _CJK = (
 _ANY_CJK = re.compile(f"[{_CJK}]")
 _CJK_RUN = re.compile(f"([{_CJK}]+)")
 _ACCENT = re.compile("[\u0300-\u036f]")
-_PLAIN = re.compile("[a-z0-9]+")
-_POSSESSIVE = re.compile(r"'s\b")
+_PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+_POSSESSIVE = re.compile(r"'s\b", re.IGNORECASE)
 
 
 def find_words(text: str, language: str) -> list[str]:
@@ -49,8 +49,9 @@ def find_plain_words(text: str) -> list[str]:
     So initials and numbers with commas are several words, and a possessive 's is left out. It takes a fifth of the time.
     """
     if text.isascii():
-        text = text.lower()
-        return _PLAIN.findall(_POSSESSIVE.sub("", text) if "'s" in text else text)
+        if "'" in text:
+            text = _POSSESSIVE.sub("", text)
+        return text.translate(_PLAIN).split()
     text = unicodedata.normalize("NFKC", text).casefold().replace("_", " ").replace("’", "'")
     text = _POSSESSIVE.sub("", unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text))))
     return _in_pairs(text, _plain_words()) if _ANY_CJK.search(text) else _plain_words().findall(text)
