@@ -1,0 +1,271 @@
+"""One tuning: questions are divided, a better setting is looked for on some, and compared on the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from leafspan.config import write_config
+from leafspan.configuration import Config
+from leafspan.engine import Call, Flow, Progress
+from leafspan.errors import InvalidArgument
+from leafspan.evaluation import (
+    ABSTENTION,
+    Comparison,
+    Judged,
+    Question,
+    Scores,
+    compare,
+    evaluation_of,
+    measure,
+    placed_questions,
+    questions_about,
+)
+from leafspan.indexing import DocumentInfo, Stats
+from leafspan.lexical import BM25Settings
+from leafspan.retrieval import Defaults, Limits
+from leafspan.strategies import Filter, Strategy
+from leafspan.tuning._measured import Measured
+from leafspan.tuning._options import FEWEST_QUESTIONS, TuneOptions
+from leafspan.tuning._parameters import Parameter, parameters_of, with_values
+from leafspan.tuning._search import folds_of, search
+from leafspan.tuning._tuning import BASE, TUNED, Tuning
+from leafspan.values import Document, Passage
+
+Questions = Path | Iterable[Question | Mapping[str, Any]] | None
+
+_MADE = 200  # questions, if none are given
+_OF_DOCUMENTS = "nDCG@10"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What a tuning asks of an index.
+
+    Attributes:
+        documents: Lists the documents.
+        get: From an id to the document.
+        stats: What the index was made with.
+        passages: From queries, a strategy and limits to the passages for each query.
+        bm25: How BM25 scores, where a strategy does not say.
+    """
+
+    documents: Callable[[], Flow[list[DocumentInfo]]]
+    get: Callable[[str], Flow[Document]]
+    stats: Callable[[], Flow[Stats]]
+    passages: Callable[[Any, Strategy, Limits], Flow[Any]]
+    bm25: BM25Settings
+
+    def ask(self, texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
+        """The passages for each text, within limits as ``Index.retrieve`` has them."""
+        return (yield from self.passages(texts, strategy, Limits.of(**limits)))  # type: ignore[no-any-return]
+
+
+def base_of(strategy: object, defaults: Defaults) -> Config:
+    """The configuration to start from: a given one, or a strategy with the limits of the index.
+
+    Args:
+        strategy: A configuration or a strategy. None for that of the index.
+        defaults: What the index is asked with if a call says nothing.
+    """
+    if isinstance(strategy, Config):
+        return replace(strategy, strategy=defaults.strategy_of(strategy.strategy))
+    limits = {name: getattr(defaults, name) for name in ("k", "candidates", "budget", "min_score")}
+    return Config(strategy=defaults.strategy_of(strategy), **limits)
+
+
+def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOptions) -> Flow[Tuning]:
+    """A strategy fitted on some of the questions, and compared with the base on the others: see ``Index.tune``.
+
+    Args:
+        corpus: The index.
+        questions: The questions. None to make some of the documents.
+        base: The configuration before.
+        options: What may be changed, and how.
+    """
+    strategy = base.defaults().strategy
+    parameters = parameters_of(strategy, options.options, corpus.bm25)
+    if not parameters:
+        raise InvalidArgument(
+            f"a strategy to tune must have options of the kind {' or '.join(options.options)}, got {strategy!r}"
+        )
+    bar = Progress(None, show=options.progress, what="tuning", unit=" retrievals")
+    try:
+        placed = yield from _placed(corpus, questions, options)
+        fitting, held_out = _divided(list(placed.values()), options)
+        judged, state = yield from _judged(corpus, placed, options)
+        run = _Run(corpus, base, parameters, options, judged.only(fitting), bar)
+        measured = Measured(None if options.resume is None else Path(options.resume), run.identity(state, held_out))
+        yield from measured.load(len(fitting))
+        values = yield from run.fit(measured)
+        tuned = run.config(values)
+        before = yield from run.report(base, judged.only(held_out), "the base")
+        after = before if tuned == base else (yield from run.report(tuned, judged.only(held_out), "the tuned strategy"))
+    finally:
+        bar.close()
+    evaluation = evaluation_of(judged.only(held_out), tuple(options.budgets), {BASE: before, TUNED: after})
+    difference = yield Call(_difference, (held_out, before, after, options.seed))
+    start = {each.name: each.read(strategy) for each in parameters}
+    changes = {name: (start[name], value) for name, value in values.items() if value != start[name]}
+    return Tuning(base, tuned, changes, evaluation, difference, len(fitting), len(measured), questions is None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What stays the same while settings are measured."""
+
+    corpus: Corpus
+    base: Config
+    parameters: Sequence[Parameter]
+    options: TuneOptions
+    judged: Judged
+    bar: Progress
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.base.defaults().strategy
+
+    def config(self, values: Mapping[str, Any]) -> Config:
+        """The base with other values of parameters, those that do not differ left as they are."""
+        changed = {
+            each.name: values[each.name] for each in self.parameters if values[each.name] != each.read(self.strategy)
+        }
+        return replace(self.base, strategy=with_values(self.strategy, self.parameters, changed)) if changed else self.base
+
+    def fit(self, measured: Measured) -> Flow[dict[str, Any]]:
+        """The best values on the questions to fit on."""
+        ids = [each.id for each in self.judged.questions]
+        once = not self.strategy.finds_spans
+        retrievals = self.judged.steps(self.options.budgets, once=once)
+        # A round asks for the present value of each parameter and, as a rule, for one on either side.
+        total = retrievals * 3 * len(self.parameters) * self.options.rounds
+        best, asked = 0.0, 0
+
+        def scores_of(values: Mapping[str, Any]) -> Flow[Sequence[float]]:
+            nonlocal best, asked
+            setting = json.dumps(dict(sorted(values.items())))
+            found = measured.get(setting)
+            if found is None:
+                counts = f"setting {len(measured) + 1}, best so far {best:.3f}"
+                self.bar.say("tuning", counts, done=asked * retrievals, total=total)
+                config = self.config(values)
+                how = (self.corpus.ask, self.judged, config, self.options.budgets, self.options.where, self.bar)
+                by_question = means((yield from measure(*how, once=once)))
+                found = [by_question[id_] for id_ in ids]
+                yield from measured.keep(setting, found)
+            best, asked = max(best, fmean(found)), asked + 1
+            return found
+
+        start = {each.name: each.read(self.strategy) for each in self.parameters}
+        folds = folds_of(len(ids), self.options.folds, self.options.seed)
+        return (yield from search(self.parameters, start, scores_of, folds=folds, rounds=self.options.rounds))
+
+    def report(self, config: Config, judged: Judged, what: str) -> Flow[Scores]:
+        """How a configuration does on the questions that were held out, as ``evaluate`` measures it."""
+        self.bar.say("tuning", f"reporting on {what}")
+        ask, budgets, where = self.corpus.ask, self.options.budgets, self.options.where
+        return (yield from measure(ask, judged, config, budgets, where, self.bar))
+
+    def identity(self, state: str, held_out: Sequence[Question]) -> dict[str, str]:
+        """What makes this tuning another one than that which a file is of."""
+        if self.options.resume is None:
+            return {}
+        questions = [[repr(each) for each in some] for some in (self.judged.questions, held_out)]
+        values = {each.name: each.values for each in self.parameters}
+        options = [self.options.budgets, repr(self.options.where), values]
+        return {
+            "questions": json.dumps(questions),
+            "index": state,
+            "base": json.dumps(write_config(self.base, {}, base=Config)),
+            "options": json.dumps(options),
+        }
+
+
+def means(scores: Scores) -> dict[str, float]:
+    """What each question counts, by its id: its mean recall, its nDCG@10 or its abstention; of several, their mean."""
+    recalls: dict[str, list[float]] = {}
+    for measure_, row in scores.items():
+        if measure_.startswith("recall@"):
+            for id_, value in row.items():
+                recalls.setdefault(id_, []).append(value)
+    parts: dict[str, list[float]] = {id_: [fmean(row)] for id_, row in recalls.items()}
+    for measure_ in (_OF_DOCUMENTS, ABSTENTION):
+        for id_, value in scores.get(measure_, {}).items():
+            parts.setdefault(id_, []).append(value)
+    return {id_: fmean(row) for id_, row in parts.items()}
+
+
+def _placed(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flow[dict[str, Question]]:
+    """The questions by the places that they come from."""
+    if questions is not None:
+        return (yield Call(placed_questions, (questions,)))  # type: ignore[no-any-return]
+    leaves = yield from corpus.passages(None, Filter(), Limits.of(where=options.where))
+    made = yield Call(questions_about, (leaves, _MADE), {"seed": options.seed})
+    return placed_questions(made)
+
+
+def _divided(questions: list[Question], options: TuneOptions) -> tuple[list[Question], list[Question]]:
+    """The questions to fit on and those to report on: of each kind of question the same share, at random.
+
+    Raises:
+        InvalidArgument: if there are too few, or none that something answers.
+    """
+    if "thresholds" not in options.options and all(each.has_no_answer for each in questions):
+        raise InvalidArgument(
+            "questions to tune on must have answers or relevant documents, got none that has: those that nothing answers "
+            "tell only thresholds apart"
+        )
+    random.Random(options.seed).shuffle(questions)
+    kinds: dict[tuple[bool, bool], list[Question]] = {}
+    for each in questions:
+        kinds.setdefault((bool(each.answers), bool(each.relevant)), []).append(each)
+    # Kind after kind, so that taking them in equal distances takes the same share of each.
+    ordered = [each for kind in sorted(kinds) for each in kinds[kind]]
+    share = options.held_out
+    held_out = [each for place, each in enumerate(ordered) if int((place + 1) * share) > int(place * share)]
+    ids = {each.id for each in held_out}
+    fitting = [each for each in ordered if each.id not in ids]
+    if min(len(fitting), len(held_out)) < FEWEST_QUESTIONS:
+        needed = math.ceil(round(FEWEST_QUESTIONS / min(share, 1 - share), 6))
+        raise InvalidArgument(
+            f"there must be at least {FEWEST_QUESTIONS} questions to fit on and {FEWEST_QUESTIONS} to report on, got "
+            f"{len(fitting)} and {len(held_out)}: give {needed} or more"
+        )
+    return fitting, held_out
+
+
+def _judged(corpus: Corpus, placed: Mapping[str, Question], options: TuneOptions) -> Flow[tuple[Judged, str]]:
+    """The questions with their answers found in the documents, and a text that changes with the index."""
+    infos = yield from corpus.documents()
+    stats = yield from corpus.stats()
+    texts: dict[str, str] = {}
+    if options.resume is not None or any(each.answers for each in placed.values()):
+        for each in infos:
+            texts[each.id] = (yield from corpus.get(each.id)).text
+    judged = yield Call(Judged.of, (placed, [each.id for each in infos], texts))
+    made_with = (stats.embedder, stats.splitter, stats.context_sentences, stats.title_weight, stats.analyzer, corpus.bm25)
+    return judged, (yield Call(_state, (made_with, infos, texts)))
+
+
+def _state(made_with: tuple[object, ...], infos: Sequence[DocumentInfo], texts: Mapping[str, str]) -> str:
+    """A text that changes with what an index was made with, and with its documents."""
+    documents = [(each.id, each.title, sorted(each.metadata.items())) for each in infos]
+    content = repr((made_with, sorted(documents, key=lambda each: each[0]), sorted(texts.items())))
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _difference(questions: Sequence[Question], before: Scores, after: Scores, seed: int) -> Comparison:
+    """The difference of what questions count, with its confidence interval."""
+    ids = [each.id for each in questions]
+    rows = {name: means(scores) for name, scores in ((BASE, before), (TUNED, after))}
+    kinds = {name.partition("@")[0] for name in before} & {"recall", "nDCG", ABSTENTION}
+    names = {"recall": "mean recall", "nDCG": _OF_DOCUMENTS}
+    name = names.get(min(kinds), ABSTENTION) if len(kinds) == 1 else "score"
+    return compare(name, TUNED, BASE, {each: [row[id_] for id_ in ids] for each, row in rows.items()}, ids, seed=seed)
