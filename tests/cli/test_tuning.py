@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Config, HierarchicalSplitter, Hybrid, Index, save_questions
+from leafspan import Config, Hybrid, Index, save_questions
 from tests.cli.test_cli import fails, leafspan
-from tests.tuning.conftest import CHAPTERS, PARTS, QUESTIONS, TOO_LITTLE_ON_WORDS
+from tests.tuning.conftest import CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 
 TUNE = ("tune", "questions.jsonl", "--budget", "12", "--budget", "36")
 
@@ -18,7 +18,7 @@ TUNE = ("tune", "questions.jsonl", "--budget", "12", "--budget", "36")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts") / "kb"
-    with Index.open(folder, splitter=HierarchicalSplitter(leaf_words=15, parent_words=(30,))) as index:
+    with Index.open(folder, splitter=SPLITTER) as index:
         index.add([*PARTS, *CHAPTERS])
     return folder
 

@@ -22,6 +22,7 @@ CHAPTERS = [
 ]
 QUESTIONS = [Question(f"Where is {code} kept?", [code]) for code in CODES]
 
+SPLITTER = HierarchicalSplitter(leaf_words=15, parent_words=(30,))
 BUDGETS = (12, 36)
 TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0, neighbour_bonus=0)
 
@@ -30,6 +31,6 @@ TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0, neighbour_bonus
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """One leaf for each part, and one for each chapter, which is nearer to every question than the part."""
     folder = tmp_path_factory.mktemp("parts") / "kb"
-    with Index.open(folder, splitter=HierarchicalSplitter(leaf_words=15, parent_words=(30,))) as index:
+    with Index.open(folder, splitter=SPLITTER) as index:
         index.add([*PARTS, *CHAPTERS])
         yield index

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import BM25, AutoMerging, BM25Settings, Hybrid, MultiQuery, RelevantSegments, SentenceWindow, Strategy, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    BM25Settings,
+    Ensemble,
+    Hybrid,
+    MultiQuery,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Vector,
+)
 from leafspan.strategies import Filter
 from leafspan.tuning._parameters import _GRIDS, parameters_of, with_values
 
@@ -48,6 +59,23 @@ def test_options_of_a_base_have_its_name_before_them():
     ]
     assert names(SentenceWindow(base=Vector()), "thresholds") == ["base.min_score"]
     assert "base.base.weights" in names(MultiQuery(generate=str, base=SentenceWindow(base=Hybrid())), "weights")
+
+
+def test_the_weights_of_an_ensemble_and_the_options_of_its_retrievers():
+    ensemble = Ensemble(retrievers=[BM25(), Vector(), BM25(bm25=BM25Settings(k1=2.0))], weights=[2, 1, 2])
+    found = parameters_of(ensemble, ("weights",), OF_THE_INDEX)
+    assert [each.name for each in found] == [
+        "weights.2",
+        "weights.3",
+        "retrievers.1.bm25.k1",
+        "retrievers.1.bm25.b",
+        "retrievers.3.bm25.k1",
+        "retrievers.3.bm25.b",
+    ]
+    assert [each.read(ensemble) for each in found] == [0.5, 1, 1.5, 0.75, 2.0, 0.4]
+    changed = with_values(ensemble, found, {"weights.2": 3.0, "retrievers.3.bm25.k1": 0.3})
+    assert changed == Ensemble(retrievers=[BM25(), Vector(), BM25(bm25=BM25Settings(k1=0.3))], weights=[1, 3, 1])
+    assert names(Ensemble(retrievers=[Vector(), Vector()], fusion="maximum"), "weights") == []
 
 
 def test_a_value_is_changed_where_it_is():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Document, HierarchicalSplitter, Index, InvalidArgument, Question
+from leafspan import Document, Index, InvalidArgument, Question
 from leafspan.tuning import _tune
-from tests.tuning.conftest import BUDGETS, CHAPTERS, PARTS, QUESTIONS, TOO_LITTLE_ON_WORDS
+from tests.tuning.conftest import BUDGETS, CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 
 
 class Stopped(Exception):
@@ -95,7 +95,7 @@ def test_the_file_of_another_tuning_is_refused(parts: Index, tmp_path: Path, mea
     ],
 )
 def test_a_change_of_the_documents_makes_it_another_tuning(tmp_path: Path, measured, change: Document):
-    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(leaf_words=15, parent_words=(30,))) as index:
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add([*PARTS, *CHAPTERS])
         questions = [Question(each.text, relevant={part.id: 1}) for each, part in zip(QUESTIONS, PARTS, strict=True)]
         measured.most = 1

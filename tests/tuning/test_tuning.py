@@ -29,7 +29,7 @@ from leafspan import (
 from leafspan.strategies import Filter
 from leafspan.tuning import _measured, _tune
 from tests.event_loop import wait_for_the_loop
-from tests.tuning.conftest import BUDGETS, CODES, QUESTIONS, TOO_LITTLE_ON_WORDS
+from tests.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 
 
 @pytest.fixture(scope="module")
@@ -177,17 +177,25 @@ def test_what_else_a_configuration_says_stays(parts: Index):
     assert replace(tuning.config, strategy=given.strategy) == given
 
 
-def test_both_hosts_take_the_strategy(parts: Index, tuning: Tuning, tmp_path: Path):
-    tuning.save(tmp_path / "tuned.yaml")
+def test_both_hosts_take_the_strategy_and_the_configuration(parts: Index, tuning: Tuning, tmp_path: Path):
     question = tuning.difference.wins[0]  # ids are texts, where there are no others
     expected = [each.document_id for each in parts.retrieve(question, tuning.strategy, k=3)]
     assert expected[0] in question
     assert expected != [each.document_id for each in parts.retrieve(question, tuning.base.strategy, k=3)]
-    strategy = Config.load(tmp_path / "tuned.yaml").strategy
-    in_langchain = langchain_ext.SpanRetriever(index=parts, strategy=strategy, k=3)
-    in_llamaindex = llamaindex_ext.SpanRetriever(parts, strategy=strategy, similarity_top_k=3)
-    assert [each.metadata["doc_id"] for each in in_langchain.invoke(question)] == expected
-    assert [each.node.metadata["doc_id"] for each in in_llamaindex.retrieve(question)] == expected
+
+    def found(index, **options):
+        in_langchain = langchain_ext.SpanRetriever(index=index, k=3, **options).invoke(question)
+        in_llamaindex = llamaindex_ext.SpanRetriever(index, similarity_top_k=3, **options).retrieve(question)
+        return [
+            [each.metadata["doc_id"] for each in in_langchain],
+            [each.node.metadata["doc_id"] for each in in_llamaindex],
+        ]
+
+    assert found(parts, strategy=tuning.strategy) == [expected, expected]
+    tuning.save(tmp_path / "tuned.yaml")
+    with Index.open(tmp_path / "kb", config=tmp_path / "tuned.yaml", splitter=SPLITTER) as index:
+        index.add([*PARTS, *CHAPTERS])
+        assert found(index) == [expected, expected]
 
 
 @pytest.mark.parametrize(

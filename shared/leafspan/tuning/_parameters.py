@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from leafspan.lexical import BM25Settings
-from leafspan.strategies import BM25, AutoMerging, Hybrid, RelevantSegments, SentenceWindow, Strategy, Vector
+from leafspan.strategies import BM25, AutoMerging, Ensemble, Hybrid, RelevantSegments, SentenceWindow, Strategy, Vector
 from leafspan.tuning._options import Kind
 
 
@@ -29,19 +29,24 @@ class Parameter:
 
 
 def parameters_of(strategy: Strategy, kinds: Collection[Kind], bm25: BM25Settings) -> list[Parameter]:
-    """What can be tuned in a strategy, and in the one that it is over, and so on. The outermost come first.
+    """What can be tuned in a strategy, and in those that it is over, and so on. The outermost come first.
 
     Args:
         strategy: The strategy.
         kinds: Which kinds of options are wanted.
         bm25: The settings of the index, which count where a strategy has none of its own.
     """
-    own = _GRIDS.get(type(strategy), ())
+    own = _ensemble(strategy) if isinstance(strategy, Ensemble) else _GRIDS.get(type(strategy), ())
     found = [each.parameter(strategy, bm25) for each in own if each.kind in kinds and each.applies(strategy)]
     for field in fields(strategy):  # type: ignore[arg-type]
         inner = getattr(strategy, field.name)
         if isinstance(inner, Strategy):
-            found += [_of_part(field.name, each) for each in parameters_of(inner, kinds, bm25)]
+            found += [_of_part(field.name, None, each) for each in parameters_of(inner, kinds, bm25)]
+        elif isinstance(inner, tuple):
+            parts = [(place, part) for place, part in enumerate(inner) if isinstance(part, Strategy)]
+            found += [
+                _of_part(field.name, place, each) for place, part in parts for each in parameters_of(part, kinds, bm25)
+            ]
     return found
 
 
@@ -53,17 +58,29 @@ def with_values(strategy: Strategy, parameters: Sequence[Parameter], values: Map
     return strategy
 
 
-def _of_part(name: str, parameter: Parameter) -> Parameter:
-    """The same parameter, of a strategy that has this one as an option."""
+def _of_part(option: str, place: int | None, parameter: Parameter) -> Parameter:
+    """The same parameter, of a strategy that has this one as an option, or at a place in a list of strategies."""
+
+    def part(whole: Strategy) -> Strategy:
+        given = getattr(whole, option)
+        return given if place is None else given[place]  # type: ignore[no-any-return]
 
     def read(whole: Strategy) -> Any:
-        return parameter.read(getattr(whole, name))
+        return parameter.read(part(whole))
 
     def change(whole: Strategy, value: Any) -> Strategy:
-        changed: Any = whole
-        return replace(changed, **{name: parameter.change(getattr(whole, name), value)})  # type: ignore[no-any-return]
+        changed: Any = parameter.change(part(whole), value)
+        if place is not None:
+            given = getattr(whole, option)
+            changed = (*given[:place], changed, *given[place + 1 :])
+        return _with(whole, {option: changed})
 
+    name = option if place is None else f"{option}.{place + 1}"
     return Parameter(f"{name}.{parameter.name}", parameter.values, read, change)
+
+
+def _with(strategy: Any, options: Mapping[str, Any]) -> Strategy:
+    return replace(strategy, **options)  # type: ignore[no-any-return]
 
 
 def _always(_: Any) -> bool:
@@ -95,8 +112,7 @@ class _Grid:
             return self.read(each, bm25)
 
         def change(each: Strategy, value: Any) -> Strategy:
-            changed: Any = each
-            return replace(changed, **self.options(each, bm25, value))  # type: ignore[no-any-return]
+            return _with(each, self.options(each, bm25, value))
 
         return Parameter(self.name, _with_value(self.values, read(strategy)), read, change)
 
@@ -181,6 +197,29 @@ def _hybrid() -> Iterator[_Grid]:
         *(None, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         applies=lambda strategy: bool(strategy.scores_are_probabilities),
     )
+
+
+def _ensemble(strategy: Ensemble) -> Iterator[_Grid]:
+    """The grids of the weights of all retrievers but the first, which has 1."""
+    if strategy.fusion == "maximum":  # where a weight changes what a score means
+        return
+    for place in range(1, len(strategy.retrievers)):
+
+        def read(ensemble: Any, _: BM25Settings, place: int = place) -> Any:
+            return round(float(_relative(ensemble)[place]), 3)
+
+        def options(ensemble: Any, _: BM25Settings, value: Any, place: int = place) -> dict[str, Any]:
+            weights = _relative(ensemble)
+            return {"weights": (*weights[:place], value, *weights[place + 1 :])}
+
+        values = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+        yield _Grid("weights", f"weights.{place + 1}", values, read, options)
+
+
+def _relative(ensemble: Ensemble) -> list[float]:
+    """The weights of all retrievers as multiples of that of the first."""
+    weights = ensemble.weights or [1.0] * len(ensemble.retrievers)
+    return [each / weights[0] for each in weights]
 
 
 _GRIDS: Mapping[type[Strategy], Sequence[_Grid]] = {

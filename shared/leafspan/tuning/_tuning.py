@@ -25,7 +25,8 @@ class Tuning:
     Attributes:
         base: The configuration before.
         tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if none does better there.
-        changes: The options that differ, by name, each with its value before and after.
+        changes: The options that differ, by name, each with its value before and after. Of weights, it is the share of
+            BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
         evaluation: Both, as ``"base"`` and ``"tuned"``, on the questions that were held out.
         difference: The difference of both on these, with its confidence interval.
         fitted_on: Number of questions to fit on.
