@@ -530,6 +530,7 @@ class Index(View):
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),
+        leaf_words: Sequence[int] = (),
         budgets: Sequence[int] = (150, 300, 600, 1_200),
         where: object = None,
         held_out: float = 0.5,
@@ -553,6 +554,9 @@ class Index(View):
             options: What may be changed: ``"weights"`` (of searches, scales, soft matches, neighbours and references, and
                 k1 and b of BM25), ``"windows"`` (how far passages reach), ``"thresholds"`` (what is good enough; needs
                 questions that nothing answers, but for the threshold of ``AutoMerging``). One or several. Default: weights.
+            leaf_words: Longest leaves to try, too, >= 1 each: ``HierarchicalSplitter.leaf_words``. For each an index of the
+                documents is made in a temporary folder, without trees. If another length is better, the configuration has
+                a splitter, and is for a new index. Default: none.
             budgets: Numbers of words, each >= 1. A question with answers counts by its mean recall over these; one with
                 relevant documents by nDCG@10; one that nothing answers by whether nothing is found.
                 Default: 150, 300, 600 and 1,200.
@@ -571,8 +575,9 @@ class Index(View):
                 an option is out of its range.
             MissingExtra: if documents are to be measured, and ir-measures is not installed.
         """
-        how = {"where": where, "held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "resume": resume}
-        return run(self._tune(questions, strategy, options=options, budgets=budgets, progress=progress, **how))
+        what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
+        how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
+        return run(self._tune(questions, strategy, **what, **how))
 
     async def atune(
         self,
@@ -580,6 +585,7 @@ class Index(View):
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),
+        leaf_words: Sequence[int] = (),
         budgets: Sequence[int] = (150, 300, 600, 1_200),
         where: object = None,
         held_out: float = 0.5,
@@ -590,13 +596,34 @@ class Index(View):
         progress: bool | None = None,
     ) -> Tuning:
         """Like ``tune``."""
-        how = {"where": where, "held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "resume": resume}
-        return await arun(self._tune(questions, strategy, options=options, budgets=budgets, progress=progress, **how))
+        what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
+        how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
+        return await arun(self._tune(questions, strategy, **what, **how))
 
     def _tune(self, questions: Any, strategy: object, **options: Any) -> Flow[Tuning]:
-        corpus = tuning.Corpus(self._list_documents, self._get, self._stats, self._passages, self._settings.bm25)
         base = tuning.base_of(strategy, self._sources.defaults)
-        return tuning.tune(corpus, questions, base, tuning.TuneOptions(**options))
+        return tuning.tune(self._as_corpus(), questions, base, tuning.TuneOptions(**options))
+
+    def _as_corpus(self) -> tuning.Corpus:
+        asked = (self._list_documents, self._get, self._stats, self._passages)
+        return tuning.Corpus(*asked, self._settings.bm25, self._settings.splitter, self._cut_again, self.close)
+
+    def _cut_again(self, splitter: Splitter, folder: str) -> Flow[tuning.Corpus]:
+        """An index of the same documents in a folder, with another splitter."""
+        kept = {name: getattr(self._settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
+        options = OpenOptions(splitter=splitter, **kept, texts_in=None)
+        index = yield from self._open(
+            folder, None, "kb", self._embedder.embedder, options, None, False, True, self._timeout
+        )
+        try:
+            documents = []
+            for each in (yield from self._list_documents()):
+                documents.append((yield from self._get(each.id)))
+            yield from index._ingest(documents, False)
+        except BaseException:
+            index.close()
+            raise
+        return index._as_corpus()
 
     @property
     def client(self) -> Any:

@@ -61,6 +61,14 @@ def test_where_nothing_is_better_the_configuration_stays_as_it_was():
     assert Path("same.yaml").read_text() == Path("bm25.yaml").read_text()
 
 
+def test_other_leaves_are_tried():
+    result = leafspan(*TUNE, "-s", "bm25", "--leaf-words", "4", "--json")
+    assert result.exit_code == 0
+    plain = json.loads(result.stdout)
+    assert plain["settings"] >= 2
+    assert "splitter" not in plain["config"]  # four words cut the parts from their shelves
+
+
 def test_questions_are_made_where_none_are_given():
     result = leafspan("tune", "-s", "bm25", "--budget", "12")
     assert result.exit_code == 0

@@ -53,6 +53,10 @@ def tune(
             help=f"What may be changed, any number of times: one of {', '.join(get_args(Kind))}. By default weights.",
         ),
     ] = None,
+    leaf_words: Annotated[
+        list[int] | None,
+        typer.Option(help="A longest leaf to try, too, any number of times. Each takes a temporary index of its own."),
+    ] = None,
     budget: Annotated[
         list[int] | None,
         typer.Option(help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
@@ -94,6 +98,7 @@ def tune(
             questions,
             strategy if config is None else Config.load(config),
             options=what or ["weights"],  # type: ignore[arg-type]  # checked there
+            leaf_words=leaf_words or (),
             budgets=budget or BUDGETS,
             where=parse_filter(where),
             held_out=held_out,

@@ -25,6 +25,7 @@ class TuneOptions:
 
     Attributes:
         options: The kinds of options that may be changed.
+        leaf_words: Longest leaves to try, each in an index of its own.
         budgets: Numbers of words, in ascending order.
         where: Filter on the documents, for all questions.
         held_out: Share of the questions to report on, in (0, 1).
@@ -36,6 +37,7 @@ class TuneOptions:
     """
 
     options: Sequence[Kind] = ("weights",)
+    leaf_words: Sequence[int] = ()
     budgets: Sequence[int] = BUDGETS
     where: object = None
     held_out: float = 0.5
@@ -52,6 +54,11 @@ class TuneOptions:
         for each in kinds:
             check_choice("each of options", each, get_args(Kind))
         object.__setattr__(self, "options", tuple(dict.fromkeys(kinds)))
+        if not isinstance(self.leaf_words, Sequence) or isinstance(self.leaf_words, str):
+            raise InvalidArgument(f"leaf_words must be a list of whole numbers, got {shown(self.leaf_words)}")
+        for length in self.leaf_words:
+            check_whole("each of leaf_words", length, 1)
+        object.__setattr__(self, "leaf_words", tuple(dict.fromkeys(self.leaf_words)))
         object.__setattr__(self, "budgets", checked_budgets(self.budgets))
         object.__setattr__(self, "where", to_filter(self.where))
         check_number("held_out", self.held_out, above=0, below=1)

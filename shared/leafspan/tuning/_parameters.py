@@ -10,6 +10,9 @@ from leafspan.lexical import BM25Settings
 from leafspan.strategies import BM25, AutoMerging, Ensemble, Hybrid, RelevantSegments, SentenceWindow, Strategy, Vector
 from leafspan.tuning._options import Kind
 
+LEAF = "leaf_words"
+"""The name of the one parameter that is an option of the index, not of the strategy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -48,6 +51,11 @@ def parameters_of(strategy: Strategy, kinds: Collection[Kind], bm25: BM25Setting
                 _of_part(field.name, place, each) for place, part in parts for each in parameters_of(part, kinds, bm25)
             ]
     return found
+
+
+def leaf_length(present: int | None, lengths: Sequence[int]) -> Parameter:
+    """The longest leaf of an index, which a strategy does not show."""
+    return Parameter(LEAF, _with_value(tuple(sorted(lengths)), present), lambda _: present, lambda strategy, _: strategy)
 
 
 def with_values(strategy: Strategy, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> Strategy:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -28,44 +28,20 @@ from leafspan.evaluation import (
     placed_questions,
     questions_about,
 )
-from leafspan.indexing import DocumentInfo, Stats
-from leafspan.lexical import BM25Settings
+from leafspan.indexing import DocumentInfo
 from leafspan.retrieval import Defaults, Limits
 from leafspan.strategies import Filter, Strategy
+from leafspan.tuning._corpus import Corpora, Corpus
 from leafspan.tuning._measured import Measured
 from leafspan.tuning._options import FEWEST_QUESTIONS, TuneOptions
-from leafspan.tuning._parameters import Parameter, parameters_of, with_values
+from leafspan.tuning._parameters import LEAF, Parameter, leaf_length, parameters_of, with_values
 from leafspan.tuning._search import folds_of, search
 from leafspan.tuning._tuning import BASE, TUNED, Tuning
-from leafspan.values import Document, Passage
 
 Questions = Path | Iterable[Question | Mapping[str, Any]] | None
 
 _MADE = 200  # questions, if none are given
 _OF_DOCUMENTS = "nDCG@10"
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """What a tuning asks of an index.
-
-    Attributes:
-        documents: Lists the documents.
-        get: From an id to the document.
-        stats: What the index was made with.
-        passages: From queries, a strategy and limits to the passages for each query.
-        bm25: How BM25 scores, where a strategy does not say.
-    """
-
-    documents: Callable[[], Flow[list[DocumentInfo]]]
-    get: Callable[[str], Flow[Document]]
-    stats: Callable[[], Flow[Stats]]
-    passages: Callable[[Any, Strategy, Limits], Flow[Any]]
-    bm25: BM25Settings
-
-    def ask(self, texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
-        """The passages for each text, within limits as ``Index.retrieve`` has them."""
-        return (yield from self.passages(texts, strategy, Limits.of(**limits)))  # type: ignore[no-any-return]
 
 
 def base_of(strategy: object, defaults: Defaults) -> Config:
@@ -91,7 +67,10 @@ def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOption
         options: What may be changed, and how.
     """
     strategy = base.defaults().strategy
+    corpora = Corpora(corpus, options.leaf_words)
     parameters = parameters_of(strategy, options.options, corpus.bm25)
+    if options.leaf_words:
+        parameters.insert(0, leaf_length(corpora.length, options.leaf_words))
     if not parameters:
         raise InvalidArgument(
             f"a strategy to tune must have options of the kind {' or '.join(options.options)}, got {strategy!r}"
@@ -101,19 +80,20 @@ def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOption
         placed = yield from _placed(corpus, questions, options)
         fitting, held_out = _divided(list(placed.values()), options)
         judged, state = yield from _judged(corpus, placed, options)
-        run = _Run(corpus, base, parameters, options, judged.only(fitting), bar)
+        run = _Run(corpora, base, parameters, options, judged.only(fitting), bar)
         measured = Measured(None if options.resume is None else Path(options.resume), run.identity(state, held_out))
         yield from measured.load(len(fitting))
         values = yield from run.fit(measured)
         tuned = run.config(values)
-        before = yield from run.report(base, judged.only(held_out), "the base")
-        after = before if tuned == base else (yield from run.report(tuned, judged.only(held_out), "the tuned strategy"))
+        report = judged.only(held_out)
+        before = yield from run.report({}, report, "the base")
+        after = before if tuned == base else (yield from run.report(values, report, "the tuned strategy"))
     finally:
         bar.close()
-    evaluation = evaluation_of(judged.only(held_out), tuple(options.budgets), {BASE: before, TUNED: after})
+        yield from corpora.close()
+    evaluation = evaluation_of(report, tuple(options.budgets), {BASE: before, TUNED: after})
     difference = yield Call(_difference, (held_out, before, after, options.seed))
-    start = {each.name: each.read(strategy) for each in parameters}
-    changes = {name: (start[name], value) for name, value in values.items() if value != start[name]}
+    changes = {name: (value, values[name]) for name, value in run.start.items() if values[name] != value}
     return Tuning(base, tuned, changes, evaluation, difference, len(fitting), len(measured), questions is None)
 
 
@@ -121,7 +101,7 @@ def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOption
 class _Run:
     """What stays the same while settings are measured."""
 
-    corpus: Corpus
+    corpora: Corpora
     base: Config
     parameters: Sequence[Parameter]
     options: TuneOptions
@@ -132,12 +112,24 @@ class _Run:
     def strategy(self) -> Strategy:
         return self.base.defaults().strategy
 
+    @property
+    def start(self) -> dict[str, Any]:
+        """The values of the parameters in the base."""
+        return {each.name: each.read(self.strategy) for each in self.parameters}
+
     def config(self, values: Mapping[str, Any]) -> Config:
         """The base with other values of parameters, those that do not differ left as they are."""
-        changed = {
-            each.name: values[each.name] for each in self.parameters if values[each.name] != each.read(self.strategy)
-        }
-        return replace(self.base, strategy=with_values(self.strategy, self.parameters, changed)) if changed else self.base
+        changed = {name: values[name] for name, value in self.start.items() if values.get(name, value) != value}
+        if not changed:
+            return self.base
+        config = replace(self.base, strategy=with_values(self.strategy, self.parameters, changed))
+        return replace(config, splitter=self.corpora.splitter(changed[LEAF])) if LEAF in changed else config
+
+    def measure(self, values: Mapping[str, Any], judged: Judged, *, once: bool = False) -> Flow[Scores]:
+        """How well the base with these values answers questions."""
+        corpus = yield from self.corpora.of(values.get(LEAF))
+        budgets, where = self.options.budgets, self.options.where
+        return (yield from measure(corpus.ask, judged, self.config(values), budgets, where, self.bar, once=once))
 
     def fit(self, measured: Measured) -> Flow[dict[str, Any]]:
         """The best values on the questions to fit on."""
@@ -155,23 +147,19 @@ class _Run:
             if found is None:
                 counts = f"setting {len(measured) + 1}, best so far {best:.3f}"
                 self.bar.say("tuning", counts, done=asked * retrievals, total=total)
-                config = self.config(values)
-                how = (self.corpus.ask, self.judged, config, self.options.budgets, self.options.where, self.bar)
-                by_question = means((yield from measure(*how, once=once)))
+                by_question = means((yield from self.measure(values, self.judged, once=once)))
                 found = [by_question[id_] for id_ in ids]
                 yield from measured.keep(setting, found)
             best, asked = max(best, fmean(found)), asked + 1
             return found
 
-        start = {each.name: each.read(self.strategy) for each in self.parameters}
         folds = folds_of(len(ids), self.options.folds, self.options.seed)
-        return (yield from search(self.parameters, start, scores_of, folds=folds, rounds=self.options.rounds))
+        return (yield from search(self.parameters, self.start, scores_of, folds=folds, rounds=self.options.rounds))
 
-    def report(self, config: Config, judged: Judged, what: str) -> Flow[Scores]:
-        """How a configuration does on the questions that were held out, as ``evaluate`` measures it."""
+    def report(self, values: Mapping[str, Any], judged: Judged, what: str) -> Flow[Scores]:
+        """How the base with these values does on the questions that were held out, as ``evaluate`` measures it."""
         self.bar.say("tuning", f"reporting on {what}")
-        ask, budgets, where = self.corpus.ask, self.options.budgets, self.options.where
-        return (yield from measure(ask, judged, config, budgets, where, self.bar))
+        return (yield from self.measure(values, judged))
 
     def identity(self, state: str, held_out: Sequence[Question]) -> dict[str, str]:
         """What makes this tuning another one than that which a file is of."""

@@ -65,7 +65,8 @@ class Tuning:
             return "The base stays: on the questions to fit on, no change is better by more than chance explains."
         changed = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in self.changes.items())
         if self.is_better:
-            return f"The tuned strategy takes the place of the base: {changed}."
+            remade = "" if self.tuned.splitter == self.base.splitter else f" {ANEW}"
+            return f"The tuned strategy takes the place of the base: {changed}.{remade}"
         return f"The base stays: on the questions that were held out, chance may explain the difference. Tried: {changed}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,6 +126,8 @@ MADE = (
     "The questions were made from the documents. They favour words over meaning, and say less than those of users: weights "
     "that were fitted on them are a guess."
 )
+
+ANEW = "A new index must be made of the documents, with the configuration."
 
 
 def _shown(value: object) -> str:
