@@ -26,12 +26,12 @@ def measured(monkeypatch: pytest.MonkeyPatch):
     found = Measured()
     original = _tune.measure
 
-    def noting(ask, judged, config, budgets, where, bar, **options):
-        if options:  # what is reported is measured without
+    def noting(ask, judged, config, budgets, where, bar, *, once):
+        if once:  # what is reported is measured as a call would ask for it
             if len(found) == found.most:
                 raise Stopped
             found.append(config.strategy)
-        return original(ask, judged, config, budgets, where, bar, **options)
+        return original(ask, judged, config, budgets, where, bar, once=once)
 
     monkeypatch.setattr(_tune, "measure", noting)
     return found

@@ -27,7 +27,7 @@ from leafspan import (
     evaluate,
 )
 from leafspan.strategies import Filter
-from leafspan.tuning import _measured, _tune
+from leafspan.tuning import _measured, _questions, _tune
 from tests.event_loop import wait_for_the_loop
 from tests.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 
@@ -111,8 +111,8 @@ def test_asyncio_finds_the_same_and_the_loop_goes_on(
     async def tune() -> Tuning:
         loop, path = asyncio.get_running_loop(), tmp_path / "tuning.json"
         for module, name in (
-            (_tune, "placed_questions"),
-            (_tune, "_state"),
+            (_questions, "placed_questions"),
+            (_questions, "_state"),
             (_tune, "_difference"),
             (_measured, "_read"),
             (_measured, "_write"),

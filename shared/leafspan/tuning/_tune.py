@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -25,22 +22,17 @@ from leafspan.evaluation import (
     compare,
     evaluation_of,
     measure,
-    placed_questions,
-    questions_about,
 )
-from leafspan.indexing import DocumentInfo
-from leafspan.retrieval import Defaults, Limits
-from leafspan.strategies import Filter, Strategy
+from leafspan.retrieval import Defaults
+from leafspan.strategies import Strategy
 from leafspan.tuning._corpus import Corpora, Corpus
 from leafspan.tuning._measured import Measured
-from leafspan.tuning._options import FEWEST_QUESTIONS, TuneOptions
+from leafspan.tuning._options import TuneOptions
 from leafspan.tuning._parameters import LEAF, Parameter, leaf_length, parameters_of, with_values
+from leafspan.tuning._questions import Questions, divided, judged_in, placed_in
 from leafspan.tuning._search import folds_of, search
 from leafspan.tuning._tuning import BASE, TUNED, Tuning
 
-Questions = Path | Iterable[Question | Mapping[str, Any]] | None
-
-_MADE = 200  # questions, if none are given
 _OF_DOCUMENTS = "nDCG@10"
 
 
@@ -77,9 +69,9 @@ def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOption
         )
     bar = Progress(None, show=options.progress, what="tuning", unit=" retrievals")
     try:
-        placed = yield from _placed(corpus, questions, options)
-        fitting, held_out = _divided(list(placed.values()), options)
-        judged, state = yield from _judged(corpus, placed, options)
+        placed = yield from placed_in(corpus, questions, options)
+        fitting, held_out = divided(list(placed.values()), options)
+        judged, state = yield from judged_in(corpus, placed, options)
         run = _Run(corpora, base, parameters, options, judged.only(fitting), bar)
         measured = Measured(None if options.resume is None else Path(options.resume), run.identity(state, held_out))
         yield from measured.load(len(fitting))
@@ -188,65 +180,6 @@ def means(scores: Scores) -> dict[str, float]:
         for id_, value in scores.get(measure_, {}).items():
             parts.setdefault(id_, []).append(value)
     return {id_: fmean(row) for id_, row in parts.items()}
-
-
-def _placed(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flow[dict[str, Question]]:
-    """The questions by the places that they come from."""
-    if questions is not None:
-        return (yield Call(placed_questions, (questions,)))  # type: ignore[no-any-return]
-    leaves = yield from corpus.passages(None, Filter(), Limits.of(where=options.where))
-    made = yield Call(questions_about, (leaves, _MADE), {"seed": options.seed})
-    return placed_questions(made)
-
-
-def _divided(questions: list[Question], options: TuneOptions) -> tuple[list[Question], list[Question]]:
-    """The questions to fit on and those to report on: of each kind of question the same share, at random.
-
-    Raises:
-        InvalidArgument: if there are too few, or none that something answers.
-    """
-    if "thresholds" not in options.options and all(each.has_no_answer for each in questions):
-        raise InvalidArgument(
-            "questions to tune on must have answers or relevant documents, got none that has: those that nothing answers "
-            "tell only thresholds apart"
-        )
-    random.Random(options.seed).shuffle(questions)
-    kinds: dict[tuple[bool, bool], list[Question]] = {}
-    for each in questions:
-        kinds.setdefault((bool(each.answers), bool(each.relevant)), []).append(each)
-    # Kind after kind, so that taking them in equal distances takes the same share of each.
-    ordered = [each for kind in sorted(kinds) for each in kinds[kind]]
-    share = options.held_out
-    held_out = [each for place, each in enumerate(ordered) if int((place + 1) * share) > int(place * share)]
-    ids = {each.id for each in held_out}
-    fitting = [each for each in ordered if each.id not in ids]
-    if min(len(fitting), len(held_out)) < FEWEST_QUESTIONS:
-        needed = math.ceil(round(FEWEST_QUESTIONS / min(share, 1 - share), 6))
-        raise InvalidArgument(
-            f"there must be at least {FEWEST_QUESTIONS} questions to fit on and {FEWEST_QUESTIONS} to report on, got "
-            f"{len(fitting)} and {len(held_out)}: give {needed} or more"
-        )
-    return fitting, held_out
-
-
-def _judged(corpus: Corpus, placed: Mapping[str, Question], options: TuneOptions) -> Flow[tuple[Judged, str]]:
-    """The questions with their answers found in the documents, and a text that changes with the index."""
-    infos = yield from corpus.documents()
-    stats = yield from corpus.stats()
-    texts: dict[str, str] = {}
-    if options.resume is not None or any(each.answers for each in placed.values()):
-        for each in infos:
-            texts[each.id] = (yield from corpus.get(each.id)).text
-    judged = yield Call(Judged.of, (placed, [each.id for each in infos], texts))
-    made_with = (stats.embedder, stats.splitter, stats.context_sentences, stats.title_weight, stats.analyzer, corpus.bm25)
-    return judged, (yield Call(_state, (made_with, infos, texts)))
-
-
-def _state(made_with: tuple[object, ...], infos: Sequence[DocumentInfo], texts: Mapping[str, str]) -> str:
-    """A text that changes with what an index was made with, and with its documents."""
-    documents = [(each.id, each.title, sorted(each.metadata.items())) for each in infos]
-    content = repr((made_with, sorted(documents, key=lambda each: each[0]), sorted(texts.items())))
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _difference(questions: Sequence[Question], before: Scores, after: Scores, seed: int) -> Comparison:
