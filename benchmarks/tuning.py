@@ -39,7 +39,7 @@ BASES: dict[str, tuple[Strategy, bool]] = {  # and whether tuning must gain from
     ),
     "leaves only": (
         Hybrid(weights=(0.7, 0.3), scales=(0, 0, 0), soft_matches=0, neighbour_bonus=0.4, references=0.6),
-        True,
+        False,
     ),
     "larger nodes, too": (
         Hybrid(weights=(0.6, 0.4), scales=(0.2, 0.2, 0.2), soft_matches=0.5, neighbour_bonus=0.3, references=0.6),

@@ -42,6 +42,9 @@ def test_the_weights_of_hybrid():
 
 
 def test_what_has_no_effect_is_not_tuned():
+    without_scales = names(Hybrid(scales=(0, 0, 0), soft_matches=0), "weights")
+    assert "scales.parent" in without_scales
+    assert "soft_matches" not in without_scales
     assert not {"scales.parent", "soft_matches"} & {*names(Hybrid(fusion="rrf"), "weights")}
     assert names(Hybrid(calibrate=False), "thresholds") == []
     assert names(Filter(), "weights", "windows", "thresholds") == []

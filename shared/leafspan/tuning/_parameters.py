@@ -186,11 +186,15 @@ def _scores_are_relative(strategy: Hybrid) -> bool:
     return strategy.fusion == "relative_score"
 
 
+def _has_scales(strategy: Hybrid) -> bool:
+    return _scores_are_relative(strategy) and any(strategy.scales)
+
+
 def _hybrid() -> Iterator[_Grid]:
     yield _Grid("weights", "weights", (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), _share_of_bm25, _weights)
     for place, name in enumerate(("parent", "section", "document")):
         yield _scale(place, name)
-    yield _plain("weights", "soft_matches", 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, applies=_scores_are_relative)
+    yield _plain("weights", "soft_matches", 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, applies=_has_scales)
     yield _plain("weights", "neighbour_bonus", 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
     yield _plain("weights", "references", 0.0, 0.3, 0.6, 0.9)
     yield _of_bm25("k1", 0.3, 0.6, 0.9, 1.2, 1.6, 2.0)
