@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -243,5 +244,6 @@ def test_an_empty_index_has_nothing_to_ask_for(tmp_path: Path):
 def test_a_bar_shows_what_is_done(parts: Index, capsys: pytest.CaptureFixture[str]):
     parts.tune(QUESTIONS, Hybrid(references=0), budgets=[30], rounds=1, progress=True)
     shown = capsys.readouterr().err
-    assert "tuning" in shown
-    assert "setting 2, best so far " in shown
+    # Between these it is written at most ten times a second, so some settings may pass unseen.
+    assert re.search(r"tuning: .*setting 1 ", shown)
+    assert "tuning: reporting on the base" in shown

@@ -137,7 +137,7 @@ class _Run:
             setting = json.dumps(dict(sorted(values.items())))
             found = measured.get(setting)
             if found is None:
-                counts = f"setting {len(measured) + 1}, best so far {best:.3f}"
+                counts = f"setting {len(measured) + 1}{f', best so far {best:.3f}' if asked else ''}"
                 self.bar.say("tuning", counts, done=asked * retrievals, total=total)
                 by_question = means((yield from self.measure(values, self.judged, once=once)))
                 found = [by_question[id_] for id_ in ids]
