@@ -74,6 +74,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)"
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)" --other-embedders
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
+	$(BIN)/python benchmarks/tuning.py --data "$(DATA)"
 
 # All figures anew take some ten minutes and 2 GB of disk; make bench FULL=1 some hours, and 12 GB.
 bench: .venv/bench ## Measure beside the peers, and write docs/benchmarks.md: make bench FULL=1 with 100,000 leaves

@@ -105,6 +105,7 @@ def test_the_core_offers_these_names():
             "evaluate",
             "Evaluation",
             "Comparison",
+            "Tuning",
             "Question",
             "Answer",
             "make_questions",

@@ -92,6 +92,7 @@ from .tree import (
     Summarizer,
     TreesBuilt,
 )
+from .tuning import Tuning
 from .values import Chunk, Covered, Document, Outline, Passage, Query, Summary
 from .view import View
 
@@ -150,6 +151,7 @@ __all__ = [
     "evaluate",
     "Evaluation",
     "Comparison",
+    "Tuning",
     "Question",
     "Answer",
     "make_questions",

@@ -24,6 +24,7 @@ from leafspan.cli._serve import serve
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
 from leafspan.cli._sync import sync
+from leafspan.cli._tune import tune
 
 __all__ = ["app"]
 
@@ -62,6 +63,7 @@ for _command in (
     serve,
     questions,
     evaluate,
+    tune,
     config,
     show,
     delete,

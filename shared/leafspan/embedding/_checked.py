@@ -64,6 +64,11 @@ class CheckedEmbedder:
         self._checked = threading.Event()
 
     @property
+    def embedder(self) -> Embedder:
+        """The embedder, for another index."""
+        return self._embedder
+
+    @property
     def local(self) -> bool:
         """Whether it runs on this machine, so that embedding costs neither money nor a network."""
         return self._embedder.local

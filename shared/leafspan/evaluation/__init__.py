@@ -1,21 +1,32 @@
 """Evaluating strategies on one's own questions."""
 
-from leafspan.evaluation._comparison import Comparison
-from leafspan.evaluation._evaluate import BUDGETS, evaluate
+from leafspan.evaluation._comparison import Comparison, compare
+from leafspan.evaluation._evaluate import BUDGETS, checked_budgets, evaluate
 from leafspan.evaluation._evaluation import Evaluation
-from leafspan.evaluation._making import make_questions
+from leafspan.evaluation._making import make_questions, questions_about
+from leafspan.evaluation._measuring import ABSTENTION, Ask, Judged, Scores, evaluation_of, measure
 from leafspan.evaluation._questions import Answer, Question, plain_question, save_questions
-from leafspan.evaluation._reading import read_questions
+from leafspan.evaluation._reading import placed_questions, read_questions
 
 __all__ = [
+    "ABSTENTION",
     "BUDGETS",
     "Answer",
+    "Ask",
     "Comparison",
     "Evaluation",
+    "Judged",
     "Question",
+    "Scores",
+    "checked_budgets",
+    "compare",
     "evaluate",
+    "evaluation_of",
     "make_questions",
+    "measure",
+    "placed_questions",
     "plain_question",
+    "questions_about",
     "read_questions",
     "save_questions",
 ]

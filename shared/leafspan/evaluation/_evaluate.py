@@ -8,24 +8,17 @@ from typing import Any
 
 from leafspan.checks import check_whole, shown
 from leafspan.configuration import Config
-from leafspan.engine import Progress
+from leafspan.engine import Call, Flow, Progress, run
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation._documents import MEASURES, document_scores
 from leafspan.evaluation._evaluation import Evaluation
-from leafspan.evaluation._finding_answers import find_all_answers
-from leafspan.evaluation._questions import Answer, Question
+from leafspan.evaluation._measuring import Judged, evaluation_of, measure
+from leafspan.evaluation._questions import Question
 from leafspan.evaluation._reading import placed_questions
-from leafspan.evaluation._spans import first_words, span_scores
-from leafspan.strategies import StrategyLike, name_strategies, to_strategy
+from leafspan.strategies import Strategy, StrategyLike, name_strategies, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
 
 BUDGETS = (150, 300, 600, 1_200)
-ABSTENTION = "abstention"
-"""The measure of questions that nothing answers."""
-
-_DEPTH = 100  # passages whose documents are ranked
-_AT_ONCE = 32  # questions of one retrieval
 
 
 def evaluate(
@@ -63,68 +56,21 @@ def evaluate(
     Source of the measures of spans: Smith and Troynikov, Evaluating Chunking Strategies for Retrieval, 2024.
     """
     placed = placed_questions(questions)
-    asked = list(placed.values())
     named = _named(strategies)
-    words = _checked(budgets)
+    words = checked_budgets(budgets)
     ids = [each.id for each in index.documents()]
-    texts = {id_: index.get(id_).text for id_ in ids} if any(each.answers for each in asked) else {}
-    answers = find_all_answers(placed, frozenset(ids), texts)
-    with_answers = [each for each in asked if each.answers]
-    graded = [each for each in asked if each.relevant]
-    without_answer = [each for each in asked if each.has_no_answer]
-    steps = len(named) * (len(with_answers) * len(words) + len(graded) + len(without_answer))
-    bar = Progress(steps, show=progress, what="evaluating", unit=" questions")
-    scores: dict[str, dict[str, dict[str, float]]] = {}
+    texts = {id_: index.get(id_).text for id_ in ids} if any(each.answers for each in placed.values()) else {}
+    judged = Judged.of(placed, ids, texts)
+    bar = Progress(len(named) * judged.steps(words), show=progress, what="evaluating", unit=" questions")
+
+    def ask(texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
+        return (yield Call(index.retrieve, (texts, strategy), limits))  # type: ignore[no-any-return]
+
     try:
-        for name, config in named.items():
-            row: dict[str, dict[str, float]] = {}
-            for budget in words if with_answers else ():
-                found = _ask(index, with_answers, config, bar, budget=budget, candidates=config.candidates, where=where)
-                for each in with_answers:
-                    read = first_words(_places(found[each.id]), texts, budget)
-                    for measure, value in span_scores(answers[each.id], read, needs_all=each.needs_all)._asdict().items():
-                        row.setdefault(f"{measure}@{budget}", {})[each.id] = value
-            if graded:
-                found = _ask(index, graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
-                ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in found.items()}
-                row |= document_scores(ranked, {each.id: each.relevant for each in graded})
-            if without_answer:
-                found = _ask(
-                    index, without_answer, config, bar, budget=words[-1], candidates=config.candidates, where=where
-                )
-                row[ABSTENTION] = {id_: float(not passages) for id_, passages in found.items()}
-            scores[name] = row
+        scores = {name: run(measure(ask, judged, config, words, where, bar)) for name, config in named.items()}
     finally:
         bar.close()
-    order = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in words] + [
-        *MEASURES,
-        ABSTENTION,
-    ]
-    ordered = {name: {each: row[each] for each in order if each in row} for name, row in scores.items()}
-    return Evaluation({each.id: each.text for each in asked}, words, ordered)
-
-
-def _ask(
-    index: View, questions: Sequence[Question], config: Config, bar: Progress, **limits: Any
-) -> dict[str, list[Passage]]:
-    """The passages for each question, by its id."""
-    found: dict[str, list[Passage]] = {}
-    for start in range(0, len(questions), _AT_ONCE):
-        some = questions[start : start + _AT_ONCE]
-        texts = [each.text for each in some]
-        rows = index.retrieve(texts, config.defaults().strategy, min_score=config.min_score, **limits)
-        found.update((each.id, row) for each, row in zip(some, rows, strict=True))
-        bar.advance(len(some))
-    return found
-
-
-def _places(passages: Sequence[Passage]) -> list[Answer]:
-    """Where passages stand. What has no place in a document, such as a row of a database, answers nothing."""
-    return [
-        Answer(each.document_id, each.start, each.end)
-        for each in passages
-        if each.start is not None and each.end is not None
-    ]
+    return evaluation_of(judged, words, scores)
 
 
 def _named(strategies: object) -> dict[str, Config]:
@@ -142,7 +88,12 @@ def _config(strategy: object) -> Config:
     return strategy if isinstance(strategy, Config) else Config(strategy=to_strategy("each of strategies", strategy))
 
 
-def _checked(budgets: object) -> tuple[int, ...]:
+def checked_budgets(budgets: object) -> tuple[int, ...]:
+    """Numbers of words in ascending order.
+
+    Raises:
+        InvalidArgument: if they are none.
+    """
     if not isinstance(budgets, Sequence) or isinstance(budgets, str) or not budgets:
         raise InvalidArgument(f"budgets must be a list of numbers of words, got {shown(budgets)}")
     for each in budgets:

@@ -71,27 +71,55 @@ def make_questions(
     check_template(prompt, {"passage": "a text"})
     generate = _to_generate(llm)
     leaves = index.retrieve(None, Filter(), where=where)
-    long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
-    if not long_enough:
-        raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, and there are none")
-    drawing = random.Random(seed)
-    drawn = drawing.sample(long_enough, min(count, len(long_enough)))
-    spread = Counter(word for each in leaves for word in set(_words(each.text)))
-    for word in _stop_words(leaves, list(spread)):  # drawn where a leaf has nothing else
-        spread[word] = len(leaves) * _STOP_WORD
+    if generate is None:
+        return questions_about(leaves, count, words=words, seed=seed)
+    drawn = _drawn(leaves, count, random.Random(seed))
     made: dict[str, Question] = {}
-    bar = Progress(len(drawn), show=progress and generate is not None, what="making", unit=" questions")
+    bar = Progress(len(drawn), show=progress, what="making", unit=" questions")
     try:
         for leaf in drawn:
-            if generate is None:
-                text = " ".join(_telling(leaf.text, words, spread, len(leaves), drawing))
-            else:
-                text = _asked(generate, llm, prompt.format(passage=leaf.text))
+            text = _asked(generate, llm, prompt.format(passage=leaf.text))
             made.setdefault(text, Question(text, [_place(leaf)]))
             bar.advance(1)
     finally:
         bar.close()
     return list(made.values())
+
+
+def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, seed: int = 0) -> list[Question]:
+    """Questions about some of these leaves, made without a language model: see ``make_questions``.
+
+    Args:
+        leaves: All leaves.
+        count: Most questions, >= 1.
+        words: Words of a question, >= 1.
+        seed: Seed of the drawing.
+
+    Raises:
+        InvalidArgument: if no leaf is long enough.
+    """
+    drawing = random.Random(seed)
+    drawn = _drawn(leaves, count, drawing)
+    spread = Counter(word for each in leaves for word in set(_words(each.text)))
+    for word in _stop_words(leaves, list(spread)):  # drawn where a leaf has nothing else
+        spread[word] = len(leaves) * _STOP_WORD
+    made: dict[str, Question] = {}
+    for leaf in drawn:
+        text = " ".join(_telling(leaf.text, words, spread, len(leaves), drawing))
+        made.setdefault(text, Question(text, [_place(leaf)]))
+    return list(made.values())
+
+
+def _drawn(leaves: Sequence[Passage], count: int, drawing: random.Random) -> list[Passage]:
+    """Leaves that are worth asking for, at random.
+
+    Raises:
+        InvalidArgument: if there are none.
+    """
+    long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
+    if not long_enough:
+        raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, and there are none")
+    return drawing.sample(long_enough, min(count, len(long_enough)))
 
 
 def _to_generate(llm: object) -> Callable[[str], str] | None:

@@ -1,0 +1,119 @@
+"""``leafspan tune``: fit options of a strategy on one's own questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from leafspan.cli._console import console, plain
+from leafspan.cli._json import print_json
+from leafspan.cli._options import (
+    DEFAULT_FOLDER,
+    AsJson,
+    ConfigFile,
+    KnowledgeBase,
+    Where,
+    named_path,
+    parse_filter,
+)
+from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._strategies import STRATEGIES
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.evaluation import BUDGETS
+from leafspan.index import Index
+from leafspan.tuning import Kind
+
+
+def tune(
+    questions: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Questions in JSON Lines, as for `leafspan eval`. By default made from the documents, which says less.",
+            show_default=False,
+        ),
+    ] = None,
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help=f"The strategy to start from: one of {', '.join(STRATEGIES)}. By default relevant-segments.",
+            autocompletion=lambda: [*STRATEGIES],
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what",
+            help=f"What may be changed, any number of times: one of {', '.join(get_args(Kind))}. By default weights.",
+        ),
+    ] = None,
+    leaf_words: Annotated[
+        list[int] | None,
+        typer.Option(help="A longest leaf to try, too, any number of times. Each takes a temporary index of its own."),
+    ] = None,
+    budget: Annotated[
+        list[int] | None,
+        typer.Option(help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
+    ] = None,
+    where: Where = None,
+    held_out: Annotated[float, typer.Option(help="Share of the questions to report on.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep what is measured in this file, and go on where a tuning of the same was stopped.",
+            parser=named_path,
+            metavar="FILE",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the better configuration into this new file, in YAML or JSON, or - to print nothing else.",
+            parser=named_path,
+            metavar="FILE",
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the weights of a strategy on some of the questions, and print what that is worth on the others.
+
+    Nothing is changed that is not better there. Other commands take the file by --config, programs by
+    Index.open(config=...).
+    """
+    check_not_there(output, force=force)
+    if strategy is not None and config is not None:
+        raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
+    with Index.open(kb, create=False) as opened:
+        found = opened.tune(
+            questions,
+            strategy if config is None else Config.load(config),
+            options=what or ["weights"],  # type: ignore[arg-type]  # checked there
+            leaf_words=leaf_words or (),
+            budgets=budget or BUDGETS,
+            where=parse_filter(where),
+            held_out=held_out,
+            seed=seed,
+            resume=resume,
+        )
+    if is_standard_output(output):
+        console().print(plain(found.to_yaml().rstrip(), lines=True))
+        return
+    if output is not None:
+        found.save(output)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    console().print(plain(str(found), lines=True))
+    if output is not None:
+        kept = "the tuned configuration" if found.is_better else "the configuration as it was"
+        console().print(plain(f"{output}: {kept}"))
