@@ -14,6 +14,7 @@ def reading_from_chroma() -> Iterator[None]:
     """A context in which leaves are read from Chroma also where leafspan has a copy of them, as behind a server."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("leafspan.search._indexes.records_in", lambda *_: {})
+        patch.setattr("leafspan.store.Reader.has_copies", False)
         yield
 
 

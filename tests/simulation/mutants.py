@@ -207,8 +207,8 @@ MUTANTS = (
     Mutant(
         "Chroma is not opened again",
         "store._folder",
-        "            if up_to_date and self._synced != self.changes.count:\n",
-        "            if False:\n",
+        "        return not up_to_date or self._synced == self.changes.count\n",
+        "        return True\n",
         "folder",
     ),
     Mutant(

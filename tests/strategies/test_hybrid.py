@@ -173,7 +173,7 @@ def test_calibrated_scores_are_probabilities_in_the_same_order():
 
 def test_results_below_the_lowest_score_are_left_out():
     searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
-    hybrid = Hybrid(calibrate=False, neighbour_bonus=0, min_score=0.4)
+    hybrid = replace(PLAIN, min_score=0.4)
     assert list(found_by(hybrid, *searches)) == ["a0", "b0"]
 
 

@@ -82,10 +82,13 @@ class LeafReader:
     def soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
         """How well the words of leaves answer to those of each question."""
         ids = list(dict.fromkeys(chain.from_iterable(request.ids)))
-        # Most of them are asked for again, so a server is asked once, for all that there is of them.
-        self._loaded = yield from self.load(ids)
-        if len(self._loaded) < len(ids):
-            raise StaleRead
+        if self._reader.has_copies:
+            yield from self._indexes.keep_up(self._reader)
+            self._texts.update((yield from self._reader.fetch(ids)))
+        else:  # most of them are asked for again, so a server is asked once, for all that there is of them
+            self._loaded = yield from self.load(ids)
+            if len(self._loaded) < len(ids):
+                raise StaleRead
         rows = [(words, [self._texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
         return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from math import log
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,7 @@ class LexicalIndex:
             [leaf] = shown([row])
             return leaf.document_id, leaf.ordinal
 
+        @cache
         def first_leaf(document_id: str) -> int | None:
             stored = visible.stored_id(document_id)
             return None if stored is None else snapshot.first_row(stored)

@@ -137,6 +137,11 @@ class Reader:
         """Whether Chroma has loaded the vectors as they are now, so that a search does not wait for that."""
         return self._is_loaded()
 
+    @property
+    def has_copies(self) -> bool:
+        """Whether leaves are read from a copy of them, so that reading some twice costs little."""
+        return self._copied is not None and self._known is not None
+
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, whatever the scope."""
         if self._known is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop
 from itertools import islice
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
@@ -14,6 +14,8 @@ from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
 from leafspan.strategies._requests import LexicalMatches, MatchingNodes
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
+
+_SORTED = 60  # leaves that are mostly enough
 
 SEARCHES = ("bm25", "vector")
 NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the document")
@@ -251,11 +253,13 @@ def best_of(
 
 
 def _best_first(sums: Mapping[LeafId, float]) -> Iterator[LeafId]:
-    """The leaves by score, then document, then position. Few of them are wanted, so a heap is faster than sorting."""
-    order = [(-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items()]
-    heapify(order)
-    while order:
-        yield heappop(order)[-1]
+    """The leaves by score, then document, then position. Few of them are wanted, so the others are sorted when they are."""
+    scores = sorted(sums.values(), reverse=True)
+    least = scores[_SORTED] if len(scores) > _SORTED else -inf
+    best = sorted((-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items() if score >= least)
+    yield from map(itemgetter(-1), best)
+    others = sorted((-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items() if score < least)
+    yield from map(itemgetter(-1), others)
 
 
 def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summaries: bool) -> list[tuple[LeafId, float]]:
