@@ -298,7 +298,7 @@ def test_the_model_can_be_dumped_and_made_again(shared_index: Index, name):
 
 
 def test_the_model_is_dumped_with_its_strategies(shared_index: Index):
-    hybrid = {"weights": (0.7, 0.3), "fusion": "relative_score", "depth": (100, 50)}
+    hybrid = {"weights": (0.55, 0.45), "fusion": "relative_score", "depth": (100, 50)}
     assert hybrid.items() <= SpanRetriever(index=shared_index, strategy=Hybrid()).model_dump()["strategy"].items()
     assert hybrid.items() <= AutoMergingRetriever(index=shared_index, base=Hybrid()).model_dump()["base"].items()
     asked = MultiQueryRetriever(index=shared_index, phrasings=["bees"]).model_dump()

@@ -24,7 +24,7 @@ QUESTIONS = [Question(f"Where is {code} kept?", [code]) for code in CODES]
 
 SPLITTER = HierarchicalSplitter(leaf_words=15, parent_words=(30,))
 BUDGETS = (12, 36)
-TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0, neighbour_bonus=0)
+TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0, neighbour_bonus=0, scales=(0, 0, 0), soft_matches=0)
 
 
 @pytest.fixture(scope="session")
