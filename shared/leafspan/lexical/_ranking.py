@@ -264,13 +264,13 @@ class Corpus:
         return _CountedLeaves(masks, leaves, terms / leaves if terms else 1.0)
 
 
-def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
+def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
     """The best leaves that are present, best first.
 
     Args:
         scores: The scores of a query.
         count: Most leaves to return. Fewer are returned if fewer are present.
-        order: A sorting key for a leaf, by its number.
+        order: Function from leaves, by their numbers, to a sorting key for each.
 
     Equal scores are sorted by ``order``, also at the last place. So the result depends on how leaves are spread over parts
     only if their keys do.
@@ -288,12 +288,17 @@ def best(scores: Scores, count: int, order: Callable[[int], Any]) -> list[int]:
         tied = rows[ranked[rows] == last].tolist()
         rows = rows[ranked[rows] > last]
     rows = rows[np.argsort(-ranked[rows], kind="stable")]
+    values = ranked[rows]
+    repeated = np.zeros(len(rows) + 1, np.bool_)
+    np.equal(values[1:], values[:-1], out=repeated[1:-1])
+    # Keys are computed only for equal scores, which are few, and for all of these at once.
+    to_order = [*rows[repeated[1:] | repeated[:-1]].tolist(), *(tied if len(tied) > 1 else ())]
+    key = dict(zip(to_order, order(to_order), strict=True)).__getitem__ if to_order else None
     above: list[int] = []
-    # The key is computed only for equal scores, which are rare.
-    for _, same in groupby(zip(ranked[rows].tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
+    for _, same in groupby(zip(values.tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
         equal = [row for _, row in same]
-        above += equal if len(equal) == 1 else sorted(equal, key=order)
-    return above + (nsmallest(count - len(above), tied, key=order) if len(tied) > 1 else tied)
+        above += equal if len(equal) == 1 else sorted(equal, key=key)
+    return above + (nsmallest(count - len(above), tied, key=key) if len(tied) > 1 else tied)
 
 
 def score_reached_by(count: int, scores: NDArray[Any]) -> float:

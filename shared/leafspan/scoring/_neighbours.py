@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from leafspan.values import LeafId
 
 
-def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[LeafId, float]:
+def neighbour_bonuses(scores: Mapping[LeafId, float], share: float, known: Iterable[LeafId] = ()) -> dict[LeafId, float]:
     """A bonus for each leaf: ``share`` times the score of its better neighbour.
 
     Neighbours of leaves with a score get a bonus too, even without a score of their own. Among them may be an ordinal
@@ -16,19 +17,20 @@ def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[Leaf
     Args:
         scores: Score of each leaf.
         share: Share of the better neighbour's score, >= 0. At 0 every bonus is 0.
+        known: Leaves that are known to be neighbours, which saves time. Default: none.
     """
     if not share:
         return dict.fromkeys(scores, 0.0)
-    bonuses = dict.fromkeys(scores, 0.0)
+    bonuses = dict.fromkeys(chain(scores, known), 0.0)
     for (document, version, ordinal), score in scores.items():
         bonus = share * score
         # A tuple finds what a LeafId is the key of, and takes a fraction of the time to make.
         for neighbour in (ordinal - 1, ordinal + 1) if ordinal else (1,):
             key = (document, version, neighbour)
-            known = bonuses.get(key)  # type: ignore[call-overload]
-            if known is None:
+            bonus_so_far = bonuses.get(key)  # type: ignore[call-overload]
+            if bonus_so_far is None:
                 if bonus > 0:
                     bonuses[LeafId(*key)] = bonus
-            elif bonus > known:
+            elif bonus > bonus_so_far:
                 bonuses[key] = bonus  # type: ignore[index]
     return bonuses

@@ -24,7 +24,7 @@ class Evidence:
         nodes: The scores of the nodes of each scale, the last of which is that of documents.
         wanted: Mask of the leaves that may be found, with all leaves of a document or none. None for all.
         weights: How much leaves and nodes count.
-        order: A sorting key for a leaf, by its row.
+        order: Function from leaves, by their rows, to a sorting key for each.
         leaves: Number of all leaves.
 
     Attributes:
@@ -38,7 +38,7 @@ class Evidence:
         nodes: Sequence[NodeScores],
         wanted: NDArray[np.bool_] | None,
         weights: ScaleWeights,
-        order: Callable[[int], Any],
+        order: Callable[[Sequence[int]], Sequence[Any]],
         leaves: int,
     ) -> None:
         import numpy as np
@@ -108,7 +108,8 @@ class Evidence:
         documents, of_tied = np.unique(self._places(tied), return_inverse=True)
         firsts = self._documents[documents].tolist()
         ranks = np.empty(len(firsts), np.intp)
-        ranks[sorted(range(len(firsts)), key=lambda place: self._order(firsts[place]))] = np.arange(len(firsts))
+        keys = self._order(firsts)
+        ranks[sorted(range(len(firsts)), key=keys.__getitem__)] = np.arange(len(firsts))
         return np.concatenate([above, tied[np.lexsort((tied, ranks[of_tied]))[: count - len(above)]]])
 
 

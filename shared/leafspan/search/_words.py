@@ -137,9 +137,8 @@ class LexicalIndex:
         def shown(rows: Iterable[int]) -> list[LeafId]:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
-        def order(row: int) -> tuple[str, int]:
-            [leaf] = shown([row])
-            return leaf.document_id, leaf.ordinal
+        def order(rows: Sequence[int]) -> list[tuple[str, int]]:
+            return [(leaf.document_id, leaf.ordinal) for leaf in shown(rows)]
 
         @cache
         def first_leaf(document_id: str) -> int | None:

@@ -81,7 +81,7 @@ class Pool:
         Args:
             neighbour_bonus: Share of the better neighbour's score to add.
         """
-        self.neighbour_bonuses = neighbour_bonuses(self.leaves, neighbour_bonus)
+        self.neighbour_bonuses = neighbour_bonuses(self.leaves, neighbour_bonus, self.neighbour_bonuses)
         self.sums = {leaf: self.leaves.get(leaf, 0.0) + bonus for leaf, bonus in self.neighbour_bonuses.items()}
         for leaf, bonus in self.summary_bonuses.items():
             self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
