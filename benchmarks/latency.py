@@ -137,7 +137,7 @@ BOUNDS: dict[str, dict[int, float | None]] = {
     "BM25": {5: 0.4},
 }
 """The most time that a retriever may take, by the number of passages, as a multiple of a plain query's. None: any time."""
-BESIDE = (("Hybrid", PLAIN_HYBRID, 2.0), ("RelevantSegments", "Hybrid", 1.5))
+BESIDE = (("Hybrid", PLAIN_HYBRID, 1.6), ("RelevantSegments", "Hybrid", 1.5))
 """Retrievers that may take so many times as long as another one, both for five passages."""
 
 
