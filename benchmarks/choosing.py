@@ -120,7 +120,7 @@ class Measured:
         return fmean(self.figures(strategy).values())
 
     def worst_loss(self, strategy: Strategy) -> float:
-        """How much the better of BM25 and Vector finds more, at the budget where that is most; below 0 if it never does."""
+        """How much more the better of BM25 and Vector finds, at the budget where that is most; below 0 if it never does."""
         words, vectors = self.figures(BM25()), self.figures(Vector())
         return max(max(words[name], vectors[name]) - value for name, value in self.figures(strategy).items())
 

@@ -138,7 +138,7 @@ BOUNDS: dict[str, dict[int, float | None]] = {
 }
 """The most time that a retriever may take, by the number of passages, as a multiple of a plain query's. None: any time."""
 BESIDE = (("Hybrid", PLAIN_HYBRID, 1.6), ("RelevantSegments", "Hybrid", 1.5))
-"""Retrievers that may take so many times as long as another one, both for five passages."""
+"""A retriever, another one, and how many times as long the first may take. Both return five passages."""
 
 
 def retrievers(index: Index, k: int) -> dict[str, Any]:
@@ -159,9 +159,7 @@ def retrievers(index: Index, k: int) -> dict[str, Any]:
 def beside(times: Times, name: str, other: str, what: str, bound: float | None, part: str) -> Figure:
     """The time of something over that of another one, which must not be above a bound, if there is one."""
     middle, low, high = times.ratio(name, other)
-    if bound is None:
-        return Figure(what, middle, part=part, interval=(low, high))
-    return Figure(what, middle, "<=", bound, part, (low, high))
+    return Figure(what, middle, None if bound is None else "<=", bound, part, (low, high))
 
 
 def recalls(bench: Bench, asked: Sequence[str], part: str) -> Iterator[Figure]:
