@@ -10,7 +10,16 @@ import typer
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, load_configs, named_path, parse_filter
+from leafspan.cli._options import (
+    DEFAULT_FOLDER,
+    AsJson,
+    Budgets,
+    KnowledgeBase,
+    Where,
+    load_configs,
+    named_path,
+    parse_filter,
+)
 from leafspan.cli._output import Force, check_not_there, is_standard_output
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
@@ -51,10 +60,7 @@ def evaluate(
             metavar="FILE",
         ),
     ] = None,
-    budget: Annotated[
-        list[int] | None,
-        typer.Option(help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
-    ] = None,
+    budget: Budgets = None,
     where: Where = None,
     measure: Annotated[
         str | None, typer.Option(help="What strategies are compared by, such as recall@300 or nDCG@10.", show_default=False)

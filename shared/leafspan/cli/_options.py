@@ -10,6 +10,7 @@ import typer
 
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
+from leafspan.evaluation import BUDGETS
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
 
@@ -52,6 +53,12 @@ Where = Annotated[
 ]
 """The type of the option ``--where``."""
 
+
+Budgets = Annotated[
+    list[int] | None,
+    typer.Option("--budget", help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
+]
+"""The type of the option ``--budget`` of commands that measure."""
 
 ConfigFile = Annotated[
     Path | None,

@@ -12,6 +12,7 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
+    Budgets,
     ConfigFile,
     KnowledgeBase,
     Where,
@@ -57,10 +58,7 @@ def tune(
         list[int] | None,
         typer.Option(help="A longest leaf to try, too, any number of times. Each takes a temporary index of its own."),
     ] = None,
-    budget: Annotated[
-        list[int] | None,
-        typer.Option(help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
-    ] = None,
+    budget: Budgets = None,
     where: Where = None,
     held_out: Annotated[float, typer.Option(help="Share of the questions to report on.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
