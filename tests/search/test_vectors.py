@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import Future
 from fractions import Fraction
 from math import sqrt
+from threading import Event, Timer, get_ident
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.embedding import normalize
-from leafspan.engine import run
+from leafspan.engine import in_thread, run
 from leafspan.mirror import MirrorSnapshot, vector_arrays
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._snapshot import OpenSegment
@@ -162,6 +164,50 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
     cosines = asked.astype(np.float64) @ vectors[rows].astype(np.float64).T
     assert (bounds >= cosines).all()
     assert (bounds - cosines).max() < 0.05
+
+
+def in_two_threads(monkeypatch, another_thread) -> None:
+    """Codes are compared in blocks of 16, for which there may be another thread."""
+    monkeypatch.setattr(_scanning, "_BLOCK_OF_CODES", 16 * 16)
+    monkeypatch.setattr(_scanning, "_cores", lambda: 2)
+    monkeypatch.setattr(_scanning, "in_spare_thread", another_thread)
+
+
+def never_begun(function) -> Future:
+    return Future()
+
+
+def begun_too_late(function) -> None:
+    Timer(0.01, function).start()
+
+
+@pytest.mark.parametrize("another_thread", [in_thread, never_begun, begun_too_late, lambda function: None])
+def test_the_bounds_of_many_codes_are_the_same_whether_another_thread_helps_or_not(another_thread, monkeypatch):
+    vectors, asked = (normalize(chance.standard_normal((number, 16)).astype(np.float32)) for number in (501, 2))
+    arrays, rows = vector_arrays(vectors), np.arange(501)
+    alone = _scanning._bounds(arrays, rows, asked)
+    in_two_threads(monkeypatch, another_thread)
+    for _ in range(20):
+        assert (_scanning._bounds(arrays, rows, asked) == alone).all()
+
+
+def test_an_error_in_the_other_thread_is_raised(monkeypatch):
+    compare = _scanning._bounds_of_block
+    here = get_ident()
+    there = Event()
+
+    def fails_elsewhere(queries, codes):
+        if get_ident() == here:
+            there.wait(30)
+            return compare(queries, codes)
+        there.set()
+        raise MemoryError
+
+    in_two_threads(monkeypatch, in_thread)
+    monkeypatch.setattr(_scanning, "_bounds_of_block", fails_elsewhere)
+    vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
+    with pytest.raises(MemoryError):
+        _scanning._bounds(vector_arrays(vectors), np.arange(501), vectors[:1])
 
 
 def test_a_score_is_never_beyond_1():

@@ -63,7 +63,7 @@ class VectorCopy:
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             rows = slice(first, first + len(document.texts))
             kept = arrays["vectors"][rows]
-            codes = Codes.in_arrays({name: array[rows] for name, array in arrays.items()})
+            codes = Codes.in_arrays(arrays).at(rows)
             wanted = Codes.of(kept)
             same = are_same(kept, document.vectors) & (codes.numbers == wanted.numbers).all(axis=1)
             for own, made in ((codes.scales, wanted.scales), (codes.errors, wanted.errors)):
@@ -112,6 +112,10 @@ class Codes(NamedTuple):
     def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
         """Those of a segment."""
         return cls(arrays["codes"], arrays["scales"], arrays["errors"])
+
+    def at(self, rows: slice | NDArray[np.intp]) -> Codes:
+        """Those of some of the vectors."""
+        return Codes(self.numbers[rows], self.scales[rows], self.errors[rows])
 
 
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:

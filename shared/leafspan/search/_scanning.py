@@ -6,11 +6,13 @@ vectors whose bound reaches the last place are compared in full. So the result i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import normalize
+from leafspan.engine import in_spare_thread
 from leafspan.lexical import score_reached_by
 from leafspan.mirror import Codes, MirrorSnapshot, in_parts
 from leafspan.store import Catalogue, Selection
@@ -25,6 +27,7 @@ _DENSE = 4  # a segment is compared as a whole if at least one in so many of its
 _FIRST = 2  # times as many leaves as are wanted, and some more, are compared in full at first
 _MORE = 24
 _MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
+_BLOCK_OF_CODES = 6_000_000  # numbers of 8 bits that are compared within 0.2 ms
 _BLOCK = 512  # vectors that fit into a processor's cache
 _ROUNDING = 1e-5  # more than rounding can change a cosine of 32-bit numbers
 
@@ -142,24 +145,67 @@ def _bounds(
     arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """What the cosines of each query with these rows of a segment do not exceed: a row for each query."""
+    if len(queries) > _MOST_CODED or _cdist() is None:
+        return _products(arrays["vectors"], rows, queries) + _ROUNDING
+    codes = Codes.in_arrays(arrays)
+    coded = Codes.of(queries)
+    if len(rows) * _DENSE < len(codes.scales):
+        return _bounds_of(coded, codes.at(rows))
+    bounds = _bounds_of(coded, codes)
+    return bounds if len(rows) == len(codes.scales) else bounds[:, rows]
+
+
+def _bounds_of(queries: Codes, codes: Codes) -> NDArray[np.float32]:
+    """What the cosines do not exceed.
+
+    Many are compared in blocks, by this thread and a spare one, since comparing codes does not hold Python's lock. Each
+    takes a block whenever it is done with another, so nobody waits for a thread that the processor has no time for.
+    """
+    import numpy as np
+
+    size = max(1, _BLOCK_OF_CODES // codes.numbers.shape[1])
+    blocks = [slice(start, start + size) for start in range(0, len(codes.numbers), size)]
+    if len(blocks) == 1 or _cores() == 1:
+        return _bounds_of_block(queries, codes)
+    bounds = np.empty((len(queries.numbers), len(codes.numbers)), np.float32)
+    count, done = len(blocks), list[slice]()
+
+    def compare() -> None:
+        while blocks:
+            try:
+                block = blocks.pop()
+            except IndexError:  # the other thread was faster
+                return
+            bounds[:, block] = _bounds_of_block(queries, codes.at(block))
+            done.append(block)
+
+    other = in_spare_thread(compare)
+    compare()
+    if other is not None and len(done) < count:
+        other.result()
+    return bounds
+
+
+def _bounds_of_block(queries: Codes, codes: Codes) -> NDArray[np.float32]:
     import numpy as np
 
     cdist = _cdist()
-    if len(queries) > _MOST_CODED or cdist is None:
-        return _products(arrays["vectors"], rows, queries) + _ROUNDING
-    codes = Codes.in_arrays(arrays)
-    sparse = len(rows) * _DENSE < len(codes.scales)
-    compared = Codes(codes.numbers[rows], codes.scales[rows], codes.errors[rows]) if sparse else codes
-    coded = Codes.of(queries)
+    assert cdist is not None
     # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
     # its last one is aborted.
-    bounds = np.asarray(cdist(coded.numbers, np.ascontiguousarray(compared.numbers), "inner", out_dtype="float32"))
+    bounds = np.asarray(cdist(queries.numbers, np.ascontiguousarray(codes.numbers), "inner", out_dtype="float32"))
     # The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
-    bounds *= compared.scales
-    bounds *= coded.scales[:, None]
-    bounds += compared.errors * (1 + coded.errors.max())
-    bounds += (coded.errors + _ROUNDING)[:, None]
-    return bounds if sparse or len(rows) == len(codes.scales) else bounds[:, rows]
+    bounds *= codes.scales
+    bounds *= queries.scales[:, None]
+    bounds += codes.errors * (1 + queries.errors.max())
+    bounds += (queries.errors + _ROUNDING)[:, None]
+    return bounds
+
+
+@cache
+def _cores() -> int:
+    """The processor's cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
