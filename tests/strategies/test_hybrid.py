@@ -297,6 +297,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         fusion="rrf",
         scales=(),
         soft_matches=0,
+        neighbour_bonus=0,
         with_summaries=True,
     )
     assert pool.coverage == 0
@@ -307,6 +308,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         fusion="rrf",
         scales=(),
         soft_matches=0,
+        neighbour_bonus=0,
         with_summaries=True,
     )
     assert pool.coverage == 6 / 10

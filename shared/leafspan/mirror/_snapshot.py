@@ -177,15 +177,18 @@ class MirrorSnapshot:
     def leaves_in(self, rows: Iterable[int]) -> list[LeafId]:
         """The ids of the leaves in these rows."""
         found = []
-        document, first, end = ("", ""), 0, 0
+        start = stop = first = end = 0
         for row in rows:
             if not first <= row < end:  # mostly, several leaves of a document follow each other
-                number = bisect_right(self._starts, row) - 1
-                segment, start = self._segments[number], self._starts[number]
+                if not start <= row < stop:
+                    number = bisect_right(self._starts, row) - 1
+                    segment, start = self._segments[number], self._starts[number]
+                    stop = start + segment.leaves
                 place = bisect_right(segment.starts, row - start) - 1
-                document, first = segment.document(place), start + segment.starts[place]
+                document, version = segment.document(place)
+                first = start + segment.starts[place]
                 end = first + segment.documents.leaves(place)
-            found.append(LeafId(*document, row - first))
+            found.append(LeafId(document, version, row - first))
         return found
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:

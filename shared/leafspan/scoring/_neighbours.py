@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Mapping
 
 from leafspan.values import LeafId
 
 
-def neighbour_bonuses(scores: Mapping[LeafId, float], share: float, known: Iterable[LeafId] = ()) -> dict[LeafId, float]:
+def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[LeafId, float]:
     """A bonus for each leaf: ``share`` times the score of its better neighbour.
 
     Neighbours of leaves with a score get a bonus too, even without a score of their own. Among them may be an ordinal
@@ -17,11 +16,10 @@ def neighbour_bonuses(scores: Mapping[LeafId, float], share: float, known: Itera
     Args:
         scores: Score of each leaf.
         share: Share of the better neighbour's score, >= 0. At 0 every bonus is 0.
-        known: Leaves that are known to be neighbours, which saves time. Default: none.
     """
     if not share:
         return dict.fromkeys(scores, 0.0)
-    bonuses = dict.fromkeys(chain(scores, known), 0.0)
+    bonuses = dict.fromkeys(scores, 0.0)
     for (document, version, ordinal), score in scores.items():
         bonus = share * score
         # A tuple finds what a LeafId is the key of, and takes a fraction of the time to make.

@@ -206,6 +206,7 @@ class Hybrid(Strategy):
                 fusion=self.fusion,
                 scales=self.scales,
                 soft_matches=self.soft_matches,
+                neighbour_bonus=self.neighbour_bonus,
                 with_summaries=self.summaries or self.summary_bonus > 0,
             )
             for query, hits in zip(queries, near, strict=True)
@@ -214,8 +215,6 @@ class Hybrid(Strategy):
             yield from self._add_soft_matches([pool for pool in pools if pool.words])
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
-        for pool in pools:
-            pool.add_up(self.neighbour_bonus)
         # The number of results, and the lowest score, must not change what those that are returned get from others.
         looked_through = LOOKED_THROUGH if self.references else 0
         rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
@@ -275,7 +274,7 @@ class Hybrid(Strategy):
 
     def _add_soft_matches(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
         """Compare the best leaves of each pool with the words of its question."""
-        compared = [leaves_to_compare(pool, self.neighbour_bonus, _COMPARED) for pool in pools]
+        compared = [leaves_to_compare(pool, _COMPARED) for pool in pools]
         if not any(compared):
             return
         ids = [[str(leaf) for leaf in leaves] for leaves in compared]
@@ -289,6 +288,7 @@ class Hybrid(Strategy):
         ids = {str(leaf): None for row in best for leaf, _ in row}
         loaded: dict[str, Candidate] = yield Load(tuple(ids))
         for pool, row in zip(pools, best, strict=True):
+            bonuses: dict[LeafId, float] = {}
             for leaf, score in row:
                 summary = loaded[str(leaf)].summary
                 assert summary is not None
@@ -297,8 +297,8 @@ class Hybrid(Strategy):
                 for run in summary.covers:
                     for ordinal in range(run.first, run.last + 1):
                         below = LeafId(run.document_id, run.version, ordinal)
-                        bonus = self.summary_bonus * score
-                        pool.summary_bonuses[below] = max(pool.summary_bonuses.get(below, 0.0), bonus)
+                        bonuses[below] = max(bonuses.get(below, 0.0), self.summary_bonus * score)
+            pool.add_summary_bonuses(bonuses)
 
     def _load(
         self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[str, Candidate | None] | None = None

@@ -56,6 +56,7 @@ class Pool:
         soft: What soft matches add to the best leaves.
         scales: What the best of each scale adds.
         unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
+        neighbour_bonus: Share of the better neighbour's score to add.
         neighbour_bonuses: What is added to a leaf's score for its better neighbour.
         sums: The score of each leaf with both bonuses.
         references: What is added to a leaf's score since others mention its document.
@@ -65,25 +66,35 @@ class Pool:
     words: Mapping[str, float] = field(default_factory=dict)
     leaves: dict[LeafId, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
-    summary_bonuses: dict[LeafId, float] = field(default_factory=dict)
+    summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None
     soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
     unit: float = 1.0
-    neighbour_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
+    neighbour_bonus: float = 0.0
+    neighbour_bonuses: dict[LeafId, float] = field(default_factory=dict)
     sums: dict[LeafId, float] = field(default_factory=dict)
     references: Mapping[LeafId, Reference] = field(default_factory=dict)
 
-    def add_up(self, neighbour_bonus: float) -> None:
-        """Compute ``neighbour_bonuses`` and ``sums``.
-
-        Args:
-            neighbour_bonus: Share of the better neighbour's score to add.
-        """
-        self.neighbour_bonuses = neighbour_bonuses(self.leaves, neighbour_bonus, self.neighbour_bonuses)
+    def add_up(self) -> None:
+        """Compute ``neighbour_bonuses`` and ``sums``."""
+        self.neighbour_bonuses = neighbour_bonuses(self.leaves, self.neighbour_bonus)
         self.sums = {leaf: self.leaves.get(leaf, 0.0) + bonus for leaf, bonus in self.neighbour_bonuses.items()}
-        for leaf, bonus in self.summary_bonuses.items():
+
+    def add(self, shares: Mapping[LeafId, float]) -> None:
+        """Add shares >= 0 to some leaves, and what their neighbours get of that: no other leaf has another sum then."""
+        for leaf, share in shares.items():
+            self.leaves[leaf] = self.leaves.get(leaf, 0.0) + share
+        bonuses = neighbour_bonuses({leaf: self.leaves[leaf] for leaf in shares}, self.neighbour_bonus)
+        for leaf, bonus in bonuses.items():
+            self.neighbour_bonuses[leaf] = max(bonus, self.neighbour_bonuses.get(leaf, 0.0))
+            self.sums[leaf] = self.leaves.get(leaf, 0.0) + self.neighbour_bonuses[leaf]
+
+    def add_summary_bonuses(self, bonuses: Mapping[LeafId, float]) -> None:
+        """Add what leaves get for the best summary above them."""
+        self.summary_bonuses = bonuses
+        for leaf, bonus in bonuses.items():
             self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
 
     def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
@@ -127,9 +138,10 @@ def fused_pool(
     fusion: Fusion,
     scales: Sequence[float],
     soft_matches: float,
+    neighbour_bonus: float,
     with_summaries: bool,
 ) -> Pool:
-    """The leaves of both searches with their fused scores.
+    """The leaves of both searches with their fused scores, added up.
 
     The weights of all parts that count for this query are brought to a sum of 1, so that a score means the same whichever
     these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1.
@@ -142,6 +154,7 @@ def fused_pool(
         scales: Weights of the best parent, the best section and the best document, for the ``nodes`` of the matches. Those
             of BM25 and of vectors are 1 together.
         soft_matches: Weight of soft matches, for the ``words`` of the matches.
+        neighbour_bonus: Share of the better neighbour's score to add.
         with_summaries: Whether summaries are among the hits.
     """
     by_words, by_vectors = SEARCHES
@@ -149,7 +162,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches))
+    pool = Pool(_coverage(matches), neighbour_bonus=neighbour_bonus)
     if matches is not None and matches.nodes is not None:
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
@@ -168,22 +181,20 @@ def fused_pool(
                 fused[leaf] = max(fused[leaf], share) if fusion == "maximum" else fused[leaf] + share
     if pool.nodes is not None and matches is not None:
         _add_nodes(pool, pool.nodes, matches.among)
+    pool.add_up()
     return pool
 
 
 def _add_nodes(pool: Pool, nodes: MatchingNodes, among: Sequence[Hit]) -> None:
     """Add what larger nodes say of leaves: of those that were found, and of those that are best by this."""
     shares = {leaf: share * pool.unit for leaf, share in among}
-    for leaf in pool.leaves.keys() - shares.keys():  # what only vectors found
-        found = zip(nodes.of(leaf), pool.scales, strict=True)
-        shares[leaf] = sum(node.share * weight for node, weight in found if node is not None)
+    shares |= nodes.shares(pool.leaves.keys() - shares.keys(), pool.scales)  # those that only vectors found
     for leaf, share in shares.items():
         pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
 
 
-def leaves_to_compare(pool: Pool, neighbour_bonus: float, count: int) -> list[LeafId]:
+def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
     """The best leaves so far, which are compared with the question word by word. All of them surely exist."""
-    pool.add_up(neighbour_bonus)
     return list(islice(filter(pool.is_there, _best_first(pool.sums)), count))
 
 
@@ -198,9 +209,10 @@ def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[floa
     """
     weight *= pool.unit
     ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
-    for rank, (leaf, share) in enumerate(shares_of(ranking, weight, "relative_score"), start=1):
-        pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
-        pool.soft[leaf] = Contribution("soft matches", rank, ranking[rank - 1][1], share, weight)
+    shares = shares_of(ranking, weight, "relative_score")
+    pool.add(dict(shares))
+    for rank, ((leaf, share), (_, score)) in enumerate(zip(shares, ranking, strict=True), start=1):
+        pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
 
 
 def best_of(

@@ -15,7 +15,7 @@ work in the same way one level below: the retrieval is a flow, and turns each re
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -140,6 +140,22 @@ class MatchingNodes:
             return [None] * len(self.scales)
         number = first + leaf.ordinal
         return [_holding(nodes, number) for nodes in self.scales]
+
+    def shares(self, leaves: Iterable[LeafId], weights: Sequence[float]) -> dict[LeafId, float]:
+        """What the nodes that each leaf is in give it: their shares, each times the weight of its scale."""
+        firsts = [[node.first for node in nodes] for nodes in self.scales]
+        scales = list(zip(firsts, self.scales, weights, strict=True))
+        shares = {}
+        for leaf in leaves:
+            share = 0.0
+            if (first := self.first_leaf(leaf[0])) is not None:
+                number = first + leaf[2]
+                for starts, nodes, weight in scales:
+                    place = bisect_right(starts, number) - 1
+                    if place >= 0 and number <= nodes[place].last:
+                        share += nodes[place].share * weight
+            shares[leaf] = share
+        return shares
 
 
 def _holding(nodes: Sequence[NodeHit], number: int) -> NodeHit | None:
