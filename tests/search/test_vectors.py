@@ -18,7 +18,8 @@ from leafspan.engine import in_thread, run
 from leafspan.mirror import MirrorSnapshot, vector_arrays
 from leafspan.mirror._segment import Segment
 from leafspan.mirror._snapshot import OpenSegment
-from leafspan.search import _scanning
+from leafspan.search import _bounds, _scanning
+from leafspan.search._bounds import Bounds
 from leafspan.search._scanning import best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
 from leafspan.store import Catalogue, DocumentTable, Row, Selection
@@ -154,13 +155,13 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     seed=st.integers(0, 2**32 - 1),
     length=st.sampled_from([2, 8, 256]),
     share=st.sampled_from([0.05, 0.5, 1.0]),  # few rows are coded by themselves, many along with all others
-    queries=st.sampled_from([1, 3, _scanning._MOST_CODED + 1]),  # which are too many to be coded
+    queries=st.sampled_from([1, 3, _bounds._MOST_CODED + 1]),  # which are too many to be coded
 )
 def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length: int, share: float, queries: int):
     random = np.random.default_rng(seed)
     vectors, asked = (normalize(random.standard_normal((number, length)).astype(np.float32)) for number in (200, queries))
     rows = np.sort(random.choice(200, size=int(200 * share), replace=False))
-    bounds = _scanning._bounds(vector_arrays(vectors), rows, asked)
+    bounds = Bounds([(vector_arrays(vectors), rows)], asked).computed()
     cosines = asked.astype(np.float64) @ vectors[rows].astype(np.float64).T
     assert (bounds >= cosines).all()
     assert (bounds - cosines).max() < 0.05
@@ -168,9 +169,9 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 
 def in_two_threads(monkeypatch, another_thread) -> None:
     """Codes are compared in blocks of 16, for which there may be another thread."""
-    monkeypatch.setattr(_scanning, "_BLOCK_OF_CODES", 16 * 16)
-    monkeypatch.setattr(_scanning, "_cores", lambda: 2)
-    monkeypatch.setattr(_scanning, "in_spare_thread", another_thread)
+    monkeypatch.setattr(_bounds, "_NUMBERS", 16 * 16)
+    monkeypatch.setattr(_bounds, "_cores", lambda: 2)
+    monkeypatch.setattr(_bounds, "in_spare_thread", another_thread)
 
 
 def never_begun(function) -> Future:
@@ -183,31 +184,43 @@ def begun_too_late(function) -> None:
 
 @pytest.mark.parametrize("another_thread", [in_thread, never_begun, begun_too_late, lambda function: None])
 def test_the_bounds_of_many_codes_are_the_same_whether_another_thread_helps_or_not(another_thread, monkeypatch):
-    vectors, asked = (normalize(chance.standard_normal((number, 16)).astype(np.float32)) for number in (501, 2))
-    arrays, rows = vector_arrays(vectors), np.arange(501)
-    alone = _scanning._bounds(arrays, rows, asked)
-    in_two_threads(monkeypatch, another_thread)
-    for _ in range(20):
-        assert (_scanning._bounds(arrays, rows, asked) == alone).all()
+    vectors, asked = (normalize(chance.standard_normal((number, 16)).astype(np.float32)) for number in (701, 2))
+    one, other = vector_arrays(vectors[:501]), vector_arrays(vectors[501:])
+    for share in (0.1, 0.5, 1.0):  # of the other segment's rows
+        parts = [(one, np.arange(501)), (other, np.flatnonzero(chance.random(200) < share))]
+        with monkeypatch.context() as patch:
+            patch.setattr(_bounds, "_cores", lambda: 1)
+            alone = Bounds(parts, asked).computed()
+        in_two_threads(monkeypatch, another_thread)
+        for _ in range(20):
+            assert (Bounds(parts, asked).computed() == alone).all()
+
+
+def test_codes_are_compared_while_their_maker_does_other_work(monkeypatch):
+    in_two_threads(monkeypatch, in_thread)
+    vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
+    bounds = Bounds([(vector_arrays(vectors), np.arange(501))], vectors[:1])
+    bounds._other.result(60)
+    assert not bounds._left
 
 
 def test_an_error_in_the_other_thread_is_raised(monkeypatch):
-    compare = _scanning._bounds_of_block
+    compare = _bounds._bounds_of_some
     here = get_ident()
     there = Event()
 
-    def fails_elsewhere(queries, codes):
+    def fails_elsewhere(queries, codes, rows):
         if get_ident() == here:
             there.wait(30)
-            return compare(queries, codes)
+            return compare(queries, codes, rows)
         there.set()
         raise MemoryError
 
     in_two_threads(monkeypatch, in_thread)
-    monkeypatch.setattr(_scanning, "_bounds_of_block", fails_elsewhere)
+    monkeypatch.setattr(_bounds, "_bounds_of_some", fails_elsewhere)
     vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
     with pytest.raises(MemoryError):
-        _scanning._bounds(vector_arrays(vectors), np.arange(501), vectors[:1])
+        Bounds([(vector_arrays(vectors), np.arange(501))], vectors[:1]).computed()
 
 
 def test_a_score_is_never_beyond_1():
@@ -299,7 +312,7 @@ def test_a_scan_is_the_same_without_the_library_that_compares_codes(monkeypatch)
     selection = Selection(frozenset("ab"), 800)
     queries = chance.normal(size=(2, 64))
     found = scan(copy.snapshot, copy.catalogue, selection, queries, 20)
-    monkeypatch.setattr(_scanning, "_cdist", lambda: None)
+    monkeypatch.setattr(_bounds, "_cdist", lambda: None)
     assert scan(copy.snapshot, copy.catalogue, selection, queries, 20) == found
 
 

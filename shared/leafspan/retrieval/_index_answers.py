@@ -105,16 +105,24 @@ class IndexAnswers(Answers):
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
             yield from self._summaries.enter()  # once, before several do
         if (yield from self._leaves.are_few()):
-            answers: list[Any] = []
-            for request in requests:
-                answers.append((yield from self._answer(request)))
-            return answers
+            return (yield from self._answer_few(requests))
         # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
-        answers = yield run_together([self._answer(request) for request in requests])
+        answers: list[Any] = yield run_together([self._answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
         return answers
+
+    def _answer_few(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
+        """Answer one after the other in one thread. Vectors are compared meanwhile, so those answers come last."""
+        for request in requests:
+            if isinstance(request, VectorSearch) and not request.summaries:
+                yield from self._check_vectors(request.vectors)
+                yield from self._leaves.begin(request)
+        answers: dict[int, Any] = {}
+        for number in sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch)):
+            answers[number] = yield from self._answer(requests[number])
+        return [answers[number] for number in range(len(requests))]
 
     def _check_vectors(self, vectors: Any) -> Flow[None]:
         """Check that vectors to search with, which a strategy may have made, are as long as those of the index.

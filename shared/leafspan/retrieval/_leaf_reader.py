@@ -8,7 +8,9 @@ from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.search import (
+    Scan,
     SearchIndexes,
+    begin_scan,
     find_mentions,
     leaf_vectors,
     nearest_leaves,
@@ -41,6 +43,7 @@ class LeafReader:
         self._reader = reader
         self._texts = texts
         self._loaded: dict[str, Candidate] = {}
+        self._begun: dict[VectorSearch, Scan] = {}
 
     def are_few(self) -> Flow[bool]:
         """Whether they are searched so fast, in copies, that threads would cost more time than they save."""
@@ -48,9 +51,19 @@ class LeafReader:
             return False
         return (yield from self._reader.everything()).leaves <= _FEW
 
+    def begin(self, request: VectorSearch) -> Flow[None]:
+        """Begin with a search, if it is one that goes on while other requests are answered."""
+        begun = yield from begin_scan(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
+        if begun is not None:
+            self._begun[request] = begun
+
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The nearest to each vector."""
-        return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
+        if (begun := self._begun.pop(request, None)) is not None:
+            return (yield Call(begun.hits))  # type: ignore[no-any-return]
+        return (
+            yield from nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
+        )
 
     def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
         """The nearest to each vector, loaded: behind a client in one round trip where nothing is filtered."""

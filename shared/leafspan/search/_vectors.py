@@ -24,7 +24,7 @@ from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
 from leafspan.filters import Where
 from leafspan.mirror import Mirror, MirrorSnapshot
-from leafspan.search._scanning import rank, scan, vectors_of
+from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
 
@@ -94,6 +94,29 @@ def nearest_leaves(
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed)))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
     return (yield Call(rank, (leaves, stored, vectors, needed)))  # type: ignore[no-any-return]
+
+
+def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
+    """The search that gives what ``nearest_leaves`` does, begun; None if that looks in another way.
+
+    Args:
+        reader: Reader of the index.
+        copy: Mirror of the index's vectors; None if there is none.
+        vectors: Matrix with a row for each query.
+        count: Number of leaves for each query.
+        where: The filter. None for all documents.
+
+    Raises:
+        StaleRead: if a document is replaced meanwhile.
+    """
+    if copy is None or not len(vectors):
+        return None
+    visible = yield from reader.whole_catalogue(where)
+    chosen = visible.select(where)
+    if not 0 < chosen.leaves <= _FEW_NUMBERS // len(vectors[0]):
+        return None
+    snapshot = yield from copy.current(reader)
+    return (yield Call(Scan, (snapshot, visible, chosen, vectors, count)))  # type: ignore[no-any-return]
 
 
 def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) -> Flow[bool]:

@@ -1,0 +1,142 @@
+"""Upper bounds of cosines: codes of 8 bits are compared, whose errors are known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from leafspan.engine import in_spare_thread
+from leafspan.mirror import Codes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Part = tuple[Mapping[str, NDArray[Any]], NDArray[np.intp]]
+    Block = tuple[slice, Callable[[], NDArray[np.float32]]]
+
+ROUNDING = 1e-5
+"""More than rounding can change a cosine of 32-bit numbers."""
+
+_DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
+_MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
+_NUMBERS = 6_000_000  # of 8 bits, which are compared within 0.2 ms
+_VECTORS = 512  # that fit into a processor's cache
+
+
+class Bounds:
+    """What the cosines of queries and leaves do not exceed. A spare thread begins with it while its maker does other work.
+
+    Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
+    another, so nobody waits for a thread that the processor has no time for.
+
+    Args:
+        parts: The arrays of segments, each with the rows of it that are compared, in ascending order.
+        queries: Matrix with a row of length 1 for each query.
+    """
+
+    def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32]) -> None:
+        import numpy as np
+
+        self._left: list[Block] = []
+        count = 0
+        for arrays, rows in parts:
+            for columns, compute in _blocks(arrays, rows, queries):
+                self._left.append((slice(count + columns.start, count + columns.stop), compute))
+            count += len(rows)
+        self._bounds = np.empty((len(queries), count), np.float32)
+        self._blocks = len(self._left)
+        self._done: list[slice] = []
+        self._other = in_spare_thread(self._compute) if self._blocks > 1 and _cores() > 1 else None
+
+    def computed(self) -> NDArray[np.float32]:
+        """The bounds: a row for each query, a column for each row of the parts."""
+        self._compute()
+        if self._other is not None and len(self._done) < self._blocks:
+            self._other.result()
+        return self._bounds
+
+    def _compute(self) -> None:
+        while self._left:
+            try:
+                columns, compute = self._left.pop()
+            except IndexError:  # the other thread was faster
+                return
+            self._bounds[:, columns] = compute()
+            self._done.append(columns)
+
+
+def _blocks(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32]) -> Iterator[Block]:
+    """What is to be computed for rows of a segment: for which of them, and how."""
+    import numpy as np
+
+    if len(queries) > _MOST_CODED or _cdist() is None:
+        yield slice(0, len(rows)), partial(_products, arrays["vectors"], rows, queries)
+        return
+    coded, codes = Codes.of(queries), Codes.in_arrays(arrays)
+    size = max(1, _NUMBERS // codes.numbers.shape[1])
+    if len(rows) * _DENSE < len(codes.scales):
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            yield slice(start, start + len(some)), partial(_bounds_of_some, coded, codes, some)
+        return
+    for start in range(0, len(codes.scales), size):
+        block = slice(start, min(start + size, len(codes.scales)))
+        first, end = np.searchsorted(rows, (block.start, block.stop)).tolist()
+        if first < end:
+            yield slice(first, end), partial(_bounds_within, coded, codes, block, rows[first:end])
+
+
+def _bounds_within(queries: Codes, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    """The bounds of rows within a block, all of which is compared."""
+    bounds = _bounds_of_some(queries, codes, block)
+    return bounds if len(rows) == bounds.shape[1] else bounds[:, rows - block.start]
+
+
+def _bounds_of_some(queries: Codes, codes: Codes, rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
+    import numpy as np
+
+    cdist = _cdist()
+    assert cdist is not None
+    some = codes.at(rows)
+    # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
+    # its last one is aborted.
+    bounds = np.asarray(cdist(queries.numbers, np.ascontiguousarray(some.numbers), "inner", out_dtype="float32"))
+    # The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
+    bounds *= some.scales
+    bounds *= queries.scales[:, None]
+    bounds += some.errors * (1 + queries.errors.max())
+    bounds += (queries.errors + ROUNDING)[:, None]
+    return bounds
+
+
+def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The bounds of rows of a matrix, from their rounded products with each query."""
+    import numpy as np
+
+    if len(rows) == len(vectors):
+        return queries @ vectors.T + ROUNDING
+    products = np.empty((len(queries), len(rows)), dtype=np.float32)
+    # In blocks: copying all rows into fresh memory at once would take ten times as long as multiplying them.
+    for start in range(0, len(rows), _VECTORS):
+        some = slice(start, start + _VECTORS)
+        np.matmul(queries, vectors[rows[some]].T, out=products[:, some])
+    return products + ROUNDING
+
+
+@cache
+def _cores() -> int:
+    """The processor's cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _cdist() -> Callable[..., Any] | None:
+    """What compares codes, with the instructions that the processor has for it; None where it cannot be installed."""
+    try:
+        from simsimd import cdist
+    except ImportError:
+        return None
+    return cdist
