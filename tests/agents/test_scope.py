@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, F, Index, LeafspanError, View
-from leafspan.agents import STRATEGIES, AgentTool, agent_tools
+from leafspan.agents import AgentTool, agent_tools, usual_strategies
 from tests.corpus import BEES, SPLITTER, TEA
 
 A, B = F("tenant") == "a", F("tenant") == "b"
@@ -61,7 +61,7 @@ def calls(stored: list[str]) -> Iterator[tuple[str, dict[str, object]]]:
         {"$or": [{"tenant": "b"}, {"tenant": "c"}]},
         {"operator": "NOT", "conditions": [{"field": "tenant", "operator": "==", "value": "a"}]},
     ]
-    for question, where, strategy in product([f"{SECRET} vault", "bees dance plan"], wheres, STRATEGIES):
+    for question, where, strategy in product([f"{SECRET} vault", "bees dance plan"], wheres, usual_strategies()):
         yield "search", {"question": question, "where": where, "strategy": strategy, "budget": 3000}
     for each in ids:
         for start, end in ((0, None), (0, 5), (10**6, None)):

@@ -2,13 +2,12 @@
 
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
-from leafspan.agents._strategies import STRATEGIES
+from leafspan.agents._strategies import usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult, error_text
 from leafspan.agents._toolkit import agent_tool, agent_tools
 
 __all__ = [
     "LEAST_PROBABILITY",
-    "STRATEGIES",
     "AgentTool",
     "Parameter",
     "ToolResult",
@@ -16,4 +15,5 @@ __all__ = [
     "agent_tools",
     "error_text",
     "is_worth_showing",
+    "usual_strategies",
 ]

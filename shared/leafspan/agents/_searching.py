@@ -9,7 +9,7 @@ from leafspan.agents._defaults import LEAST_BUDGET, MOST_PASSAGES, ToolLimits
 from leafspan.agents._limits import CHARACTERS_A_WORD, as_many_as_fit, end_within
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing, passage_fields
-from leafspan.agents._strategies import OWN, STRATEGIES, WHEN
+from leafspan.agents._strategies import OWN, WHEN, usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
 from leafspan.filters import filter_from_option
@@ -102,7 +102,7 @@ def _most_passages(k: int | None) -> str:
 def _ways(strategies: Mapping[str, Strategy]) -> str:
     """What a model reads of the strategies that it can choose between."""
     first, *others = [
-        f"{name}: {WHEN[name]}" if name == OWN or STRATEGIES.get(name) == each else name
+        f"{name}: {WHEN[name]}" if name == OWN or usual_strategies().get(name) == each else name
         for name, each in strategies.items()
     ]
     return f"How to search. {'; '.join([f'{first} (the default)', *others])}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from leafspan.strategies import Strategy, to_strategy
@@ -23,5 +24,8 @@ WHEN = {
 }
 """When to use each of them, in a few words."""
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType({name: to_strategy("strategy", name) for name in WHEN if name != OWN})
-"""The strategies by their names; the first is the default."""
+
+@cache
+def usual_strategies() -> Mapping[str, Strategy]:
+    """The strategies by their names; the first is the default."""
+    return MappingProxyType({name: to_strategy("strategy", name) for name in WHEN if name != OWN})

@@ -11,7 +11,7 @@ from leafspan.agents._defaults import ToolLimits
 from leafspan.agents._outlining import outline_tool
 from leafspan.agents._reading import read_tool
 from leafspan.agents._searching import search_tool
-from leafspan.agents._strategies import OWN, STRATEGIES
+from leafspan.agents._strategies import OWN, usual_strategies
 from leafspan.agents._tool import AgentTool
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
@@ -121,7 +121,8 @@ def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
     """The strategies by their names, the first of which is the default."""
     if given is None:
         own = view.default_strategy
-        return STRATEGIES if own == DEFAULT else {OWN: own, **STRATEGIES}
+        usual = usual_strategies()
+        return usual if own == DEFAULT else {OWN: own, **usual}
     if isinstance(given, str) or not isinstance(given, Sequence | Mapping):
         return {"strategy": to_strategy("strategies", given)}
     if not given:

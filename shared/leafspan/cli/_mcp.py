@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.agents import STRATEGIES, agent_tools
+from leafspan.agents import agent_tools, usual_strategies
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase
@@ -34,7 +34,9 @@ def mcp(
     about: Annotated[str, typer.Option(help="What the documents are, for the model.")] = "the documents",
     strategy: Annotated[
         str | None,
-        typer.Option("--strategy", "-s", help=f"Search only by this one of {', '.join(STRATEGIES)}.", show_default=False),
+        typer.Option(
+            "--strategy", "-s", help=f"Search only by this one of {', '.join(usual_strategies())}.", show_default=False
+        ),
     ] = None,
     config: ConfigFile = None,
     k: Annotated[
@@ -74,11 +76,11 @@ def mcp(
             out.print(plain(f"Authorization: Bearer {place.token}"))
 
     if strategy is not None:
-        check_choice("strategy", strategy, STRATEGIES)
+        check_choice("strategy", strategy, usual_strategies())
     with Index.open(kb, create=False, config=config) as index:
         tools = agent_tools(
             served_view(index, where),
-            strategies=None if strategy is None else STRATEGIES[strategy],
+            strategies=None if strategy is None else usual_strategies()[strategy],
             about=about,
             k=k,
             budget=budget,
