@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from leafspan import Config, Index
 from tests.cli.test_cli import fails, leafspan
+from tests.cli.test_files_and_sync import typed
 
 BEES = "Honey bees dance to tell the others where flowers are.\n\nThey make wax, with which they build combs in the dark.\n"
 ROCKS = "Granite is a hard rock. It forms far below volcanoes when melted rock cools over a very long time.\n"
@@ -84,6 +86,24 @@ def test_strategies_are_compared_on_questions(kb: Path):
     assert Path("recall.svg").read_text().startswith("<?xml")
     assert "--plot must be a file such as recall.svg" in fails(
         leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.xyz")
+    )
+
+
+def test_questions_may_stand_on_standard_input(kb: Path):
+    line = '{"text": "What do bees build?", "answers": ["combs in the dark"]}\n'
+    found = typed(line, "eval", "-", "-s", "bm25", "--json")
+    assert list(json.loads(found.stdout)["questions"].values()) == ["What do bees build?"]
+    assert "standard input, line 2: a question must be a JSON object" in fails(typed(line + "3\n", "eval", "-"))
+    assert "there must be a question at least" in fails(typed("", "eval", "-"))
+    assert "questions" in fails(typed(line, "tune", "-"))  # a single one is too few
+
+
+def test_what_is_written_can_be_told_as_json(kb: Path):
+    made = leafspan("questions", "made.jsonl", "-n", "2", "--words", "3", "--json")
+    assert json.loads(made.stdout) == {"output": "made.jsonl", "questions": 2}
+    assert json.loads(leafspan("config", "kb.yaml", "--json").stdout) == Config.load("kb.yaml").to_dict()
+    assert Config.of(json.loads(leafspan("config", "--json").stdout)) == Config.of(
+        yaml.safe_load(leafspan("config").stdout)
     )
 
 

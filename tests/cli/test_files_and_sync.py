@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -178,6 +179,27 @@ def test_documents_are_deleted_by_their_ids_or_by_a_filter(docs, kb):
 
 
 # JSON
+
+
+def test_ids_and_the_question_to_explain_may_stand_on_standard_input(docs, kb):
+    assert "2 documents" not in typed("", "delete", "-").stdout
+    with Index.open(kb, create=False) as index:
+        assert index.count() == 2
+    result = typed("docs/rocks.txt\n\ndocs/none.md\n", "delete", "-", "--json")
+    assert json.loads(result.stdout)["deleted"] == ["docs/rocks.txt"]
+    explained = typed("What makes honey?\n", "explain", "-", "--json")
+    assert "What makes honey?" in explained.stdout
+
+
+def test_what_is_said_of_a_broken_file_stands_beside_its_name_and_nowhere_else(docs):
+    (docs / "broken.pdf").write_bytes(b"%PDF broken")
+    environment = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "leafspan", "index", "docs"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stderr.splitlines() == [
+        "skipped docs/broken.pdf: it is no PDF that pypdf can read: Stream has ended unexpectedly"
+    ]
 
 
 def test_each_command_prints_json_with_the_same_keys_each_time(docs):

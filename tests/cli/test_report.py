@@ -38,6 +38,14 @@ def test_a_question_becomes_a_page(kb: str, tmp_path: Path):
     assert "3 documents" in html
 
 
+def test_where_an_answer_is_not_probable_nothing_is_shown(kb: str, tmp_path: Path):
+    options = ["--kb", kb, "-o", str(tmp_path / "report.html"), "--json", "-s", "hybrid", "--min-answer-probability"]
+    done = [json.loads(run(QUESTION, *options, least).output)["passages"] for least in ("0", "1")]
+    assert done[0] > 0 == done[1]
+    refused = run(QUESTION, "-s", "bm25", *options, "0.5")
+    assert "min_answer_probability needs a strategy over hybrid, got 'bm25'" in refused.output
+
+
 def test_strategies_stand_side_by_side_and_questions_below_each_other(kb: str, tmp_path: Path):
     page = tmp_path / "report.html"
     options = ["-s", "hybrid", "-s", "bm25", "--kb", kb, "-o", str(page), "--json", "-k", "2"]

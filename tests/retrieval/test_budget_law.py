@@ -18,6 +18,7 @@ from leafspan import (
     BM25,
     AutoMerging,
     Budget,
+    Decay,
     Document,
     Ensemble,
     F,
@@ -28,9 +29,13 @@ from leafspan import (
     MultiQuery,
     ParentDocument,
     Passage,
+    Recursive,
     RelevantSegments,
+    Rerank,
+    Router,
     SentenceWindow,
     Strategy,
+    Transform,
     Tree,
     Vector,
     View,
@@ -40,6 +45,11 @@ from tests.profiles import examples
 
 QUERY = "fire and water"
 EVERYTHING: dict[str, Any] = {"k": 10_000, "candidates": 10_000}
+
+
+def by_length(question: str, texts: list[str]) -> list[float]:
+    return [float(len(text)) for text in texts]
+
 
 BASES: list[Strategy] = [
     Vector(),
@@ -67,6 +77,22 @@ BY_NODES: list[Strategy] = [
     Ensemble(retrievers=[SentenceWindow(before=2, after=2), AutoMerging(), BM25()]),
     MultiQuery(base=ParentDocument(), phrasings=["a pier of iron"]),
     MultiQuery(base=SentenceWindow(before=2, after=2), phrasings=["a pier of iron"]),
+]
+# Those whose retrievers are others.
+OVER_OTHERS: list[Strategy] = [
+    Rerank(rerank=by_length),
+    Rerank(base=SentenceWindow(before=2, after=2), rerank=by_length),
+    Rerank(diversity=0.5),
+    RelevantSegments(base=Rerank(rerank=by_length)),
+    Decay(),
+    Decay(base=ParentDocument()),
+    AutoMerging(base=Decay(base=BM25())),
+    Router(retrievers={"words": BM25(), "segments": RelevantSegments()}, choose=lambda _: ["words", "segments"]),
+    Router(retrievers={"words": BM25(), "windows": SentenceWindow()}, choose=lambda _: "windows"),
+    Recursive(),
+    Recursive(base=AutoMerging(), targets={"words": BM25()}),
+    Transform(how=lambda _: "a pier of iron"),
+    Transform(base=SentenceWindow(), how=lambda _: ["a pier of iron", "bees dance"]),
 ]
 OF_TREES: list[Strategy] = [
     Tree(),
@@ -171,7 +197,7 @@ def test_windows_and_segments_fill_a_budget_of_words_but_for_a_leaf(tmp_path_fac
 def test_merged_leaves_fill_the_budget_but_for_a_node(tmp_path_factory, corpus, splitter, budget, k, kind):
     with opened(tmp_path_factory, corpus, splitter) as index:
         view, where = asked(index, kind)
-        for strategy in BY_LEAVES + BY_NODES:
+        for strategy in BY_LEAVES + BY_NODES + OVER_OTHERS:
             passages = view.retrieve(QUERY, strategy, budget=budget, k=k, **where)
             assert_within(passages, budget)
             if k is None:

@@ -142,6 +142,26 @@ def test_the_lines_of_a_wrapped_paragraph_are_not_taken_for_sentences():
     assert [text[leaf.start : leaf.end].split(maxsplit=1)[0] for leaf in leaves] == ["This", "The"]
 
 
+def leaf_texts(text, leaf_words):
+    return [text[leaf.start : leaf.end] for leaf in leaves_of(text, HierarchicalSplitter(leaf_words, (50,)))]
+
+
+def test_the_mark_of_a_list_stands_at_the_head_of_its_first_sentence():
+    text = "# Rules\n\n- Dogs pay half of the price here. They sleep below the deck of the ferry.\n- Cats pay nothing.\n"
+    assert leaf_texts(text, 10) == [
+        "# Rules\n\n- Dogs pay half of the price here. ",
+        "They sleep below the deck of the ferry.\n",
+        "- Cats pay nothing.\n",
+    ]
+
+
+def test_marks_stay_alone_where_there_is_no_room_for_them():
+    text = "# Rules\n\n- Dogs pay half. They sleep below.\n"
+    leaves = leaf_texts(text, 3)
+    assert "".join(leaves) == text
+    assert all(len(leaf.split()) <= 3 for leaf in leaves[1:])
+
+
 def test_a_sentence_longer_than_a_leaf_is_cut_between_words():
     leaves = leaves_of("word " * 95, HierarchicalSplitter(leaf_words=10, parent_words=(50,)))
     assert max(leaf.words for leaf in leaves) <= 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
@@ -50,7 +51,8 @@ def _main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    # What it says of a broken file is the reason why that is skipped, and stands beside the file's name.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 for _command in (

@@ -9,6 +9,7 @@ import typer
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
+from leafspan.cli._options import AsJson
 from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
@@ -25,6 +26,7 @@ def config(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema, by which editors complete and check.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print a configuration as leafspan reads it, or, without a file, the default one, to write to a file and change.
 
@@ -36,6 +38,9 @@ def config(
         print_json(Config.schema())
         return
     known = _default() if file is None else Config.load(file)
+    if as_json:
+        print_json(known.to_dict(full=full or file is None))
+        return
     console().print(plain(config_text(known.to_dict(full=full or file is None)).rstrip(), lines=True))
 
 

@@ -9,11 +9,15 @@ import typer
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
+from leafspan.cli._standard_input import with_standard_input
 from leafspan.index import Index
 
 
 def delete(
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.", show_default=False)] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="Ids of documents, or - for those in the lines of standard input.", show_default=False),
+    ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     where: Where = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and do nothing.")] = False,
@@ -22,7 +26,8 @@ def delete(
     """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed."""
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:
-        deleted = opened.delete(ids or None, where=condition, dry_run=dry_run)
+        given = with_standard_input(ids) if ids else None
+        deleted = opened.delete(given, where=condition, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "deleted": deleted})
         return

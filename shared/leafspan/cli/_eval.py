@@ -21,6 +21,7 @@ from leafspan.cli._options import (
     parse_filter,
 )
 from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
@@ -38,7 +39,8 @@ def evaluate(
     questions: Annotated[
         Path,
         typer.Argument(
-            help="Questions in JSON Lines, each with text and answers, or relevant documents.", show_default=False
+            help="Questions in JSON Lines, each with text and answers, or relevant documents; - for standard input.",
+            show_default=False,
         ),
     ],
     kb: KnowledgeBase = DEFAULT_FOLDER,
@@ -92,7 +94,9 @@ def evaluate(
     named = _strategies(strategy or [], config or [])
     with Index.open(kb, create=False) as opened:
         _warn_if_indexed(questions, kb, opened)
-        found = evaluate_strategies(opened, questions, named, budgets=budget or BUDGETS, where=parse_filter(where))
+        found = evaluate_strategies(
+            opened, given_questions(questions), named, budgets=budget or BUDGETS, where=parse_filter(where)
+        )
     if output is not None and not is_standard_output(output):
         found.save(output)
     if plot is not None:

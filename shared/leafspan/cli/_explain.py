@@ -10,6 +10,7 @@ from leafspan.agents import LEAST_PROBABILITY
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
+from leafspan.cli._standard_input import one_text
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import hidden_by_query, is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
@@ -18,7 +19,9 @@ from leafspan.index import Index
 
 
 def explain(
-    question: Annotated[str, typer.Argument(help="The question. The strategy filter needs none.", show_default=False)] = "",
+    question: Annotated[
+        str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
+    ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     document: Annotated[
         str | None, typer.Option(help="Id of a document: say why it, or a piece of it, is not returned.")
@@ -56,6 +59,7 @@ def explain(
     """
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)
+    question = one_text(question)
     with Index.open(kb, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,15 +12,13 @@ from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
+from leafspan.cli._standard_input import STDIN, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
 from leafspan.index import Index
 from leafspan.retrieval import INDEX_IS_EMPTY, Passages
 from leafspan.values import Passage, Summary
-
-STDIN = "-"
-"""The question that stands for the lines of standard input."""
 
 
 def query(
@@ -69,7 +66,7 @@ def query(
     if min_score is not None:
         check_number("min_score", min_score)
     condition = parse_filter(where)
-    questions = [line.strip() for line in sys.stdin if line.strip()] if question == STDIN else [question]
+    questions = [line.strip() for line in with_standard_input([STDIN])] if question == STDIN else [question]
     with Index.open(kb, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:

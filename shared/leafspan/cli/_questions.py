@@ -9,7 +9,7 @@ import typer
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, named_path, parse_filter
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
 from leafspan.cli._output import Force, check_not_there, is_standard_output
 from leafspan.evaluation import make_questions, plain_question, save_questions
 from leafspan.index import Index
@@ -31,6 +31,7 @@ def questions(
     where: Where = None,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
     force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make questions for `leafspan eval`: a few telling words of leaves that are drawn at random, which are the answers.
 
@@ -44,4 +45,7 @@ def questions(
             print_json(plain_question(each), one_line=True)
         return
     save_questions(output, made)
+    if as_json:
+        print_json({"output": str(output), "questions": len(made)})
+        return
     console().print(plain(f"{output}: {len(made)} questions, such as: {made[0].text}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +13,9 @@ from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
 from leafspan.cli._output import check_not_there, is_standard_output
-from leafspan.cli._query import STDIN
+from leafspan.cli._standard_input import with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing
+from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing, with_answer_probability
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.files import is_report
@@ -57,6 +56,10 @@ def report(
         float | None,
         typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
     ] = None,
+    min_answer_probability: Annotated[
+        float | None,
+        typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
+    ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there, and is no report.")] = False,
     as_json: AsJson = False,
@@ -77,6 +80,8 @@ def report(
     with Index.open(kb, create=False, config=config) as opened:
         if not chosen:
             chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
+        if min_answer_probability is not None:
+            chosen = {name: with_answer_probability(each, min_answer_probability, name) for name, each in chosen.items()}
         options["min_score"] = in_place_of_configured(opened, min_score)
         for question in asked:
             found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
@@ -101,7 +106,7 @@ def _asked(given: list[str], file: Path | None) -> list[str]:
     Raises:
         InvalidArgument: if there is none, or the file is no text.
     """
-    lines = [line for each in given for line in (sys.stdin if each == STDIN else [each])]
+    lines = with_standard_input(given)
     if file is not None:
         try:
             lines += file.read_text(encoding="utf-8-sig").splitlines()

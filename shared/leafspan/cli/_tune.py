@@ -20,6 +20,7 @@ from leafspan.cli._options import (
     parse_filter,
 )
 from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
@@ -32,7 +33,7 @@ def tune(
     questions: Annotated[
         Path | None,
         typer.Argument(
-            help="Questions in JSON Lines, as for `leafspan eval`. By default made from the documents, which says less.",
+            help="Questions in JSON Lines, as for `leafspan eval`, or -. By default made from the documents: it says less.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +94,7 @@ def tune(
         raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
     with Index.open(kb, create=False) as opened:
         found = opened.tune(
-            questions,
+            None if questions is None else given_questions(questions),
             strategy if config is None else Config.load(config),
             options=what or ["weights"],  # type: ignore[arg-type]  # checked there
             leaf_words=leaf_words or (),

@@ -18,15 +18,20 @@ from leafspan.engine._flow import arun, run
 from leafspan.engine._threads import in_spare_thread
 
 
-def run_together(flows: Sequence[Flow[Any]]) -> Call:
+def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
     It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
     flow runs in the caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits
     for a flow that has not begun, and a flow never waits for the one that runs it. A cancelled task waits until each flow
     has let go of what it holds, such as a lock.
+
+    Args:
+        flows: The flows.
+        finish: Whether an interruption (Ctrl-C) of the caller waits for the end of the other flows. Otherwise each of them
+            ends at its next call, and lets go of what it holds. Default: True.
     """
-    return Call(_run_in_spare_threads, (flows,), native=_arun_together, what="")
+    return Call(_run_in_spare_threads, (flows, finish), native=_arun_together, what="")
 
 
 def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
@@ -112,19 +117,43 @@ def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
     return max(0.0, min(times) - time.monotonic()) if times else None
 
 
-def _run_in_spare_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
+def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
     *others, own = flows
-    started = [in_spare_thread(_outcome, flow) for flow in others]
+    given_up = threading.Event()
+    started = [in_spare_thread(_outcome, flow if finish else _unless(given_up, flow)) for flow in others]
     try:
         last = _outcome(own)
         return [
             _outcome(flow) if future is None else future.result() for flow, future in zip(others, started, strict=True)
         ] + [last]
+    except BaseException:
+        given_up.set()
+        raise
     finally:
         wait([future for future in started if future is not None])
 
 
-async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:
+def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
+    """The flow, into which a KeyboardInterrupt is raised in place of its next call when it is given up."""
+    answer: Any = None
+    failure: BaseException | None = None
+    is_told = False
+    while True:
+        try:
+            request = flow.throw(failure) if failure else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        answer = failure = None
+        if given_up.is_set() and not is_told:  # only once: what it calls after that lets go of what it holds
+            is_told, failure = True, KeyboardInterrupt()
+            continue
+        try:
+            answer = yield request
+        except BaseException as error:
+            failure = error
+
+
+async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:  # cancelling ends all of them
     tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
     try:
         return await asyncio.gather(*tasks)

@@ -6,7 +6,7 @@ from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._making import make_questions, questions_about
 from leafspan.evaluation._measuring import ABSTENTION, Ask, Judged, Scores, evaluation_of, measure
 from leafspan.evaluation._questions import Answer, Question, plain_question, save_questions
-from leafspan.evaluation._reading import placed_questions, read_questions
+from leafspan.evaluation._reading import placed_questions, questions_in_lines, read_questions
 
 __all__ = [
     "ABSTENTION",
@@ -27,6 +27,7 @@ __all__ = [
     "placed_questions",
     "plain_question",
     "questions_about",
+    "questions_in_lines",
     "read_questions",
     "save_questions",
 ]

@@ -44,9 +44,27 @@ def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> lis
 
 def placed_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> dict[str, Question]:
     """The questions of ``read_questions`` by the places that they come from, such as ``"questions.jsonl, line 3"``."""
+    return _read_each(_placed(source), source)
+
+
+def questions_in_lines(lines: Iterable[str], name: str) -> list[Question]:
+    """Questions from lines of JSON, as in a file of questions.
+
+    Args:
+        lines: The lines.
+        name: What they are the lines of, for errors.
+
+    Raises:
+        InvalidArgument: if one is none, or two have the same id; the message says which.
+    """
+    return list(_read_each(_parsed_lines(lines, name), name).values())
+
+
+def _read_each(things: Iterable[tuple[str, object]], source: object) -> dict[str, Question]:
+    """Questions of what may be some, by their places."""
     placed: dict[str, Question] = {}
     seen: dict[str, str] = {}
-    for place, each in _placed(source):
+    for place, each in things:
         try:
             question = each if isinstance(each, Question) else _question(each)
         except InvalidArgument as error:
@@ -71,10 +89,14 @@ def _placed(source: object) -> list[tuple[str, object]]:
             raise InvalidArgument(
                 f"questions must be a file in UTF-8, got {shown(str(source))}: {reason_of(error)}"
             ) from error
-        return [(f"{source}, line {number}", _parsed(line)) for number, line in enumerate(lines, 1) if line.strip()]
+        return _parsed_lines(lines, str(source))
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable):
         raise InvalidArgument(f"questions must be a pathlib.Path, or a list of questions, got {shown(source)}")
     return [(f"question {number}", each) for number, each in enumerate(source, 1)]
+
+
+def _parsed_lines(lines: Iterable[str], name: str) -> list[tuple[str, object]]:
+    return [(f"{name}, line {number}", _parsed(line)) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _parsed(line: str) -> object:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 from leafspan.splitting._unwrapping import unwrapped, with_marks
 
+_WORD = re.compile(r"[^\W_]")
+
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
 # million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts are not affected.
 _BLOCK = 5_000  # characters
@@ -25,7 +27,8 @@ def cut_sentences(
 
     The library semantic-text-splitter fills each leaf with whole paragraphs if they fit, otherwise with whole sentences
     (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
-    leaf before it, at the start of the text the one behind it.
+    leaf before it, at the start of the text the one behind it. A piece of marks alone, such as that of a list or the end of
+    a table, joins the leaf that it belongs to, if there is room.
 
     Args:
         text: The text.
@@ -52,7 +55,29 @@ def cut_sentences(
         done(end - start)
     if text and (not ends or ends[-1] < len(text)):
         ends.append(len(text))
-    return ends
+    return _with_marks_joined(text, ends, lambda piece: measure(piece) <= size)
+
+
+def _with_marks_joined(text: str, ends: list[int], fits: Callable[[str], bool]) -> list[int]:
+    """The ends, without those of leaves that have no word, as far as the leaf that their marks belong to has room.
+
+    Marks at the end of a line close what stands before them. Others, such as that of a list, open what follows.
+    """
+    kept: list[int] = []
+    start = 0  # of the leaf that ends next
+    for number, end in enumerate(ends):
+        before = kept[-2] if len(kept) > 1 else 0
+        piece = text[start:end]
+        if _WORD.search(piece) is None:
+            following = ends[number + 1] if number + 1 < len(ends) else None
+            if following is not None and not piece.endswith("\n") and fits(text[start:following]):
+                continue
+            if kept and fits(text[before:end]):
+                kept[-1] = start = end
+                continue
+        kept.append(end)
+        start = end
+    return kept
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

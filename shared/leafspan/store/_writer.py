@@ -272,7 +272,8 @@ class Writer:
         if self._follower is None or not self._leaves.elsewhere:
             yield from self._add_leaves(documents, done)
             return None
-        added, keep = yield run_together([self._add_leaves(documents, done), self._follower(documents)])
+        together = [self._add_leaves(documents, done), self._follower(documents)]
+        added, keep = yield run_together(together, finish=False)
         for outcome in (added, keep):
             if isinstance(outcome, Exception):
                 raise outcome
