@@ -165,7 +165,7 @@ class _Explaining:
             return [*kept_out, no_option(self._setting.strategy, standings, searches=searches)], None, standings
         ranks = sorted({each.rank for each in standings if each.rank is not None})[:_LIKELY]
         scores = [each.score for each in standings if each.score is not None]
-        values = yield from tried.least(options, [*ranks, *beside, *scores])
+        values = yield from tried.least(options, [*sorted({*ranks, *beside}), *scores])
         assert tried.last is not None
         found, place = passage = tried.last.passage, tried.last.place
         obstacles = [obstacle_of(each, value, target.row, place, found.score) for each, value in values.items()]
