@@ -13,6 +13,8 @@ from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.values import Passage, short_id
 from leafspan.words import first_words
 
+_MOST_OF_SENTENCE = 120  # characters of it in a ``repr``
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
@@ -35,6 +37,9 @@ class Obstacle:
     needed: object
     sentence: str
     place: tuple[str | int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Obstacle({self.option or self.kind!r}, {first_words(self.sentence, _MOST_OF_SENTENCE)})"
 
 
 @dataclass(frozen=True, slots=True)
