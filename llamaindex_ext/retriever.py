@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, get_args
 
 from llama_index.core.callbacks import CallbackManager
@@ -19,6 +19,7 @@ from leafspan.hosting import (
     apply_policy,
     as_base,
     asearch,
+    changed_options,
     check_choice,
     check_flag,
     check_index,
@@ -106,7 +107,7 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def __repr__(self) -> str:
         """The class, the index, and the options that differ from their defaults."""
-        given = [each for each in fields(self) if each.name not in _OF_LLAMAINDEX and not _is_default(self, each)]
+        given = [each for each in changed_options(self) if each.name not in _OF_LLAMAINDEX]
         return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
@@ -317,15 +318,6 @@ class BasedLeafRetriever(BasedRetriever):
 
 
 _OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
-
-
-def _is_default(retriever: object, option: Field[Any]) -> bool:
-    value = getattr(retriever, option.name)
-    default = option.default if option.default_factory is MISSING else option.default_factory()
-    try:
-        return value is default or (type(value) is type(default) and bool(value == default))
-    except Exception:  # such as that of an array, which has no one truth value
-        return False
 
 
 def to_query(bundle: QueryBundle) -> str | Query:

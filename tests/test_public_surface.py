@@ -318,6 +318,7 @@ def test_an_adapter_is_built_on_these_names():
         "asearch",
         "awith_ids",
         "check_base_retriever",
+        "changed_options",
         "check_choice",
         "check_choosing_prompt",
         "check_flag",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from leafspan.checks import shown
+from leafspan.checks import short_repr, shown
 from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
 from leafspan.documents import OpenOptions, TextsIn
 from leafspan.errors import InvalidArgument
@@ -57,6 +57,9 @@ class Config:
     candidates: int | None = None
     budget: int | Budget | None = None
     min_score: float | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     def __post_init__(self) -> None:
         self.options()

@@ -93,6 +93,11 @@ class Fused:
     query: str | None = None
     reference: Reference | None = None
 
+    def __repr__(self) -> str:
+        leaves = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+        sources = ", ".join(repr(each.source) for each in self.contributions)
+        return f"Fused({leaves}, {self.method!r}, score={self.score:.3f}, {sources})"
+
     @property
     def reference_bonus(self) -> float:
         """What a leaf of another document added that mentions this one."""
@@ -482,5 +487,5 @@ def _fusion(fused: Fused, leaves: str) -> str:
         shares.append(f"{fused.summary_bonus:.3f} from a summary above")
     if fused.reference is not None:
         by = fused.reference
-        shares.append(f"{by.bonus:.3f} from {by.leaf}, which mentions {_shortened(repr(by.written))}")
+        shares.append(f"{by.bonus:.3f} from {_shortened(repr(by.leaf))}, which mentions {_shortened(repr(by.written))}")
     return f"{leaves}{_query(fused)}: {fused.method} gave {fused.score:.3f} = {' + '.join(shares)}"

@@ -24,6 +24,7 @@ from leafspan import (
     IndexMismatch,
     InvalidArgument,
     RelevantSegments,
+    SentenceWindow,
     Tree,
     Vault,
     Vector,
@@ -203,7 +204,14 @@ def test_names_of_the_command_line_are_those_of_configurations():
 
 
 def test_what_this_version_writes_stays_readable():
-    """A configuration that was written once: later versions must read it, and find the same in it."""
+    """Configurations that were written once: later versions must read them, and find the same in them."""
+    plain, _ = parse_config("""
+strategy:
+  type: sentence-window
+  base: {type: hybrid, scales: [0.3, 0.2, 0.1], soft_matches: 0.25, references: 0.4, aliases: also, summary_bonus: 0.1}
+""")
+    hybrid = Hybrid(scales=(0.3, 0.2, 0.1), soft_matches=0.25, references=0.4, aliases="also", summary_bonus=0.1)
+    assert Config.from_dict(plain) == Config(strategy=SentenceWindow(base=hybrid))
     text = """
 strategy: {type: auto-merging, base: {type: hybrid, weights: [0.7, 0.3], neighbour_bonus: 0.4}, threshold: 0.5}
 splitter: {leaf_words: 45, parent_words: [150, 600], unit: words}

@@ -9,7 +9,9 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -23,6 +25,7 @@ from leafspan import (
     F,
     Filter,
     FunctionFailed,
+    HierarchicalSplitter,
     Hybrid,
     Index,
     InvalidArgument,
@@ -36,6 +39,7 @@ from leafspan import (
     Tree,
     Vector,
 )
+from leafspan.retrieval import RecordedAnswers
 from leafspan.strategies import Filtered, RetrievalContext, outside_candidate
 from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -322,6 +326,28 @@ def test_a_model_is_asked_once_however_often_it_is_retrieved(shared_index: Index
     explained = shared_index.explain(QUESTION, MultiQuery(generate=generate), **piece(ranked(shared_index)[-1]), k=1)
     assert explained.retrievals > 3
     assert len(asked) == 1
+
+
+def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    recorded: list[RecordedAnswers] = []
+    made = RecordedAnswers.__init__
+    monkeypatch.setattr(RecordedAnswers, "__init__", lambda self, *args: (recorded.append(self), made(self, *args))[1])
+    generator = Random(1)
+    words = sorted({word for each in DOCUMENTS for word in each.text.split()})
+    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(leaf_words=8)) as index:
+        index.add(
+            Document(str(number), " ".join(" ".join(generator.choices(words, k=8)) + "." for _ in range(20)))
+            for number in range(30)
+        )
+        ranks = {each.id: rank for rank, each in enumerate(ranked(index), start=1)}
+        leaves = index.leaves("7")
+        # A window reaches the leaf from the one before it, which is nearer to the question. Its rank is tried early.
+        before, leaf = next((a, b) for a, b in pairwise(leaves) if 300 < ranks[a.id] < ranks[b.id] - 100)
+        explained = index.explain(QUESTION, SentenceWindow(base=Vector()), **piece(leaf), k=1)
+    assert [(each.option, each.needed) for each in explained.obstacles] == [("k", ranks[before.id])]
+    assert explained.retrievals <= 12
+    # Answers that no sentence needs are let go, since many of them make the garbage collector slow.
+    assert [each.record for each in recorded] == [[]]
 
 
 async def test_the_asynchronous_twin_says_the_same(shared_index: Index):

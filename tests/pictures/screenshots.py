@@ -21,7 +21,7 @@ QUESTION = "How did the plague spread across Europe?"
 MOST_BYTES = 150_000
 COLOURS = 128
 SIZES = {
-    "result": (900, 760),
+    "result": (900, 960),
     "strategies": (1100, 640),
     "tree": (900, 560),
     "document": (900, 560),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import chromadb
@@ -13,6 +13,7 @@ from leafspan.pictures import embedded, page, passage_picture, results_picture, 
 from leafspan.pictures._found import found_leaves, pieces_of
 from leafspan.pictures._legs import Entry, lists_of
 from leafspan.pictures._strip import Block, leaves_named, runs_named, strip
+from leafspan.trace import Reference
 from leafspan.values import Section
 from tests.pictures.values import fused, outline, passage
 
@@ -90,6 +91,13 @@ def test_a_merge_shows_its_children():
     huge = Trace(merges=(Merge(1, 0, 9_999, 5_000, 10_000, 0.5),))
     drawn = str(passage_picture(passage(trace=huge)))
     assert drawn.count("■") == drawn.count("□") == 12  # of 24 boxes, half
+
+
+def test_what_mentions_the_document_of_a_passage_is_named_once():
+    steps = [replace(fused(leaf), reference=Reference("notes#00000000#7", "The <tea>", 0.5)) for leaf in (2, 3)]
+    drawn = str(passage_picture(passage(trace=Trace(fused=tuple(steps)))))
+    said = 'mentioned as <bdi dir="auto">&#39;The &lt;tea&gt;&#39;</bdi> in <bdi dir="auto">notes#00000000#7</bdi>'
+    assert drawn.count(said) == 1
 
 
 def test_scores_of_any_size_are_drawn():

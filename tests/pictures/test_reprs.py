@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import chromadb
 import pytest
 
 import llamaindex_ext
-from leafspan import Added, Document, F, Index, Outline, Passage, Query, Skipped, Summary, Synced, Trace, TracedHit
+from leafspan import (
+    BM25,
+    Added,
+    Answer,
+    AutoMerging,
+    Comparison,
+    Config,
+    Document,
+    Ensemble,
+    Explanation,
+    F,
+    Hybrid,
+    Index,
+    Obstacle,
+    Outline,
+    Passage,
+    Patterns,
+    Query,
+    Question,
+    RelevantSegments,
+    SentenceWindow,
+    Skipped,
+    Summary,
+    Synced,
+    Trace,
+    TracedHit,
+    Vector,
+)
 from leafspan.values import Covered, short_id
 from leafspan.words import first_words
-from tests.pictures.values import passage
+from tests.pictures.values import fused, passage
 
 
 @pytest.mark.parametrize(
@@ -57,11 +85,59 @@ COVERS = (Covered("a", "00000000", 0, 3, 0, 9), Covered("b", "00000000", 1, 1, 0
         (Added(("a",), (), 2), "Added(1 added, 0 replaced, 2 unchanged)"),
         (Added(("a",), (), 2, (Skipped("x", "y"),)), "Added(1 added, 0 replaced, 2 unchanged, 1 skipped)"),
         (Synced((), ("a",), (), ("b",), ()), "Synced(0 added, 1 replaced, 0 deleted, 1 unchanged)"),
+        (Question("Who decoded it?", ["Karl", "Frisch"]), "Question('Who decoded it?', 2 answers)"),
+        (Question("Who?", relevant={"bees": 2}), "Question('Who?', 1 relevant)"),
+        (Answer("bees", 1_000, 1_016, "Karl\nvon Frisch"), "Answer('bees', 1,000 to 1,016, 'Karl von Frisch')"),
+        (
+            Comparison("recall@300", "a", "b", 0.25, -0.5, 1, ("x", "y"), ("z",), 1),
+            "Comparison('recall@300', 'a' less 'b': +0.250 [-0.500, +1.000], 2 won, 1 lost, 1 the same)",
+        ),
+        (
+            fused(3, ("bm25", 1, 0.5, 0.25), ("parent", 2, 0.5, 0.5)),
+            "Fused(3, 'relative_score', score=0.750, 'bm25', 'parent')",
+        ),
+        (Explanation("Who?", "Vector()", (passage(),), 3, (), 0.1), "Explanation('Who?', 1 passages)"),
+        (Obstacle("k", "k", 1, 4, "only one is returned"), "Obstacle('k', 'only one is returned')"),
+        (Obstacle("filter", "where", F("id").in_(["x"] * 99), None, "a " * 99), f"Obstacle('where', '{'a ' * 57}a...')"),
+        (Config(), "Config()"),
+        (Config(strategy=AutoMerging(threshold=0.6), k=3), "Config(strategy=AutoMerging(threshold=0.6), k=3)"),
+        (Patterns(), "Patterns()"),
         (Outline(80, 900, (), ((3, 4),)), "Outline(80 leaves, 0 headings, runs=((3, 4),))"),
     ],
 )
 def test_values(value: object, expected: str):
     assert repr(value) == expected
+
+
+def test_a_strategy_shows_the_options_that_differ_from_their_defaults():
+    assert repr(RelevantSegments()) == "RelevantSegments()"
+    strategy = Ensemble(retrievers=[SentenceWindow(base=Hybrid(references=0), after=2), BM25()])
+    assert repr(strategy) == "Ensemble(retrievers=(SentenceWindow(base=Hybrid(references=0), after=2), BM25()))"
+
+
+def test_a_strategy_of_ones_own_shows_them_too_unless_it_says_something_else():
+    @dataclass(frozen=True)
+    class Mine(Vector):
+        share: float = 0.5
+
+    class Other(Mine):
+        def __repr__(self) -> str:
+            return "something else"
+
+    class Third(Other):
+        pass
+
+    assert repr(Mine(k=3, share=0.25)) == f"{Mine.__qualname__}(k=3, share=0.25)"
+    assert repr(Third()) == "something else"
+
+
+def test_an_explanation_says_whether_the_piece_is_returned(shared_index: Index):
+    question = "Who decoded the dance of the bees?"
+    explained = [shared_index.explain(question, Vector(), document_id=id_, k=1) for id_ in ("bees", "harbour")]
+    assert [repr(each) for each in explained] == [
+        "Explanation('Who decoded the dance of the bees?', 1 passages, 'bees', returned)",
+        "Explanation('Who decoded the dance of the bees?', 1 passages, 'harbour', kept out by k)",
+    ]
 
 
 def test_an_index_says_what_it_is_called_and_where_it_lies(tmp_path: Path):

@@ -19,7 +19,7 @@ from leafspan import (
     Trace,
     TracedHit,
 )
-from leafspan.trace import Contribution, Fused
+from leafspan.trace import Contribution, Fused, Reference
 from leafspan.values import Section
 
 
@@ -54,9 +54,10 @@ def explanations_saying(text: str) -> list[Explanation]:
 
 def everything_saying(text: str) -> list[Any]:
     """A value of each kind that can be drawn, with this text wherever there is one."""
+    mentioned = replace(fused(3, (text, 1, 0.5, 0.25), ("other", 2, 0.5, 0.25)), reference=Reference(text, text, 0.125))
     trace = Trace(
         hits=(TracedHit(3, 0.75, text, 1, query=text),),
-        fused=(fused(3, (text, 1, 0.5, 0.25), ("other", 2, 0.5, 0.25)),),
+        fused=(mentioned,),
         merges=(Merge(1, 2, 4, 2, 3, 0.5),),
         notes=(text,),
         left_out=(text,),

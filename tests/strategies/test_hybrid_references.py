@@ -98,7 +98,7 @@ def test_the_second_document_is_found_through_the_first(mentioning: Index):
     assert "frisch" not in [passage.document_id for passage in plain]
     said = [line for line in second.trace.explain() if "mentions" in line]
     assert len(said) == 1
-    assert any(f"from {each.id}, which mentions 'Karl von Frisch'" in said[0] for each in found)
+    assert any(f"from {each.id!r}, which mentions 'Karl von Frisch'" in said[0] for each in found)
 
 
 @pytest.mark.parametrize("kind", [RelevantSegments, SentenceWindow, AutoMerging])

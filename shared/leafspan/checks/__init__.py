@@ -1,5 +1,6 @@
 """Checks of what users give: options, and functions of theirs that are called."""
 
+from leafspan.checks._changed_options import changed_options, short_repr
 from leafspan.checks._options import (
     check_choice,
     check_flag,
@@ -22,6 +23,7 @@ from leafspan.checks._user_functions import beginning, calling, function_failed,
 __all__ = [
     "beginning",
     "calling",
+    "changed_options",
     "check_choice",
     "check_flag",
     "check_functions",
@@ -38,6 +40,7 @@ __all__ = [
     "name_of",
     "reason_of",
     "refuse_coroutine",
+    "short_repr",
     "shown",
     "unusable",
     "what_makes_one",

@@ -35,6 +35,11 @@ class Comparison:
     losses: tuple[str, ...]
     ties: int
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.wins)} won, {len(self.losses)} lost, {self.ties} the same"
+        mean = f"{self.difference:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        return f"Comparison({self.measure!r}, {self.one!r} less {self.other!r}: {mean}, {counts})"
+
     def __str__(self) -> str:
         count = len(self.wins) + len(self.losses) + self.ties
         if count < _ENOUGH:

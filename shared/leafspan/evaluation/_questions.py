@@ -10,6 +10,8 @@ from typing import Any
 
 from leafspan.checks import is_number, shown
 from leafspan.errors import InvalidArgument
+from leafspan.values import short_id
+from leafspan.words import first_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Answer:
     start: int
     end: int
     text: str = ""
+
+    def __repr__(self) -> str:
+        text = f", {first_words(self.text)}" if self.text else ""
+        return f"Answer({short_id(self.document_id)}, {self.start:,} to {self.end:,}{text})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Question:
     relevant: Mapping[str, float] = field(default_factory=dict)
     needs_all: bool = False
     id: str = ""
+
+    def __repr__(self) -> str:
+        counts = ((len(self.answers), "answers"), (len(self.relevant), "relevant"))
+        parts = [f"{count} {what}" for count, what in counts if count]
+        return f"Question({', '.join([first_words(self.text), *parts])})"
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip():

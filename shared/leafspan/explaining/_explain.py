@@ -21,7 +21,7 @@ from leafspan.explaining._sentences import (
     several_places,
     without_leaves,
 )
-from leafspan.explaining._standings import searches_leaves, standing_in_results, standings_in_searches
+from leafspan.explaining._standings import ranks_beside, searches_leaves, standing_in_results, standings_in_searches
 from leafspan.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
     Answered,
@@ -155,37 +155,44 @@ class _Explaining:
             of_call = options_of_call(self._setting, target.row, far=True)
             options = yield from tried.loosened(of_call, of_strategy)
         standings = standings_in_searches(self._answers.record, target)
-        standings += yield from self._standings_inside(target, _NEAR if near else MOST_CANDIDATES)
+        searches = searches_leaves(self._answers.record)
+        of_parts, beside = yield from self._standings_inside(target, _NEAR if near else MOST_CANDIDATES)
+        standings += of_parts
+        self._answers.end_record()
         if options is None:
             filters = [each for each in (*of_strategy, *of_call) if each.kind == "filter"]
             kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]
-            searches = searches_leaves(self._answers.record)
             return [*kept_out, no_option(self._setting.strategy, standings, searches=searches)], None, standings
         ranks = sorted({each.rank for each in standings if each.rank is not None})[:_LIKELY]
         scores = [each.score for each in standings if each.score is not None]
-        values = yield from tried.least(options, [*ranks, *scores])
+        values = yield from tried.least(options, [*sorted({*ranks, *beside}), *scores])
         assert tried.last is not None
         found, place = passage = tried.last.passage, tried.last.place
         obstacles = [obstacle_of(each, value, target.row, place, found.score) for each, value in values.items()]
         return sorted(obstacles, key=_order), passage, standings
 
-    def _standings_inside(self, target: Target, depth: int) -> Flow[list[Standing]]:
-        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates."""
+    def _standings_inside(self, target: Target, depth: int) -> Flow[tuple[list[Standing], list[int]]]:
+        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates.
+
+        And at which ranks the leaves beside it stand there, whose windows may hold it.
+        """
         strategy = self._setting.strategy
         parts = [(place, each) for place, each in inside(strategy) if place]
         if not parts:
-            return []
+            return [], []
         where = self._setting.limits.where
         if where is not None and not where.matches(target.row.metadata, target.row.document_id):
             where = None
         context = RetrievalContext(depth, where, exactly=True)
         runs = tuple(StrategyRun(each, [self._query], context) for _, each in parts)
         answers = yield from self._answers.answer(RunStrategies(runs))
-        return [
-            standing_in_results(place, each, rows[0], target)
+        found = [
+            (place, each, rows[0])
             for (place, each), rows in zip(parts, answers, strict=True)
             if not isinstance(rows, Exception)  # one that needs more than a question, and that was not asked either
         ]
+        ranks = (rank for _, _, row in found for rank in ranks_beside(row, target))
+        return [standing_in_results(*each, target) for each in found], list(dict.fromkeys(ranks))
 
 
 def _without_origin(passage: Passage) -> Passage:

@@ -10,7 +10,10 @@ from leafspan.checks import shown
 from leafspan.explaining._places import changed
 from leafspan.explaining._plain import plain_passage, plain_value
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
-from leafspan.values import Passage
+from leafspan.values import Passage, short_id
+from leafspan.words import first_words
+
+_MOST_OF_SENTENCE = 120  # characters of it in a ``repr``
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,9 @@ class Obstacle:
     needed: object
     sentence: str
     place: tuple[str | int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Obstacle({self.option or self.kind!r}, {first_words(self.sentence, _MOST_OF_SENTENCE)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,15 @@ class Explanation:
             "seconds": self.seconds,
             "retrievals": self.retrievals,
         }
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.passages)} passages"]
+        if self.question is not None:
+            parts.insert(0, first_words(self.question))
+        if self.document_id is not None:
+            kept_out = ", ".join(each.option or each.kind for each in self.obstacles)
+            parts += [short_id(self.document_id), "returned" if self.returned else f"kept out by {kept_out}"]
+        return f"Explanation({', '.join(parts)})"
 
     def __str__(self) -> str:
         return "\n".join(self.lines)

@@ -57,6 +57,21 @@ def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candid
     return Standing(source, None, None, len(found))
 
 
+def ranks_beside(found: Sequence[Candidate], target: Target) -> Iterator[int]:
+    """The ranks of the leaves directly before and after the piece, if they are in what a strategy has found.
+
+    Args:
+        found: What it has found, best first.
+        target: The piece.
+    """
+    places = (target.first - 1, target.last + 1)
+    document = target.row.document_id, target.row.version
+    for rank, each in enumerate(found, start=1):
+        span = each.span
+        if each.leaf is not None and span.first in places and (span.document_id, span.version) == document:
+            yield rank
+
+
 def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
     answer = answered.answer
     match answered.request:

@@ -5,7 +5,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
-from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_whole, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
@@ -91,6 +91,7 @@ __all__ = [
     "asearch",
     "awith_ids",
     "check_base_retriever",
+    "changed_options",
     "check_choice",
     "check_choosing_prompt",
     "check_flag",

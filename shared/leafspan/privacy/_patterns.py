@@ -10,7 +10,7 @@ from inspect import isclass
 from threading import Lock
 from typing import Any
 
-from leafspan.checks import check_number, did_you_mean, shown
+from leafspan.checks import check_number, did_you_mean, short_repr, shown
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.privacy._found import Found
 
@@ -54,6 +54,9 @@ class Patterns:
     min_score: float = 0.4
     regions: Sequence[str] = ("US", "GB", "DE", "FR", "IL", "IN", "CA", "BR")
     _recognizers: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     def __post_init__(self) -> None:
         for name in ("kinds", "regions"):

@@ -37,6 +37,15 @@ class RecordedAnswers(IndexAnswers):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.record: list[Answered] = []
+        self._records = True
+
+    def end_record(self) -> None:
+        """Forget the record, and record nothing more.
+
+        If the answers of many retrievals were kept to the end, Python's garbage collector would take as long as these.
+        """
+        self.record = []
+        self._records = False
 
     def answer(self, request: Request) -> Flow[Any]:
         """The answer to a request that no strategy makes."""
@@ -47,14 +56,15 @@ class RecordedAnswers(IndexAnswers):
             return (yield from super()._answer(request))
         began = perf_counter()
         answer = yield from super()._answer(request)
-        self.record.append(Answered(request, answer, perf_counter() - began))
+        self._note(request, answer, perf_counter() - began)
         return answer
 
     def _call_functions(self, requests: Sequence[CallFunction]) -> Flow[list[Any]]:
         began = perf_counter()
         answers = yield from super()._call_functions(requests)
         seconds = perf_counter() - began
-        self.record += [Answered(each, answer, seconds) for each, answer in zip(requests, answers, strict=True)]
+        for each, answer in zip(requests, answers, strict=True):
+            self._note(each, answer, seconds)
         return answers
 
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
@@ -63,4 +73,8 @@ class RecordedAnswers(IndexAnswers):
         yield from super()._ask_hosts(requests)
         seconds = perf_counter() - began
         for each in new:
-            self.record.append(Answered(each, (yield from self._ask_host(each)), seconds))
+            self._note(each, (yield from self._ask_host(each)), seconds)
+
+    def _note(self, request: Request, answer: Any, seconds: float) -> None:
+        if self._records:
+            self.record.append(Answered(request, answer, seconds))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from leafspan.checks import shown, what_makes_one
+from leafspan.checks import short_repr, shown, what_makes_one
 from leafspan.config import Place, load_config, read_config, register, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
@@ -33,6 +34,12 @@ class Strategy(ABC):
         super().__init_subclass__(**options)
         if cls.configurable:
             register(cls)
+        if cls.__repr__ is Strategy.__repr__:
+            cls.__repr__ = Strategy.__repr__  # type: ignore[method-assign]  # so that ``dataclass`` makes none
+
+    def __repr__(self) -> str:
+        """The class with the options that differ from their defaults."""
+        return short_repr(self) if is_dataclass(self) else super().__repr__()
 
     @abstractmethod
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

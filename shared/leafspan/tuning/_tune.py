@@ -22,6 +22,7 @@ from leafspan.evaluation import (
     compare,
     evaluation_of,
     measure,
+    plain_question,
 )
 from leafspan.retrieval import Defaults
 from leafspan.strategies import Strategy
@@ -157,11 +158,11 @@ class _Run:
         """What makes this tuning another one than that which a file is of."""
         if self.options.resume is None:
             return {}
-        questions = [[repr(each) for each in some] for some in (self.judged.questions, held_out)]
+        questions = [[plain_question(each) for each in some] for some in (self.judged.questions, held_out)]
         values = {each.name: each.values for each in self.parameters}
         options = [self.options.budgets, repr(self.options.where), values]
         return {
-            "questions": json.dumps(questions),
+            "questions": json.dumps(questions, default=repr),
             "index": state,
             "base": json.dumps(write_config(self.base, {}, base=Config)),
             "options": json.dumps(options),
