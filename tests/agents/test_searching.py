@@ -212,5 +212,5 @@ def test_a_call_ends_with_its_timeout(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(Document("tea", TEXTS["tea"]))
         [search, *_] = agent_tools(index, timeout=1e-6)
-        with pytest.raises(RetrievalTimeout, match="still waits"):
+        with pytest.raises(RetrievalTimeout, match="still at work"):
             search.call({"question": "tea"})

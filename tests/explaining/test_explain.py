@@ -220,9 +220,7 @@ def test_what_is_found_but_dropped_afterwards_says_where_it_was_found(shared_ind
         if each.id.endswith("#0") and each.document_id == "bees"
     ]
     where = f"at rank {place} of vector, at rank {place} of base: Vector"
-    assert (
-        obstacle.sentence == f"no option of OnlyTea lets it in: it is found ({where}), but left out of what becomes of that"
-    )
+    assert obstacle.sentence == f"no option of OnlyTea lets it in: it is found ({where}), but left out of the results"
 
 
 def test_a_strategy_of_ones_own_can_say_which_of_its_options_keep_results_out(shared_index: Index):

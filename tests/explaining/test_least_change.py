@@ -32,7 +32,16 @@ def found(now: Any, loosest: Any, enough: Callable[[Any], bool], guesses: tuple[
 )
 def test_the_least_whole_number_is_found_whatever_is_guessed(now: int, more: int, guesses: list[float]):
     least = min(now + 1 + more, 10_000)
-    assert found(now, 10_000, lambda value: value >= least, tuple(guesses))[0] == least
+    number, tried = found(now, 10_000, lambda value: value >= least, tuple(guesses))
+    assert least <= number <= (least if least <= 200 else least * 1.05)
+    assert number == 10_000 or number in tried
+
+
+def test_far_numbers_take_few_trials():
+    number, tried = found(1, 10_000, lambda value: value >= 2_345, (2_400,))
+    assert (number, tried) == (2_400, [2_400, 2_304])
+    number, tried = found(1, 10_000, lambda value: value >= 2_345)
+    assert (2_345 <= number <= 2_462, len(tried) <= 16) == (True, True)
 
 
 def test_a_good_guess_takes_two_trials():

@@ -162,7 +162,7 @@ WAITS: dict[str, tuple[Callable[[Gate], Strategy], str]] = {
         "my retriever",
     ),
     "a part with more time": (lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()], timeout=20), "my retriever"),
-    "a reranker": (lambda gate: Rerank(rerank=reranking(gate), base=BM25()), "for "),
+    "a reranker": (lambda gate: Rerank(rerank=reranking(gate), base=BM25()), "for a function that was given"),
     "a function": (lambda gate: Asking(gate.wait), "Gate.wait()"),
 }
 

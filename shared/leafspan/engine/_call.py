@@ -32,12 +32,14 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Who or what is waited for; empty for a call that only waits for others."""
+        """Who or what is waited for; empty for a call that only waits for others, or for the package's own code."""
         if self.what is not None:
             return self.what
         function = self.function or self.native
         while isinstance(function, partial):
             function = function.func
+        if getattr(function, "__module__", "").partition(".")[0] == __name__.partition(".")[0]:
+            return ""
         return f"{getattr(function, '__qualname__', type(function).__name__)}()"
 
 

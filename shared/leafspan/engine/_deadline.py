@@ -61,10 +61,10 @@ class Deadline:
         requests = list(self._waiting.values())
         calls = [call for each in requests for call in ([each] if isinstance(each, Call) else each)]
         names = dict.fromkeys(call.name for call in calls if call.name)
-        for_what = f" for {' and '.join(names)}" if names else ""
+        waits = f"still waits for {' and '.join(names)}" if names else "is still at work"
         return RetrievalTimeout(
-            f"a retrieval must be done within its timeout of {self._seconds:g} seconds, and this one still waits"
-            f"{for_what}: ask for less, or raise timeout"
+            f"a retrieval must be done within its timeout of {self._seconds:g} seconds, and this one {waits}: "
+            "ask for less, or raise timeout"
         )
 
 

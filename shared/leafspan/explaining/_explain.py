@@ -42,7 +42,11 @@ from leafspan.strategies import (
 )
 from leafspan.values import Passage, Query
 
-_NEAR = 1_000  # candidates of the strategies inside, where the piece is near
+_REACHES = {
+    1: 1_000,
+    8: 4_000,
+    None: MOST_CANDIDATES,
+}  # how far is looked, and the candidates of the strategies inside then
 _LIKELY = 3  # ranks to try as the number that an option needs
 
 
@@ -148,21 +152,25 @@ class _Explaining:
         """What keeps the piece out, the passage that holds it without that, and where it stands."""
         of_strategy = list(options_of_strategy(self._setting.strategy, target.row))
         tried = Counterfactuals(self._retrievals, target)
-        of_call = options_of_call(self._setting, target.row, far=False)
-        options = yield from tried.loosened(of_call, [each for each in of_strategy if each.kind == "filter"])
-        near = options is not None
-        if options is None:
-            of_call = options_of_call(self._setting, target.row, far=True)
-            options = yield from tried.loosened(of_call, of_strategy)
+        filters = [each for each in of_strategy if each.kind == "filter"]
+        for reach in _REACHES:
+            of_call = options_of_call(self._setting, target.row, reach)
+            options = yield from tried.loosened(of_call, of_strategy if reach is None else filters)
+            if options is not None:
+                break
         standings = standings_in_searches(self._answers.record, target)
         searches = searches_leaves(self._answers.record)
-        of_parts, beside = yield from self._standings_inside(target, _NEAR if near else MOST_CANDIDATES)
+        of_parts, beside = yield from self._standings_inside(target, _REACHES[reach])
         standings += of_parts
         self._answers.end_record()
         if options is None:
-            filters = [each for each in (*of_strategy, *of_call) if each.kind == "filter"]
+            filters += [each for each in of_call if each.kind == "filter"]
             kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]
-            return [*kept_out, no_option(self._setting.strategy, standings, searches=searches)], None, standings
+            return (
+                [*kept_out, no_option(self._setting.strategy, standings, searches=searches, results=tried.most)],
+                None,
+                standings,
+            )
         ranks = sorted({each.rank for each in standings if each.rank is not None})[:_LIKELY]
         scores = [each.score for each in standings if each.score is not None]
         values = yield from tried.least(options, [*sorted({*ranks, *beside}), *scores])

@@ -14,6 +14,8 @@ Works = Callable[[Any], Flow[bool]]
 _UNLIMITED = 10_000_000  # as good as no limit
 _HALVINGS = 14
 _DIGITS = (1, 2, 3, 4)  # significant ones
+_EXACT = 200  # whole numbers up to which the nearest one is found
+_SHARE = 25  # of a larger one, by a part of which it may be beyond
 _NEAR = 0.001  # share of a number by which rounding may change it
 
 
@@ -47,18 +49,25 @@ def least_change(now: Any, loosest: Any, works: Works, guesses: Iterable[float] 
 
 def _whole(bad: int, good: int, works: Works, guesses: Iterable[float]) -> Flow[int]:
     """The whole number nearest to one that does not work, on the way to one that does."""
+    back = -1 if good > bad else 1
+    step = 0  # back from one that works, if a guess has led to it
     for guess in guesses:
         if guess == int(guess) and min(bad, good) < guess < max(bad, good):
-            number = int(guess)
-            if not (yield from works(number)):
-                bad = number
+            if not (yield from works(int(guess))):
+                bad = int(guess)
                 continue
-            before = number - 1 if good > bad else number + 1
-            good = number
-            if before == bad or not (yield from works(before)):
-                return number
-            good = before
-    while abs(good - bad) > 1:
+            good = int(guess)
+            step = _slack(good)
+            if abs(good - bad) <= step or not (yield from works(good + back * step)):
+                return good
+            good += back * step
+    while step and abs(good - bad) > 2 * step:  # in steps that double, since a guess that works is mostly near
+        step *= 2
+        if not (yield from works(good + back * step)):
+            bad = good + back * step
+            break
+        good += back * step
+    while abs(good - bad) > _slack(good):
         step = max(8, abs(bad))  # first in steps that double, since most are near
         way = good - bad
         middle = bad + (way // 2 if abs(way) <= 2 * step else math.copysign(step, way))
@@ -67,6 +76,11 @@ def _whole(bad: int, good: int, works: Works, guesses: Iterable[float]) -> Flow[
         else:
             bad = int(middle)
     return good
+
+
+def _slack(good: int) -> int:
+    """How far one may be from the nearest one, at least 1: looking far takes long, and nobody counts that far."""
+    return abs(good) // _SHARE if abs(good) > _EXACT else 1
 
 
 def _number(now: float | None, loosest: float | None, works: Works, guesses: Iterable[float]) -> Flow[float | None]:

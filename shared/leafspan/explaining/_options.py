@@ -13,7 +13,8 @@ from leafspan.store import Row
 from leafspan.strategies import LOWEST_SCORE, MOST_CANDIDATES, Strategy, at_least
 
 _MOST_WORDS = 100_000_000
-_NEAR_PASSAGES, _NEAR_CANDIDATES, _NEAR_WORDS, _TIMES = 100, 400, 3_000, 4
+_PASSAGES, _CANDIDATES, _WORDS = 100, 400, 3_000  # that are near
+_TIMES = 4  # as many as are given are near, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,14 @@ class Option:
         return replace(setting, limits=replace(setting.limits, **changes))
 
 
-def options_of_call(setting: Setting, row: Row, *, far: bool) -> list[Option]:
+def options_of_call(setting: Setting, row: Row, reach: int | None) -> list[Option]:
     """The options of the call, in the order in which a retrieval meets them; the filter only if it does not match.
 
     Args:
         setting: What the retrieval is done with.
         row: What the index knows of the document.
-        far: Whether numbers are as loose as they can be, or only several times as loose as they are. Most of what is asked
-            about is near, and looking at 10,000 candidates takes long.
+        reach: How loose the numbers are: 1 for what is near, as most of what is asked about is; a multiple of that; or None
+            for as loose as they can be, since looking at 10,000 candidates takes long.
     """
     limits = setting.limits
     context = limits.context(at_least(setting.strategy, limits.min_score), None)
@@ -71,17 +72,21 @@ def options_of_call(setting: Setting, row: Row, *, far: bool) -> list[Option]:
     if limits.where is not None and not limits.where.matches(row.metadata, row.document_id):
         found.append(Option("filter", "where", limits.where, limits.where, None))
     if context.candidates < MOST_CANDIDATES:
-        most = MOST_CANDIDATES if far else min(MOST_CANDIDATES, max(_NEAR_CANDIDATES, _TIMES * context.candidates))
+        most = _within(reach, max(_CANDIDATES, _TIMES * context.candidates), MOST_CANDIDATES)
         found.append(Option("candidates", "candidates", limits.candidates, context.candidates, most))
     if limits.min_score is not None:
         found.append(Option("min_score", "min_score", limits.min_score, limits.min_score, LOWEST_SCORE))
     if context.k is not None and context.k < MOST_CANDIDATES:
-        most = MOST_CANDIDATES if far else min(MOST_CANDIDATES, max(_NEAR_PASSAGES, _TIMES * context.k))
+        most = _within(reach, max(_PASSAGES, _TIMES * context.k), MOST_CANDIDATES)
         found.append(Option("k", "k", limits.k, context.k, most))
     if limits.budget is not None and limits.budget.limit < _MOST_WORDS:
-        most = _MOST_WORDS if far else min(_MOST_WORDS, max(_NEAR_WORDS, _TIMES * limits.budget.limit))
+        most = _within(reach, max(_WORDS, _TIMES * limits.budget.limit), _MOST_WORDS)
         found.append(Option("budget", "budget", limits.budget, limits.budget.limit, most))
     return found
+
+
+def _within(reach: int | None, near: int, most: int) -> int:
+    return most if reach is None else min(most, reach * near)
 
 
 def options_of_strategy(strategy: Strategy, row: Row) -> Iterator[Option]:

@@ -103,6 +103,7 @@ class Counterfactuals:
         self._target = target
         self._tried: dict[tuple[tuple[Option, str], ...], Held | None] = {}
         self.last: Held | None = None
+        self.most = 0  # passages of a retrieval
 
     def lets_in(self, values: Mapping[Option, Any]) -> Flow[bool]:
         """Whether the piece is returned with these options. If so, ``last`` says where."""
@@ -118,6 +119,7 @@ class Counterfactuals:
         except InvalidArgument:  # such as a number beyond the range of an option
             return None
         passages = (yield from self._retrievals.retrieve(setting)).passages
+        self.most = max(self.most, len(passages))
         for place, each in enumerate(passages, start=1):
             if self._target.is_in_passage(each):
                 budget = setting.limits.budget

@@ -10,7 +10,7 @@ from leafspan.explaining._options import Option
 from leafspan.explaining._target import Target
 from leafspan.filters import Where, failing_parts
 from leafspan.store import REMEDY, Row
-from leafspan.strategies import Strategy
+from leafspan.strategies import MOST_CANDIDATES, Strategy
 from leafspan.values import Passage
 
 
@@ -88,13 +88,14 @@ def without_leaves(row: Row) -> Obstacle:
     return Obstacle("damage", "", None, None, sentence)
 
 
-def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bool) -> Obstacle:
+def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
     """A piece that no option of the call or of the strategy lets in.
 
     Args:
         strategy: The strategy.
         standings: Where the piece stands in the searches.
         searches: Whether the strategy has searched the index at all.
+        results: The most results that there were.
     """
     name = type(strategy).__name__
     there = [each for each in standings if each.rank is not None]
@@ -104,7 +105,8 @@ def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bo
         why = "none of its searches finds it"
     else:
         where = ", ".join(f"at rank {each.rank} of {each.source}" for each in there)
-        why = f"it is found ({where}), but left out of what becomes of that"
+        beyond = f"it is not among the {results:,} best results, and no retrieval returns more"
+        why = f"it is found ({where}), but {beyond if results >= MOST_CANDIDATES else 'left out of the results'}"
     return Obstacle("strategy", "", None, None, f"no option of {name} lets it in: {why}")
 
 
