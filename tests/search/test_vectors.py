@@ -170,8 +170,7 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 def in_two_threads(monkeypatch, another_thread) -> None:
     """Codes are compared in blocks of 16, for which there may be another thread."""
     monkeypatch.setattr(_bounds, "_NUMBERS", 16 * 16)
-    monkeypatch.setattr(_bounds, "_cores", lambda: 2)
-    monkeypatch.setattr(_bounds, "in_spare_thread", another_thread)
+    monkeypatch.setattr(_bounds, "on_other_core", another_thread)
 
 
 def never_begun(function) -> Future:
@@ -189,7 +188,7 @@ def test_the_bounds_of_many_codes_are_the_same_whether_another_thread_helps_or_n
     for share in (0.1, 0.5, 1.0):  # of the other segment's rows
         parts = [(one, np.arange(501)), (other, np.flatnonzero(chance.random(200) < share))]
         with monkeypatch.context() as patch:
-            patch.setattr(_bounds, "_cores", lambda: 1)
+            patch.setattr(_bounds, "on_other_core", lambda function: None)
             alone = Bounds(parts, asked).computed()
         in_two_threads(monkeypatch, another_thread)
         for _ in range(20):

@@ -5,7 +5,7 @@ from leafspan.engine._concurrent import run_concurrently, run_together
 from leafspan.engine._flow import arun, run
 from leafspan.engine._progress import Progress
 from leafspan.engine._run_within import arun_within, run_within
-from leafspan.engine._threads import in_spare_thread, in_thread
+from leafspan.engine._threads import in_thread, on_other_core
 from leafspan.engine._within import acall_within, call_within, late
 
 __all__ = [
@@ -17,9 +17,9 @@ __all__ = [
     "arun_within",
     "asked_whether_awaited",
     "call_within",
-    "in_spare_thread",
     "in_thread",
     "late",
+    "on_other_core",
     "run",
     "run_concurrently",
     "run_together",

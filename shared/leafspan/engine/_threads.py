@@ -14,10 +14,12 @@ T = TypeVar("T")
 
 _MOST_IDLE = 16
 _MOST_AT_ONCE = 16  # more threads do not make searches faster
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # for this process
 
 # What appends to a list and pops from it needs no lock.
 _idle: list[SimpleQueue[_Job]] = []
 _slots: list[None] = [None] * _MOST_AT_ONCE
+_other_cores: list[None] = [None] * (_CORES - 1)
 
 
 def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -40,14 +42,27 @@ def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
 
 def in_spare_thread(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
     """Like ``in_thread``, but None if sixteen such functions are running: the caller then calls it himself."""
+    return _in_thread_with(_slots, function, arguments)
+
+
+def on_other_core(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
+    """Like ``in_thread``, but None if as many such functions are running as there are cores beside the caller's.
+
+    It is for work that does not hold Python's lock, and that the caller goes on with himself.
+    """
+    return _in_thread_with(_other_cores, function, arguments)
+
+
+def _in_thread_with(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T] | None:
+    """Start the function in a thread if there is a slot, which it gives back at its end."""
     try:
-        _slots.pop()
+        slots.pop()
     except IndexError:
         return None
     try:
-        return in_thread(_freeing, function, arguments)
+        return in_thread(_freeing, slots, function, arguments)
     except BaseException:
-        _slots.append(None)
+        slots.append(None)
         raise
 
 
@@ -80,17 +95,18 @@ def _do(job: _Job) -> None:
         job.future.set_result(result)
 
 
-def _freeing(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+def _freeing(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     try:
         return function(*arguments)
     finally:
-        _slots.append(None)
+        slots.append(None)
 
 
 def _forget_threads() -> None:
     """A forked process has none of them."""
     _idle.clear()
     _slots[:] = [None] * _MOST_AT_ONCE
+    _other_cores[:] = [None] * (_CORES - 1)
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from leafspan.engine import in_spare_thread
+from leafspan.engine import on_other_core
 from leafspan.mirror import Codes
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _VECTORS = 512  # that fit into a processor's cache
 
 
 class Bounds:
-    """What the cosines of queries and leaves do not exceed. A spare thread begins with it while its maker does other work.
+    """What the cosines of queries and leaves do not exceed. Another core begins with it while its maker does other work.
 
     Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
     another, so nobody waits for a thread that the processor has no time for.
@@ -49,7 +48,7 @@ class Bounds:
         self._bounds = np.empty((len(queries), count), np.float32)
         self._blocks = len(self._left)
         self._done: list[slice] = []
-        self._other = in_spare_thread(self._compute) if self._blocks > 1 and _cores() > 1 else None
+        self._other = on_other_core(self._compute) if self._blocks > 1 else None
 
     def computed(self) -> NDArray[np.float32]:
         """The bounds: a row for each query, a column for each row of the parts."""
@@ -124,12 +123,6 @@ def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDA
         some = slice(start, start + _VECTORS)
         np.matmul(queries, vectors[rows[some]].T, out=products[:, some])
     return products + ROUNDING
-
-
-@cache
-def _cores() -> int:
-    """The processor's cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
