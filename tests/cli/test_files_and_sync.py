@@ -126,7 +126,10 @@ def test_standard_input_is_a_text_with_an_id(docs):
     assert "1 added" in typed("\ufeffFrom a pipe: süß.".encode(), "index", "-", "--id", "pipe").stdout
     with Index.open("kb", create=False) as index:
         assert index.get("pipe").text == "From a pipe: süß."
-    assert "standard input must be UTF-8" in fails(typed(b"\xff", "index", "-", "--id", "pipe"))
+    assert "standard input must be text in UTF-8: it is not UTF-8" in fails(typed(b"\xff", "index", "-", "--id", "pipe"))
+    assert "1 replaced" in typed("75 °C".encode(), "index", "-", "--id", "pipe", "--encoding", "latin-1").stdout
+    with Index.open("kb") as index:
+        assert index.get("pipe").text == "75 °C"
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["docs", "--id", "x"], ["-", "--id", "x", "--prune"]])

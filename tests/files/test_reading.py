@@ -74,6 +74,26 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str):
         assert document.text == "süß"
 
 
+def test_the_given_encoding_is_for_files_that_are_not_utf_8(tmp_path: Path):
+    (tmp_path / "a.txt").write_bytes("75 °C".encode())
+    (tmp_path / "b.txt").write_bytes("75 °C".encode("latin-1"))
+    (tmp_path / "c.html").write_bytes("<p>75 °C</p>".encode())
+    (tmp_path / "d.jsonl").write_bytes(b'{"text": "75 \xc2\xb0C"}\n{"text": "75 \xb0C"}')
+    documents, skipped = read(tmp_path, encoding="latin-1")
+    assert [each.text.strip() for each in documents] == ["75 °C"] * 5
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("お茶", "iso-2022-jp"), ("\u80c2 liver", "utf-16-le"), ("tea", "utf-16-be")]
+)
+def test_bytes_that_are_ascii_or_have_zeros_are_in_the_given_encoding(tmp_path: Path, text: str, encoding: str):
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    text.encode(encoding).decode("utf-8")  # they could be UTF-8, too
+    [document], _ = read(tmp_path, encoding=encoding)
+    assert document.text == text
+
+
 def test_without_a_mark_the_given_encoding_is_used(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9")
     [document], _ = read(tmp_path, encoding="latin-1")

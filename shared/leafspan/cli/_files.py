@@ -34,7 +34,8 @@ Exclude = Annotated[
     typer.Option("--exclude", help="Leave out such files and folders, such as 'drafts'. May be repeated."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the files, UTF-8 by default. A byte order mark overrides it.")
+    str | None,
+    typer.Option("--encoding", help="Encoding of the files that are not UTF-8. Files that are UTF-8 are read as that."),
 ]
 TextField = Annotated[str, typer.Option("--text-field", help="Field of a JSON line that has the text.")]
 IdField = Annotated[

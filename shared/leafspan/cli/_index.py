@@ -28,7 +28,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowled
 from leafspan.cli._sync import print_synced
 from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
-from leafspan.files import Files
+from leafspan.files import Files, Unreadable, decode
 from leafspan.index import Index
 from leafspan.splitting import HierarchicalSplitter
 from leafspan.values import Document
@@ -127,12 +127,12 @@ def _standard_input(encoding: str | None) -> str:
     """The text on standard input.
 
     Raises:
-        InvalidDocument: if it is in another encoding.
+        InvalidDocument: if it is in another encoding, or no text.
     """
     try:
-        return sys.stdin.buffer.read().decode(encoding or "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(f"standard input must be {encoding or 'UTF-8'}: {error}") from None
+        return decode(sys.stdin.buffer.read(), encoding or "utf-8")
+    except Unreadable as error:
+        raise InvalidDocument(f"standard input must be text in {encoding or 'UTF-8'}: {error}") from None
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:
