@@ -118,6 +118,6 @@ def _start(node: Any, nodes: Mapping[str, Any]) -> int | None:
     """
     start, parent = getattr(node, "start_char_idx", None), getattr(node, "parent_node", None)
     if start is None or parent is None:
-        return start  # type: ignore[no-any-return]
+        return start
     above = _start(nodes[parent.node_id], nodes) if parent.node_id in nodes else None
     return None if above is None else above + start
