@@ -156,9 +156,25 @@ def test_a_sync_adds_replaces_and_deletes(docs, kb):
 
 def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, kb):
     docs.rename("elsewhere")
-    assert fails(leafspan("sync", docs)) == "there is no file 'docs'"
+    assert fails(leafspan("sync", docs)) == (
+        "there is no file or folder 'docs'; if the documents that were read there are to be deleted, say allow_empty=True "
+        "(--allow-empty)"
+    )
     docs.mkdir()
     assert "there are no documents in 'docs', so 2 would be deleted" in fails(leafspan("sync", docs))
+    assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
+
+
+@pytest.mark.parametrize("command", [("sync",), ("index", "--prune")], ids=" ".join)
+def test_a_renamed_folder_is_told_of(docs, kb, command):
+    docs.rename("notes")
+    done = leafspan(*command, "notes")
+    assert "2 added, 0 replaced, 0 deleted" in done.stdout
+    assert done.stderr.replace("\n", " ").strip() == (
+        "2 new documents have the same texts as documents whose files are no longer there, such as 'notes/bees.md' and "
+        "'docs/bees.md'; if a folder was renamed or moved, delete the old ones: sync the old path with allow_empty=True "
+        "(--allow-empty), or delete them by their ids"
+    )
     assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
 
 
@@ -191,7 +207,7 @@ def test_each_command_prints_json_with_the_same_keys_each_time(docs):
     numbers = {"documents": 2, "leaves": 2, "words": 11}
     ids = ["docs/bees.md", "docs/rocks.txt"]
     assert read_json("index", docs) == {"added": [], "replaced": [], "unchanged": 2, "skipped": skipped, **numbers}
-    synced = {"added": [], "replaced": [], "deleted": [], "unchanged": ids, "skipped": skipped, **numbers}
+    synced = {"added": [], "replaced": [], "deleted": [], "unchanged": ids, "skipped": skipped, "moved": [], **numbers}
     assert read_json("sync", docs) == read_json("index", docs, "--prune") == {"dry_run": False, **synced}
     assert read_json("sync", docs, "--dry-run") == {"dry_run": True, **synced}
     shown = read_json("show")

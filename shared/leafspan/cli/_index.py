@@ -25,7 +25,7 @@ from leafspan.cli._files import (
 )
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
-from leafspan.cli._sync import print_synced
+from leafspan.cli._sync import print_synced, sync_quietly
 from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import Files, Unreadable, decode
@@ -97,7 +97,7 @@ def index(
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with Index.open(kb, splitter=splitter, context_sentences=context_sentences, texts_in=texts_in, config=config) as opened:
         if prune:
-            print_synced(kb, opened.sync(files), opened.stats(), as_json=as_json)
+            print_synced(kb, sync_quietly(opened, files), opened.stats(), as_json=as_json)
             return
         added = opened.add(source)
         stats = opened.stats()

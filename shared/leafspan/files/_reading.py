@@ -130,15 +130,19 @@ class FileReading:
             self._reasons[name] = [reason]
 
 
-def check_paths(paths: Iterable[Path]) -> None:
+def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:
     """Check that each path that the user named is there, and is a folder or a file of a known kind.
+
+    Args:
+        paths: The paths.
+        remedy: What can be done about one that is not there, as the end of a sentence. Default: nothing.
 
     Raises:
         InvalidDocument: if one is not.
     """
     for path in paths:
         if not path.exists():
-            raise InvalidDocument(f"there is no file {str(path)!r}")
+            raise InvalidDocument(f"there is no file or folder {str(path)!r}{remedy}")
         real = real_path(path)
         if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
             raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")

@@ -400,9 +400,10 @@ class PrivateView(View):
 
     def _shown_synced(self, synced: Synced) -> Flow[Synced]:
         lists = {name: getattr(synced, name) for name in ("added", "replaced", "deleted", "unchanged")}
-        names = yield from self._shown_ids([id_ for ids in lists.values() for id_ in ids])
+        names = yield from self._shown_ids([id_ for ids in (*lists.values(), *synced.moved) for id_ in ids])
+        moved = tuple((names[new], names[old]) for new, old in synced.moved)
         shown = {name: tuple(names[id_] for id_ in ids) for name, ids in lists.items()}
-        return replace(synced, **shown, skipped=self._shown_skipped(synced.skipped))
+        return replace(synced, **shown, moved=moved, skipped=self._shown_skipped(synced.skipped))
 
     def _shown_deleted(self, given: Mapping[str, str], deleted: list[str]) -> Flow[list[str]]:
         names = yield from self._shown_ids([id_ for id_ in deleted if id_ not in given])
