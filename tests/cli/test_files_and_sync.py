@@ -165,6 +165,17 @@ def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, k
     assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
 
 
+@pytest.mark.parametrize("command", ["sync", "index"])
+def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
+    for name in (".hidden", "a.docx", "b.DOCX", "c.csv", "drafts.json", "LICENCE"):
+        (docs / name).touch()
+    counted = {".docx": 2, ".csv": 1, "hidden": 1, "without a suffix": 1}
+    line = "left out, since they are not read: 2 .docx, 1 .csv, 1 hidden, 1 without a suffix\n"
+    assert leafspan(command, docs, "--exclude", "drafts.*").stderr == line
+    assert read_json(command, docs, "--exclude", "drafts.*")["left_out"] == counted
+    assert leafspan(command, docs, "--glob", "*.md").stderr == ""
+
+
 @pytest.mark.parametrize("command", [("sync",), ("index", "--prune")], ids=" ".join)
 def test_a_renamed_folder_is_told_of(docs, kb, command):
     docs.rename("notes")
@@ -206,8 +217,24 @@ def test_each_command_prints_json_with_the_same_keys_each_time(docs):
     ]
     numbers = {"documents": 2, "leaves": 2, "words": 11}
     ids = ["docs/bees.md", "docs/rocks.txt"]
-    assert read_json("index", docs) == {"added": [], "replaced": [], "unchanged": 2, "skipped": skipped, **numbers}
-    synced = {"added": [], "replaced": [], "deleted": [], "unchanged": ids, "skipped": skipped, "moved": [], **numbers}
+    assert read_json("index", docs) == {
+        "added": [],
+        "replaced": [],
+        "unchanged": 2,
+        "skipped": skipped,
+        "left_out": {},
+        **numbers,
+    }
+    synced = {
+        "added": [],
+        "replaced": [],
+        "deleted": [],
+        "unchanged": ids,
+        "skipped": skipped,
+        "moved": [],
+        "left_out": {},
+        **numbers,
+    }
     assert read_json("sync", docs) == read_json("index", docs, "--prune") == {"dry_run": False, **synced}
     assert read_json("sync", docs, "--dry-run") == {"dry_run": True, **synced}
     shown = read_json("show")

@@ -20,6 +20,7 @@ from leafspan.cli._files import (
     TextField,
     TitleField,
     check_not_empty,
+    print_left_out,
     print_skipped,
     skipped_as_json,
 )
@@ -108,6 +109,7 @@ def index(
                 "replaced": added.replaced,
                 "unchanged": added.unchanged,
                 "skipped": skipped_as_json(added.skipped),
+                "left_out": added.left_out,
                 "documents": stats.documents,
                 "leaves": stats.leaves,
                 "words": stats.words,
@@ -121,6 +123,7 @@ def index(
         sep="",
     )
     print_skipped(added.skipped)
+    print_left_out(added.left_out)
 
 
 def _standard_input(encoding: str | None) -> str:

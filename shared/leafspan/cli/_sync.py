@@ -24,6 +24,7 @@ from leafspan.cli._files import (
     TextField,
     TitleField,
     check_not_empty,
+    print_left_out,
     print_skipped,
     skipped_as_json,
 )
@@ -114,6 +115,7 @@ def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = Fals
                 "deleted": synced.deleted,
                 "unchanged": synced.unchanged,
                 "skipped": skipped_as_json(synced.skipped),
+                "left_out": synced.left_out,
                 "moved": synced.moved,
                 "documents": stats.documents,
                 "leaves": stats.leaves,
@@ -134,5 +136,6 @@ def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = Fals
         sep="",
     )
     print_skipped(synced.skipped)
+    print_left_out(synced.left_out)
     if synced.moved:
         console(stderr=True).print(plain(moved_warning(synced.moved), "yellow"))

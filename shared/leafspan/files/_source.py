@@ -82,7 +82,11 @@ class Files:
 
     def takes(self, relative: PurePosixPath) -> bool:
         """Whether a file with this path below a folder is read, if it is there and its kind is known."""
-        if any(part.startswith(".") for part in relative.parts) or self.leaves_out(relative):
+        return not any(part.startswith(".") for part in relative.parts) and self.matches(relative)
+
+    def matches(self, relative: PurePosixPath) -> bool:
+        """Whether the patterns have nothing against a file with this path below a folder."""
+        if self.leaves_out(relative):
             return False
         return not self.glob or any(_matches(relative, pattern) for pattern in self.glob)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from leafspan.checks import check_flag
@@ -35,6 +35,8 @@ class Synced:
             that leafspan has written itself, such as reports, which have no documents.
         moved: For each new document that has the text of a document whose file is no longer there, and which stays since
             the source does not cover it, both ids. So it is after a folder was renamed: see ``Index.sync``.
+        left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
+            other kinds, hidden files and folders, and links to nothing. Not those that ``glob`` and ``exclude`` leave out.
     """
 
     added: tuple[str, ...]
@@ -43,9 +45,11 @@ class Synced:
     unchanged: tuple[str, ...]
     skipped: tuple[Skipped, ...]
     moved: tuple[tuple[str, str], ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        skipped += f", {sum(self.left_out.values()):,} left out" if self.left_out else ""
         return (
             f"Synced({len(self.added)} added, {len(self.replaced)} replaced, {len(self.deleted)} deleted, "
             f"{len(self.unchanged)} unchanged{skipped})"
@@ -157,7 +161,7 @@ def sync(
     going = {row.document_id for row in doomed}
     staying = [row for row in left if row.document_id not in going]
     pairs = yield Call(moved.pairs, (taken.added, staying, names))
-    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped, pairs)
+    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped, pairs, reading.left_out)
 
 
 def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:
