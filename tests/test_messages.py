@@ -56,6 +56,10 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
         "Document, which has an id beside it",
     ),
     "a path of another type": (lambda index: Index.open(3), "path must be a string or a pathlib.Path, got 3"),
+    "an empty path": (
+        lambda index: Index.open(""),
+        "path must be a path, and an empty text is none, got ''; '.' is the current folder",
+    ),
     "an impossible path": (
         lambda index: Index.open("a\0b"),
         r"path must be a path that a file system can have, got 'a\x00b'",
