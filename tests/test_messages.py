@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from haystack.components.preprocessors import DocumentSplitter
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core.node_parser import SentenceSplitter
 
 from leafspan import (
     BM25,
@@ -87,6 +90,21 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "a splitter": (
         lambda index: Index.open("kb", splitter=3),
         "splitter must be a function from a text to its cuts, got 3",
+    ),
+    "a splitter of LangChain": (
+        lambda index: Index.open("kb", splitter=RecursiveCharacterTextSplitter(chunk_size=200)),
+        "splitter must be a function from a text to its cuts, got RecursiveCharacterTextSplitter; pass "
+        "langchain_ext.splitter_from(...) of it, or add the chunks that it makes: chunks_of(chunks)",
+    ),
+    "a splitter of LlamaIndex": (
+        lambda index: Index.open("kb", splitter=SentenceSplitter()),
+        "splitter must be a function from a text to its cuts, got SentenceSplitter; pass llamaindex_ext.splitter_from(...) "
+        "of it, or add the chunks that it makes: chunks_of(chunks)",
+    ),
+    "a splitter of Haystack": (
+        lambda index: Index.open("kb", splitter=DocumentSplitter()),
+        "splitter must be a function from a text to its cuts, got DocumentSplitter; add the chunks that it makes: "
+        "chunks_of(chunks)",
     ),
     "an embedder": (
         lambda index: Index.open("kb", embedder="bge"),
