@@ -574,6 +574,20 @@ def test_documents_that_are_new_since_their_folder_was_renamed_are_told_of(tmp_p
         assert index.sync(notes, allow_empty=True).deleted == ("notes/bees.md", "notes/deep/tea.txt", "notes/empty.txt")
 
 
+def test_a_new_document_counts_once_however_often_its_text_is_there(tmp_path: Path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "bees.md").write_text("# Bees\n\nBees dance.")
+    with opened(tmp_path) as index:
+        index.sync(tmp_path / "one")
+        (tmp_path / "one").rename(tmp_path / "two")
+        with pytest.warns(RuntimeWarning, match="^1 new document "):
+            index.sync(tmp_path / "two")
+        (tmp_path / "two").rename(tmp_path / "three")
+        with pytest.warns(RuntimeWarning, match="^1 new document "):
+            done = index.sync(tmp_path / "three")
+        assert sorted(done.moved) == [("three/bees.md", "one/bees.md"), ("three/bees.md", "two/bees.md")]
+
+
 def test_equal_files_that_are_both_there_and_files_that_moved_within_a_source_are_not_told_of(tmp_path: Path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()

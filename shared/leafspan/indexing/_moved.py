@@ -65,7 +65,7 @@ def moved_warning(pairs: Sequence[tuple[str, str]]) -> str:
     Args:
         pairs: The ids, at least one pair.
     """
-    (new, old), count = pairs[0], len(pairs)
+    (new, old), count = pairs[0], len({new for new, _ in pairs})
     what = (
         "1 new document has the same text as a document"
         if count == 1
