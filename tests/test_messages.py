@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from haystack.components.preprocessors import DocumentSplitter
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core.node_parser import SentenceSplitter
 
 from leafspan import (
     BM25,
@@ -56,6 +59,10 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
         "Document, which has an id beside it",
     ),
     "a path of another type": (lambda index: Index.open(3), "path must be a string or a pathlib.Path, got 3"),
+    "an empty path": (
+        lambda index: Index.open(""),
+        "path must be a path, and an empty text is none, got ''; '.' is the current folder",
+    ),
     "an impossible path": (
         lambda index: Index.open("a\0b"),
         r"path must be a path that a file system can have, got 'a\x00b'",
@@ -83,6 +90,21 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "a splitter": (
         lambda index: Index.open("kb", splitter=3),
         "splitter must be a function from a text to its cuts, got 3",
+    ),
+    "a splitter of LangChain": (
+        lambda index: Index.open("kb", splitter=RecursiveCharacterTextSplitter(chunk_size=200)),
+        "splitter must be a function from a text to its cuts, got RecursiveCharacterTextSplitter; pass "
+        "langchain_ext.splitter_from(...) of it, or add the chunks that it makes: chunks_of(chunks)",
+    ),
+    "a splitter of LlamaIndex": (
+        lambda index: Index.open("kb", splitter=SentenceSplitter()),
+        "splitter must be a function from a text to its cuts, got SentenceSplitter; pass llamaindex_ext.splitter_from(...) "
+        "of it, or add the chunks that it makes: chunks_of(chunks)",
+    ),
+    "a splitter of Haystack": (
+        lambda index: Index.open("kb", splitter=DocumentSplitter()),
+        "splitter must be a function from a text to its cuts, got DocumentSplitter; add the chunks that it makes: "
+        "chunks_of(chunks)",
     ),
     "an embedder": (
         lambda index: Index.open("kb", embedder="bge"),

@@ -84,7 +84,8 @@ class Index(View):
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
                 ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, or an
                 ``Embedder``. Default: WordLlama, which is bundled and works offline.
-            splitter: How documents are cut into leaves. Default: ``HierarchicalSplitter()``.
+            splitter: How documents are cut into leaves: for a splitter of LangChain or LlamaIndex, ``splitter_from`` of
+                ``langchain_ext`` or ``llamaindex_ext``. Default: ``HierarchicalSplitter()``.
             context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
                 Default: 0.
             title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text.

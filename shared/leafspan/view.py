@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
+from warnings import warn
 
 from leafspan import explaining, indexing, tree
 from leafspan.checks import check_flag, checked_id, shown
@@ -194,6 +195,9 @@ class View:
         must say what they cover, by ``within`` or ``source_key``. Deleting comes last: if the source cannot be read to its
         end, nothing is deleted. If the process is killed, run it again.
 
+        A folder that was renamed is another one, whose files are new. A ``RuntimeWarning`` says so, if documents with the
+        same texts stay whose files are no longer there: delete those, which ``moved`` of the result names.
+
         Args:
             source: A ``pathlib.Path`` of a file or folder, or ``Files``, or a list of these; or documents, as for ``add``.
             within: Filter on metadata: the documents are all that there are of those that match it, and must match it
@@ -222,7 +226,7 @@ class View:
         The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
         """
         options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
-        return run(self._sync(source, options, progress))
+        return _warned(run(self._sync(source, options, progress)))
 
     async def a_sync(
         self,
@@ -236,9 +240,8 @@ class View:
         progress: bool | None = None,
     ) -> Synced:
         """Like ``sync``."""
-        return await arun(
-            self._sync(source, indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata), progress)
-        )
+        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
+        return _warned(await arun(self._sync(source, options, progress)))
 
     def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
         """Delete documents, and all summaries made of them.
@@ -802,6 +805,13 @@ class View:
 
 def _checked_id(document_id: object) -> str | None:
     return None if document_id is None else checked_id("document_id", document_id)
+
+
+def _warned(synced: Synced) -> Synced:
+    """The same, after a warning if documents may be there twice."""
+    if synced.moved:
+        warn(indexing.moved_warning(synced.moved), RuntimeWarning, stacklevel=3)
+    return synced
 
 
 def _opened_again(reopen: Callable[[], View], scope: Scope | None) -> View:

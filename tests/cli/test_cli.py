@@ -107,7 +107,7 @@ def test_leaf_words_and_context_sentences_are_kept_in_the_index(texts):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "there is no file 'nowhere'"),
+        (["nowhere"], "there is no file or folder 'nowhere'"),
         (["texts/photo.jpg"], r"files must be of a known kind .*photo\.jpg"),
         (["empty"], r"there are no files of a known kind \(.*\) in empty"),
         (["texts", "--leaf-words", "0"], "--leaf-words must be from 1 to 149, as parents have 150, got 0"),

@@ -127,7 +127,10 @@ def test_standard_input_is_a_text_with_an_id(docs):
     assert "1 added" in typed("\ufeffFrom a pipe: süß.".encode(), "index", "-", "--id", "pipe").stdout
     with Index.open("kb", create=False) as index:
         assert index.get("pipe").text == "From a pipe: süß."
-    assert "standard input must be UTF-8" in fails(typed(b"\xff", "index", "-", "--id", "pipe"))
+    assert "standard input must be text in UTF-8: it is not UTF-8" in fails(typed(b"\xff", "index", "-", "--id", "pipe"))
+    assert "1 replaced" in typed("75 °C".encode(), "index", "-", "--id", "pipe", "--encoding", "latin-1").stdout
+    with Index.open("kb") as index:
+        assert index.get("pipe").text == "75 °C"
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["docs", "--id", "x"], ["-", "--id", "x", "--prune"]])
@@ -154,9 +157,36 @@ def test_a_sync_adds_replaces_and_deletes(docs, kb):
 
 def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, kb):
     docs.rename("elsewhere")
-    assert fails(leafspan("sync", docs)) == "there is no file 'docs'"
+    assert fails(leafspan("sync", docs)) == (
+        "there is no file or folder 'docs'; if the documents that were read there are to be deleted, say allow_empty=True "
+        "(--allow-empty)"
+    )
     docs.mkdir()
     assert "there are no documents in 'docs', so 2 would be deleted" in fails(leafspan("sync", docs))
+    assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
+
+
+@pytest.mark.parametrize("command", ["sync", "index"])
+def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
+    for name in (".hidden", "a.docx", "b.DOCX", "c.csv", "drafts.json", "LICENCE"):
+        (docs / name).touch()
+    counted = {".docx": 2, ".csv": 1, "hidden": 1, "without a suffix": 1}
+    line = "left out, since they are not read: 2 .docx, 1 .csv, 1 hidden, 1 without a suffix\n"
+    assert leafspan(command, docs, "--exclude", "drafts.*").stderr == line
+    assert read_json(command, docs, "--exclude", "drafts.*")["left_out"] == counted
+    assert leafspan(command, docs, "--glob", "*.md").stderr == ""
+
+
+@pytest.mark.parametrize("command", [("sync",), ("index", "--prune")], ids=" ".join)
+def test_a_renamed_folder_is_told_of(docs, kb, command):
+    docs.rename("notes")
+    done = leafspan(*command, "notes")
+    assert "2 added, 0 replaced, 0 deleted" in done.stdout
+    assert done.stderr.replace("\n", " ").strip() == (
+        "2 new documents have the same texts as documents whose files are no longer there, such as 'notes/bees.md' and "
+        "'docs/bees.md'; if a folder was renamed or moved, delete the old ones: sync the old path with allow_empty=True "
+        "(--allow-empty), or delete them by their ids"
+    )
     assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
 
 
@@ -209,8 +239,24 @@ def test_each_command_prints_json_with_the_same_keys_each_time(docs):
     ]
     numbers = {"documents": 2, "leaves": 2, "words": 11}
     ids = ["docs/bees.md", "docs/rocks.txt"]
-    assert read_json("index", docs) == {"added": [], "replaced": [], "unchanged": 2, "skipped": skipped, **numbers}
-    synced = {"added": [], "replaced": [], "deleted": [], "unchanged": ids, "skipped": skipped, **numbers}
+    assert read_json("index", docs) == {
+        "added": [],
+        "replaced": [],
+        "unchanged": 2,
+        "skipped": skipped,
+        "left_out": {},
+        **numbers,
+    }
+    synced = {
+        "added": [],
+        "replaced": [],
+        "deleted": [],
+        "unchanged": ids,
+        "skipped": skipped,
+        "moved": [],
+        "left_out": {},
+        **numbers,
+    }
     assert read_json("sync", docs) == read_json("index", docs, "--prune") == {"dry_run": False, **synced}
     assert read_json("sync", docs, "--dry-run") == {"dry_run": True, **synced}
     shown = read_json("show")

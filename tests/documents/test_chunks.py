@@ -326,3 +326,22 @@ def test_pieces_of_a_known_text_are_slices_of_it():
     for wrong in (("Tea is cold.", 0), ("green. Or black.", 18)):
         with pytest.raises(InvalidDocument, match="chunks of one text must be the same where they overlap"):
             put(wrong)
+
+
+PAGES = {
+    "LangChain": [
+        LangChainDocument(page_content=f"Page {page}", metadata={"file_path": "g.pdf", "page": page}) for page in (1, 2)
+    ],
+    "LlamaIndex": [
+        LlamaIndexDocument(text=f"Page {page}", metadata={"file_path": "g.pdf", "page": page}) for page in (1, 2)
+    ],
+    "Haystack": [HaystackDocument(content=f"Page {page}", meta={"file_path": "g.pdf", "page": page}) for page in (1, 2)],
+}
+
+
+@pytest.mark.parametrize("host", PAGES)
+def test_pages_of_a_loader_become_one_document_with_an_id_and_one_each_without(host: str):
+    (guide,) = chunks_of(PAGES[host], id="guide")
+    assert (guide.id, guide.text.split(), guide.metadata) == ("guide", ["Page", "1", "Page", "2"], {"file_path": "g.pdf"})
+    assert [chunk.metadata["page"] for chunk in guide.chunks] == [1, 2]
+    assert [page.metadata for page in chunks_of(PAGES[host])] == [{"file_path": "g.pdf", "page": page} for page in (1, 2)]

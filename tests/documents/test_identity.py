@@ -21,7 +21,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core import SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import ImageNode, TextNode
+from llama_index.core.schema import ImageDocument, ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidDocument
 from leafspan.documents import content_hash, to_document
@@ -207,6 +207,19 @@ def test_a_pdf_that_was_saved_again_is_the_same_document(empty: Index, tmp_path:
 
 def test_pictures_without_a_text_are_told_apart(empty: Index):
     assert len(empty.add([ImageNode(image="a"), ImageNode(image="b")]).added) == 2
+
+
+def test_what_has_no_text_is_added_once(empty: Index, tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "empty.md").write_text("")
+    adds = []
+    for _ in range(3):
+        read = SimpleDirectoryReader(tmp_path / "docs").load_data()
+        nodes = SentenceSplitter().get_nodes_from_documents(read)
+        given = LlamaIndexDocument(text="", metadata={"file_path": "a.md"})
+        pictures = [ImageNode(image="a"), ImageDocument(image="b"), ImageNode(image_url="https://a.org/c.png")]
+        adds.append([len(empty.add(things).added) for things in (read, nodes, given, pictures)])
+    assert adds == [[1, 1, 1, 3], [0, 0, 0, 0], [0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ pty = pytest.importorskip("pty")
 class Terminal(io.TextIOWrapper):
     """Standard error in a terminal of a certain width, and what was written to it."""
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, rows: int = 24) -> None:
         import fcntl
         import struct
         import termios
 
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         super().__init__(os.fdopen(slave, "wb", buffering=0), encoding="utf-8", write_through=True)
 
     def lines(self) -> list[str]:
@@ -49,12 +49,12 @@ class Terminal(io.TextIOWrapper):
 
 
 @pytest.fixture
-def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Terminal]]:
+def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Terminal]]:
     """Makes standard error a terminal of so many columns."""
     made = []
 
-    def make(columns: int) -> Terminal:
-        made.append(Terminal(columns))
+    def make(columns: int, rows: int = 24) -> Terminal:
+        made.append(Terminal(columns, rows))
         monkeypatch.setattr(sys, "stderr", made[-1])
         return made[-1]
 
@@ -71,6 +71,11 @@ def shown(terminal: Terminal) -> list[str]:
     bar.say("Writing", "40/40 leaves", done=12_000, total=12_000)
     bar.close()
     return terminal.lines()
+
+
+@pytest.mark.parametrize("columns", [80, 0])
+def test_a_terminal_of_no_size_shows_the_line_too(terminal_of, columns):
+    assert "100%" in shown(terminal_of(columns, rows=0))[-1]
 
 
 @pytest.mark.parametrize("columns", [200, 80, 50, 40, 20, 10])

@@ -74,6 +74,26 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str):
         assert document.text == "süß"
 
 
+def test_the_given_encoding_is_for_files_that_are_not_utf_8(tmp_path: Path):
+    (tmp_path / "a.txt").write_bytes("75 °C".encode())
+    (tmp_path / "b.txt").write_bytes("75 °C".encode("latin-1"))
+    (tmp_path / "c.html").write_bytes("<p>75 °C</p>".encode())
+    (tmp_path / "d.jsonl").write_bytes(b'{"text": "75 \xc2\xb0C"}\n{"text": "75 \xb0C"}')
+    documents, skipped = read(tmp_path, encoding="latin-1")
+    assert [each.text.strip() for each in documents] == ["75 °C"] * 5
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("お茶", "iso-2022-jp"), ("\u80c2 liver", "utf-16-le"), ("tea", "utf-16-be")]
+)
+def test_bytes_that_are_ascii_or_have_zeros_are_in_the_given_encoding(tmp_path: Path, text: str, encoding: str):
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    text.encode(encoding).decode("utf-8")  # they could be UTF-8, too
+    [document], _ = read(tmp_path, encoding=encoding)
+    assert document.text == text
+
+
 def test_without_a_mark_the_given_encoding_is_used(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9")
     [document], _ = read(tmp_path, encoding="latin-1")
@@ -338,3 +358,21 @@ def test_a_sync_deletes_what_was_indexed_of_a_report(tmp_path: Path):
         synced = index.sync(tmp_path / "notes")
     assert synced.deleted == ("notes/report.html",)
     assert [each.path for each in synced.skipped] == ["notes/report.html"]
+
+
+def test_what_is_left_out_is_counted_by_its_kind(tmp_path: Path):
+    docs = tmp_path / "docs"
+    (docs / ".git" / "objects").mkdir(parents=True)
+    (docs / ".git" / "config").touch()
+    (docs / "deep").mkdir()
+    (docs / "deep" / "a.docx").touch()
+    (docs / "a.txt").write_text("Tea.")
+    (docs / "gone.md").symlink_to(docs / "deep" / "nothing.md")
+    (docs / "here.md").symlink_to(docs / "a.txt")  # which is read
+    with Index.open(docs / "kb") as index:  # whose files nobody would look for in it
+        done = index.add([docs, docs / "deep"])
+        assert (len(done.added), done.skipped) == (1, ())
+        assert done.left_out == {".docx": 1, "hidden": 1, "links to nothing": 1}
+        assert repr(done) == "Added(1 added, 0 replaced, 0 unchanged, 3 left out)"
+        assert index.sync(docs).left_out == done.left_out
+        assert hash(done)

@@ -188,7 +188,7 @@ def test_an_empty_folder_deletes_nothing_unless_it_is_allowed(index: Index, docs
     index.sync([docs, more])
     shutil.rmtree(docs)
     before = contents(index)
-    with pytest.raises(InvalidDocument, match=r"there is no file '.*docs'"):
+    with pytest.raises(InvalidDocument, match=r"there is no file or folder '.*docs'; .* say allow_empty=True"):
         index.sync([more, docs], dry_run=dry_run)
     docs.mkdir()
     message = r"there are no documents in '.*docs', so 2 would be deleted; if that is meant, say allow_empty=True"
@@ -485,7 +485,7 @@ def test_after_any_changes_a_sync_gives_what_a_fresh_index_has_and_nothing_else_
                     if what == "sync":
                         assert index.sync(docs) == planned
             again = index.sync(docs)
-            assert again == synced(unchanged=again.unchanged)
+            assert again == replace(synced(unchanged=again.unchanged), left_out=again.left_out)
             of_docs = [document for document in contents(index) if document not in beside]
             assert [document for document in contents(index) if document in beside] == beside
         shutil.rmtree(folder / "kb")
@@ -551,3 +551,63 @@ def test_what_a_dry_run_returns_can_be_compared(index: Index, docs: Path):
     planned = index.sync(docs, dry_run=True)
     assert planned == index.sync(docs)
     assert replace(planned, added=(), unchanged=planned.added) == index.sync(docs)
+
+
+def test_documents_that_are_new_since_their_folder_was_renamed_are_told_of(tmp_path: Path):
+    notes = tmp_path / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "bees.md").write_text("# Bees\n\nBees dance.")
+    (notes / "deep" / "tea.txt").write_text("Tea is hot.")
+    (notes / "empty.txt").write_text(" ")
+    with opened(tmp_path) as index:
+        index.sync(notes)
+        index.add(Document("of no file/bees.md", "# Bees\n\nBees dance.", "Bees"))
+        renamed = notes.rename(tmp_path / "letters")
+        (renamed / "new.txt").write_text("Not there before.")
+        pairs = (("letters/bees.md", "notes/bees.md"), ("letters/deep/tea.txt", "notes/deep/tea.txt"))
+        message = r"2 new documents have the same texts as .* such as 'letters/bees.md' and 'notes/bees.md'; .*allow_empty"
+        for dry_run in (True, False):
+            with pytest.warns(RuntimeWarning, match=message):
+                done = index.sync(renamed, dry_run=dry_run)
+            assert (len(done.added), done.moved) == (4, pairs)
+        assert index.sync(renamed).moved == ()  # once is enough: they are there
+        assert index.sync(notes, allow_empty=True).deleted == ("notes/bees.md", "notes/deep/tea.txt", "notes/empty.txt")
+
+
+def test_a_new_document_counts_once_however_often_its_text_is_there(tmp_path: Path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "bees.md").write_text("# Bees\n\nBees dance.")
+    with opened(tmp_path) as index:
+        index.sync(tmp_path / "one")
+        (tmp_path / "one").rename(tmp_path / "two")
+        with pytest.warns(RuntimeWarning, match="^1 new document "):
+            index.sync(tmp_path / "two")
+        (tmp_path / "two").rename(tmp_path / "three")
+        with pytest.warns(RuntimeWarning, match="^1 new document "):
+            done = index.sync(tmp_path / "three")
+        assert sorted(done.moved) == [("three/bees.md", "one/bees.md"), ("three/bees.md", "two/bees.md")]
+
+
+def test_equal_files_that_are_both_there_and_files_that_moved_within_a_source_are_not_told_of(tmp_path: Path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "licence.txt").write_text("All rights reserved.")
+    with opened(tmp_path) as index:
+        assert index.sync(tmp_path / "one").moved == index.sync(tmp_path / "two").moved == ()
+        (tmp_path / "one" / "deep").mkdir()
+        (tmp_path / "one" / "licence.txt").rename(tmp_path / "one" / "deep" / "licence.txt")
+        done = index.sync(tmp_path / "one")
+        assert (done.added, done.deleted, done.moved) == (("one/deep/licence.txt",), ("one/licence.txt",), ())
+
+
+def test_a_view_tells_of_moved_documents_of_its_own_only(tmp_path: Path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "bees.md").write_text("# Bees\n\nBees dance.")
+    with opened(tmp_path) as index:
+        ann, ben = (index.scoped(F("tenant") == name) for name in ("ann", "ben"))
+        ann.sync(notes)
+        renamed = notes.rename(tmp_path / "letters")
+        assert ben.sync(renamed).moved == ()
+        with pytest.warns(RuntimeWarning, match="1 new document has the same text as a document whose file is"):
+            assert ann.sync(renamed).moved == (("letters/bees.md", "notes/bees.md"),)

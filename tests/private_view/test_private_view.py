@@ -620,3 +620,19 @@ def test_what_another_index_has_is_masked_and_restored(view: PrivateView, reveal
         assert any("asked for planks" in passage.text for passage in found)
         texts = [passage.text for passage in revealing.retrieve("Who asked for planks?", strategy, k=9)]
         assert "Alice Smith asked for planks." in texts
+
+
+def test_what_a_sync_says_of_a_renamed_folder_and_of_other_files_is_masked_too(
+    view: PrivateView, revealing: PrivateView, tmp_path: Path
+):
+    folder = write_files(tmp_path / "files")
+    view.sync(folder)
+    renamed = folder.rename(tmp_path / "renamed")
+    (renamed / "x.Alice Smith").touch()
+    with pytest.warns(RuntimeWarning, match="4 new documents have the same texts") as warned:
+        planned = view.sync(renamed, dry_run=True)
+    assert [is_in_the_clear(text) for text in (str(warned[0].message), repr(planned.moved), *planned.left_out)] == [[]] * 3
+    with pytest.warns(RuntimeWarning, match="4 new documents have the same texts"):
+        shown = revealing.sync(renamed, dry_run=True)
+    assert ("renamed/Alice Smith.md", "files/Alice Smith.md") in shown.moved
+    assert sum(shown.left_out.values()) == 1

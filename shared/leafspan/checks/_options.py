@@ -162,6 +162,8 @@ def check_path(name: str, path: object) -> None:
     """
     if not isinstance(path, str | Path):
         raise InvalidArgument(f"{name} must be a string or a pathlib.Path, got {shown(path)}")
+    if path == "":  # mostly a variable that is not set
+        raise InvalidArgument(f"{name} must be a path, and an empty text is none, got ''; '.' is the current folder")
     try:
         names = [os.fsencode(name) for name in Path(path).parts]
         possible = not any(b"\0" in name or len(name) > _LONGEST_NAME for name in names)

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
+from leafspan.cli._waits import telling_of_waits
 from leafspan.errors import LeafspanError
 from leafspan.store import chroma_failure
 
@@ -24,7 +25,8 @@ class CleanGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and print an expected error."""
         try:
-            return super().invoke(ctx)
+            with telling_of_waits():
+                return super().invoke(ctx)
         except (LeafspanError, OSError) as error:
             if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
                 raise

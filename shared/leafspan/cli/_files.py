@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from leafspan.cli._options import named_path
 from leafspan.errors import InvalidDocument
 from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at
 
+_KINDS = 6  # kinds of files that are not read which are named
 _SHOWN = 3  # files that are named of those with the same reason
 
 Paths = Annotated[
@@ -34,7 +35,8 @@ Exclude = Annotated[
     typer.Option("--exclude", help="Leave out such files and folders, such as 'drafts'. May be repeated."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the files, UTF-8 by default. A byte order mark overrides it.")
+    str | None,
+    typer.Option("--encoding", help="Encoding of the files that are not UTF-8. Files that are UTF-8 are read as that."),
 ]
 TextField = Annotated[str, typer.Option("--text-field", help="Field of a JSON line that has the text.")]
 IdField = Annotated[
@@ -71,6 +73,15 @@ def print_skipped(skipped: Sequence[Skipped]) -> None:
     for reason, paths in by_reason.items():
         names = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
         console(stderr=True).print(plain(f"skipped {names}: {' '.join(reason.split())}", "yellow"))
+
+
+def print_left_out(left_out: Mapping[str, int]) -> None:
+    """Print to standard error how many files are of kinds that are not read."""
+    if left_out:
+        kinds = [f"{count:,} {kind}" for kind, count in left_out.items()]
+        others = f" and {len(kinds) - _KINDS} other kinds" if len(kinds) > _KINDS else ""
+        counts = f"left out, since they are not read: {', '.join(kinds[:_KINDS])}{others}"
+        console(stderr=True).print(plain(counts, "dim"))
 
 
 def skipped_as_json(skipped: Sequence[Skipped]) -> list[dict[str, str]]:

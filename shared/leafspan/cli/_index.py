@@ -20,15 +20,16 @@ from leafspan.cli._files import (
     TextField,
     TitleField,
     check_not_empty,
+    print_left_out,
     print_skipped,
     skipped_as_json,
 )
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
-from leafspan.cli._sync import print_synced
+from leafspan.cli._sync import print_synced, sync_quietly
 from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
-from leafspan.files import Files
+from leafspan.files import Files, Unreadable, decode
 from leafspan.index import Index
 from leafspan.splitting import HierarchicalSplitter
 from leafspan.values import Document
@@ -97,7 +98,7 @@ def index(
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with Index.open(kb, splitter=splitter, context_sentences=context_sentences, texts_in=texts_in, config=config) as opened:
         if prune:
-            print_synced(kb, opened.sync(files), opened.stats(), as_json=as_json)
+            print_synced(kb, sync_quietly(opened, files), opened.stats(), as_json=as_json)
             return
         added = opened.add(source)
         stats = opened.stats()
@@ -108,6 +109,7 @@ def index(
                 "replaced": added.replaced,
                 "unchanged": added.unchanged,
                 "skipped": skipped_as_json(added.skipped),
+                "left_out": added.left_out,
                 "documents": stats.documents,
                 "leaves": stats.leaves,
                 "words": stats.words,
@@ -121,18 +123,19 @@ def index(
         sep="",
     )
     print_skipped(added.skipped)
+    print_left_out(added.left_out)
 
 
 def _standard_input(encoding: str | None) -> str:
     """The text on standard input.
 
     Raises:
-        InvalidDocument: if it is in another encoding.
+        InvalidDocument: if it is in another encoding, or no text.
     """
     try:
-        return sys.stdin.buffer.read().decode(encoding or "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(f"standard input must be {encoding or 'UTF-8'}: {error}") from None
+        return decode(sys.stdin.buffer.read(), encoding or "utf-8")
+    except Unreadable as error:
+        raise InvalidDocument(f"standard input must be text in {encoding or 'UTF-8'}: {error}") from None
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:

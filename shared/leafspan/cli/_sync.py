@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from leafspan.cli._files import (
     TextField,
     TitleField,
     check_not_empty,
+    print_left_out,
     print_skipped,
     skipped_as_json,
 )
@@ -31,7 +33,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowled
 from leafspan.errors import IndexNotFound
 from leafspan.files import Files
 from leafspan.index import Index
-from leafspan.indexing import Stats, Synced
+from leafspan.indexing import Stats, Synced, moved_warning
 
 
 def sync(
@@ -70,7 +72,7 @@ def sync(
         strict=strict,
     )
     with _opened(kb, files, config, dry_run=dry_run) as (opened, named):
-        synced = opened.sync(named, dry_run=dry_run, allow_empty=allow_empty)
+        synced = sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty)
         stats = opened.stats()
     print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
@@ -95,6 +97,13 @@ def _opened(kb: Path, files: Files, config: Path | None, *, dry_run: bool) -> It
         yield opened, files
 
 
+def sync_quietly(index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False) -> Synced:
+    """Sync without the warning that ``print_synced`` prints."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
+        return index.sync(files, dry_run=dry_run, allow_empty=allow_empty)
+
+
 def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
     """Print what a sync did, or would do."""
     if as_json:
@@ -106,6 +115,8 @@ def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = Fals
                 "deleted": synced.deleted,
                 "unchanged": synced.unchanged,
                 "skipped": skipped_as_json(synced.skipped),
+                "left_out": synced.left_out,
+                "moved": synced.moved,
                 "documents": stats.documents,
                 "leaves": stats.leaves,
                 "words": stats.words,
@@ -125,3 +136,6 @@ def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = Fals
         sep="",
     )
     print_skipped(synced.skipped)
+    print_left_out(synced.left_out)
+    if synced.moved:
+        console(stderr=True).print(plain(moved_warning(synced.moved), "yellow"))

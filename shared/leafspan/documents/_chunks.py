@@ -112,9 +112,12 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
 
 
 def _start(node: Any, nodes: Mapping[str, Any]) -> int | None:
-    """The character at which a LlamaIndex node starts. Below another node, it only says where it starts in that one."""
-    start, parent = node.start_char_idx, node.parent_node
+    """The character at which a LlamaIndex node starts. Below another node, it only says where it starts in that one.
+
+    A Document, such as a page of a loader, says no place.
+    """
+    start, parent = getattr(node, "start_char_idx", None), getattr(node, "parent_node", None)
     if start is None or parent is None:
-        return start  # type: ignore[no-any-return]
+        return start
     above = _start(nodes[parent.node_id], nodes) if parent.node_id in nodes else None
     return None if above is None else above + start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,8 +89,17 @@ def _from_llamaindex(node: Any) -> GivenDocument:
     given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
     position = {} if start is None else {"start_char_idx": start}
     text = node.get_content()
-    # Without a text, nothing else might tell it apart: it may be a picture.
-    return _given(node.node_id if given or not text else None, text, metadata, whole, position)
+    return _given(node.node_id if given else None, text, metadata, whole, position if text else position | _in_place(node))
+
+
+# What LlamaIndex's nodes may have in the place of a text: a picture, a sound, a film, the name of something else.
+_NO_TEXTS = ("image", "image_path", "image_url", "image_resource", "audio_resource", "video_resource", "index_id")
+
+
+def _in_place(node: Any) -> dict[str, str]:
+    """A hash of what a node without a text has in its place, which alone tells it apart from others."""
+    there = {name: value for name in _NO_TEXTS if (value := getattr(node, name, None))}
+    return {"in_place": hashlib.sha256(repr(there).encode()).hexdigest()} if there else {}
 
 
 def _from_haystack(document: Any) -> GivenDocument:

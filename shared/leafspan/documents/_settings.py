@@ -56,8 +56,8 @@ class OpenOptions:
     texts_in: TextsIn | None = None
 
     def __post_init__(self) -> None:
-        if self.splitter is not None and (isinstance(self.splitter, type) or not callable(self.splitter)):
-            raise InvalidArgument(f"splitter must be a function from a text to its cuts, got {shown(self.splitter)}")
+        if self.splitter is not None:
+            _check_splitter(self.splitter)
         if self.context_sentences is not None:
             check_whole("context_sentences", self.context_sentences, 0)
         if self.title_weight is not None:
@@ -72,6 +72,23 @@ class OpenOptions:
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")
         if self.texts_in is not None:
             check_choice("texts_in", self.texts_in, get_args(TextsIn))
+
+
+def _check_splitter(splitter: object) -> None:
+    """Check that it can be called with a text. LlamaIndex's can be called, but with nodes.
+
+    Raises:
+        InvalidArgument: if it cannot; for a splitter of a framework, the message says how it is given.
+    """
+    makes_nodes = hasattr(splitter, "get_nodes_from_documents")
+    if not isinstance(splitter, type) and callable(splitter) and not makes_nodes:
+        return
+    host = "llamaindex_ext" if makes_nodes else "langchain_ext" if hasattr(splitter, "split_text") else None
+    remedy = f"pass {host}.splitter_from(...) of it, or " if host else ""
+    frameworks = bool(host) or hasattr(splitter, "split_by")  # the latter is Haystack's
+    hint = f"; {remedy}add the chunks that it makes: chunks_of(chunks)" if frameworks else ""
+    got = type(splitter).__name__ if frameworks and not isinstance(splitter, type) else shown(splitter)
+    raise InvalidArgument(f"splitter must be a function from a text to its cuts, got {got}{hint}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class Progress:
             self._bar = tqdm(
                 total=total, file=sys.stderr, dynamic_ncols=True, miniters=0, smoothing=0, delay=delay, bar_format=what
             )
+            self._bar.dynamic_ncols = _known_size(self._bar.dynamic_ncols)
             self._layout()
             threading.Thread(target=self._tick, name="leafspan progress", daemon=True).start()
 
@@ -105,3 +106,16 @@ class Progress:
                     self._bar.delay = 0  # from now on it is shown at the end, too
                     self._layout()
                     self._bar.refresh()
+
+
+def _known_size(size: Any) -> Any:
+    """A function from a stream to columns and rows, of tqdm's, which writes nothing where a terminal has no rows.
+
+    Terminals that nobody has given a size, as in containers and under ``script``, say that they have none.
+    """
+
+    def known(stream: Any) -> tuple[int | None, int | None]:
+        columns, rows = size(stream) if size is not None else (None, None)
+        return (columns if columns and columns > 0 else None), (rows if rows and rows > 0 else None)
+
+    return known

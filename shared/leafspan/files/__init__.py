@@ -1,8 +1,10 @@
 """Reading files: which are read, what each is called in an index, and what could not be read, and why."""
 
+from leafspan.files._decoding import decode
 from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
+from leafspan.files._opening import Unreadable
 from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, real_path
 from leafspan.files._source import Files
 
@@ -13,8 +15,10 @@ __all__ = [
     "FileReading",
     "Files",
     "Skipped",
+    "Unreadable",
     "below_folder",
     "check_paths",
+    "decode",
     "files_at",
     "is_report",
     "real_path",

@@ -1,4 +1,4 @@
-"""Text from bytes, without guessing: a byte order mark decides, or else the encoding that was given."""
+"""Text from bytes: a byte order mark decides, or else whether they are UTF-8, or else the encoding that was given."""
 
 from __future__ import annotations
 
@@ -19,10 +19,19 @@ _MARKS = (
 def decode(data: bytes, encoding: str) -> str:
     """The text, with its line ends as they are, and without the byte order mark.
 
+    Bytes beyond ASCII that are valid UTF-8 are UTF-8, whatever the encoding is: text in another encoding practically never
+    is, and a folder may hold files in both. ASCII alone does not tell: it may be ISO-2022-JP, or UTF-16 without a mark.
+
+    Args:
+        data: The bytes.
+        encoding: What they are in, if they have no mark and are not UTF-8.
+
     Raises:
         Unreadable: if the bytes are not in that encoding, or are no text.
     """
     mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", encoding))
+    if not mark and (text := _beyond_ascii(data)) is not None:
+        return text
     try:
         text = data[len(mark) :].decode(encoding)
     except (UnicodeError, LookupError) as error:
@@ -30,3 +39,14 @@ def decode(data: bytes, encoding: str) -> str:
     if "\0" in text:
         raise Unreadable("it has NUL characters, so it is no text")
     return text
+
+
+def _beyond_ascii(data: bytes) -> str | None:
+    """The text, if it is UTF-8 and more than ASCII."""
+    if data.isascii():
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text  # as UTF-16 has without a mark

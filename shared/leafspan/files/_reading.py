@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
-from leafspan.files._walking import NotRead, find_files
+from leafspan.files._walking import LeftOut, NotRead, find_files
 from leafspan.values import Document
 
 
@@ -49,7 +50,8 @@ class FileReading:
         self._stored_name = stored_name
         self._read: set[Path] = set()
         self._unread: set[Path] = set()
-        self._left_out: dict[Path, Skipped] = {}  # files that leafspan has written itself
+        self._own: dict[Path, Skipped] = {}  # files that leafspan has written itself
+        self._left_out: dict[Path, str] = {}  # files that are not read, with what kind they are of
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
 
     @property
@@ -59,7 +61,13 @@ class FileReading:
             Skipped(name, first + (f" (and {len(others)} more)" if others else ""))
             for name, (first, *others) in self._reasons.items()
         ]
-        return (*unread, *self._left_out.values())
+        return (*unread, *self._own.values())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """The number of files of each kind that is not read, the most first."""
+        counts = Counter(kind for path, kind in self._left_out.items() if path not in self._read)
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def names(self, files: Files) -> FileNames:
         """What files of a source are called."""
@@ -72,7 +80,7 @@ class FileReading:
 
     def found_below(self, path: Path) -> bool:
         """Whether a file was found at this path or below it, read or not."""
-        return any(each.is_relative_to(path) for each in (*self._read, *self._unread, *self._left_out))
+        return any(each.is_relative_to(path) for each in (*self._read, *self._unread, *self._own))
 
     def read(self, files: Files) -> Iterator[FileDocument]:
         """The documents of a source, in the order of their paths.
@@ -89,11 +97,13 @@ class FileReading:
         for found in wanted_files(files):
             if isinstance(found, NotRead):
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
+            elif isinstance(found, LeftOut):
+                self._left_out[found.path] = found.kind
             elif found not in self._read:
                 if found not in named and (what := what_leafspan_wrote(found)) is not None:
-                    self._left_out[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
+                    self._own[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
                     continue
-                self._left_out.pop(found, None)
+                self._own.pop(found, None)
                 self._read.add(found)
                 yield from self._documents(found, names.name(found), files)
 
@@ -130,28 +140,35 @@ class FileReading:
             self._reasons[name] = [reason]
 
 
-def check_paths(paths: Iterable[Path]) -> None:
+def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:
     """Check that each path that the user named is there, and is a folder or a file of a known kind.
+
+    Args:
+        paths: The paths.
+        remedy: What can be done about one that is not there, as the end of a sentence. Default: nothing.
 
     Raises:
         InvalidDocument: if one is not.
     """
     for path in paths:
         if not path.exists():
-            raise InvalidDocument(f"there is no file {str(path)!r}")
+            raise InvalidDocument(f"there is no file or folder {str(path)!r}{remedy}")
         real = real_path(path)
         if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
             raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")
 
 
-def wanted_files(files: Files) -> Iterator[Path | NotRead]:
-    """The files of a source, and what in its folders cannot be looked into. A file can be found in two of the paths."""
+def wanted_files(files: Files) -> Iterator[Path | NotRead | LeftOut]:
+    """The files of a source, what in its folders cannot be looked into, and what is left out there.
+
+    A file can be found in two of the paths.
+    """
     for named in files.named:
         yield from files_at(named, files)
 
 
-def files_at(named: Path, files: Files) -> Iterator[Path | NotRead]:
-    """The files at one of the paths of a source."""
+def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
+    """The files at one of the paths of a source. Nothing is said of what its patterns leave out."""
     real = real_path(named)
     if not real.is_dir():
         yield real
@@ -163,7 +180,9 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead]:
     def enters(path: Path) -> bool:
         return not path.name.startswith(".") and not files.leaves_out(_below(path, real))
 
-    yield from find_files(real, takes=takes, enters=enters)
+    for found in find_files(real, takes=takes, enters=enters):
+        if not isinstance(found, LeftOut) or files.matches(_below(found.path, real)):
+            yield found
 
 
 def _below(path: Path, folder: Path) -> PurePosixPath:

@@ -30,8 +30,9 @@ class Files:
             number of folders. A pattern without a slash is matched against the name, any other one against the path below
             the folder: ``"*.md"``, ``"guide/**/*.md"``. Default: all files.
         exclude: Patterns of files and folders that are left out, such as ``"drafts"``. Default: none.
-        encoding: Encoding of texts, HTML and JSON lines. A byte order mark overrides it. Default: UTF-8; for HTML, the
-            encoding that the page declares.
+        encoding: Encoding of texts, HTML and JSON lines that are not UTF-8. What is valid UTF-8 beyond ASCII is read as
+            UTF-8 whatever it says, and a byte order mark overrides it. Default: UTF-8; for HTML, the encoding that the page
+            declares.
         text_field: Field of a JSON line that has the text. Default: ``"text"``.
         id_field: Field of a JSON line that has the id, a string or a whole number. Default: none; a line is known by its
             number.
@@ -81,7 +82,11 @@ class Files:
 
     def takes(self, relative: PurePosixPath) -> bool:
         """Whether a file with this path below a folder is read, if it is there and its kind is known."""
-        if any(part.startswith(".") for part in relative.parts) or self.leaves_out(relative):
+        return not any(part.startswith(".") for part in relative.parts) and self.matches(relative)
+
+    def matches(self, relative: PurePosixPath) -> bool:
+        """Whether the patterns have nothing against a file with this path below a folder."""
+        if self.leaves_out(relative):
             return False
         return not self.glob or any(_matches(relative, pattern) for pattern in self.glob)
 

@@ -15,11 +15,20 @@ class NotRead(NamedTuple):
     reason: str
 
 
-def find_files(folder: Path, *, takes: Callable[[Path], bool], enters: Callable[[Path], bool]) -> Iterator[Path | NotRead]:
-    """The files of a folder that are to be read, and the links and folders in it that cannot be followed.
+class LeftOut(NamedTuple):
+    """A file that is not one of those to be read: it is hidden, of another kind, or a link to nothing."""
+
+    path: Path
+    kind: str
+
+
+def find_files(
+    folder: Path, *, takes: Callable[[Path], bool], enters: Callable[[Path], bool]
+) -> Iterator[Path | NotRead | LeftOut]:
+    """The files of a folder that are to be read, what in it cannot be looked into, and what is left out.
 
     A link that stays in the folder is passed over: what it leads to is found where it stands. So nothing is found twice,
-    and no loop of links is entered.
+    and no loop of links is entered. A hidden folder is left out as one. Of the files of an index nothing is said.
 
     Args:
         folder: The folder, without links.
@@ -27,19 +36,34 @@ def find_files(folder: Path, *, takes: Callable[[Path], bool], enters: Callable[
         enters: Whether a folder is to be looked into.
     """
     waiting = [iter([folder])]
+    indexes = set()
     while waiting:
         if (path := next(waiting[-1], None)) is None:
             waiting.pop()
         elif _is_link(path) and path != folder:
             if (takes(path) or (enters(path) and path.is_dir())) and not _leads_into(path, folder):
                 yield NotRead(path, "it is a link that leads out of the folder")
+            elif not path.exists():
+                yield LeftOut(path, "links to nothing")
         elif path == folder or (path.is_dir() and enters(path)):
             try:
-                waiting.append(iter([path / name for name in sorted(os.listdir(path))]))
+                names = sorted(os.listdir(path))
             except OSError as error:
                 yield NotRead(path, error.strerror or str(error))
-        elif takes(path) and not path.is_dir():
+                continue
+            if "chroma.sqlite3" in names or path.parent in indexes:
+                indexes.add(path)
+            waiting.append(iter([path / name for name in names]))
+        elif path.is_dir() or not takes(path):
+            if path.parent not in indexes:
+                yield LeftOut(path, _kind(path))
+        else:
             yield path
+
+
+def _kind(path: Path) -> str:
+    """What is said of a file that is left out: its suffix, as far as it has one."""
+    return "hidden" if path.name.startswith(".") else path.suffix.lower() or "without a suffix"
 
 
 def _is_link(path: Path) -> bool:

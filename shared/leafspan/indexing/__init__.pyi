@@ -6,6 +6,7 @@ from ._doctor import Examination, Finding, examine
 from ._ingest import Added, ingest
 from ._intake import Intake
 from ._known_files import FILE_KEY
+from ._moved import moved_warning
 from ._split_document import SplitDocument, check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
@@ -43,6 +44,7 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "make_vectors_anew",
+    "moved_warning",
     "split_document",
     "surrounding_text",
     "sync",

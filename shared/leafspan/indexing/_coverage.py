@@ -125,7 +125,8 @@ class FileCoverage:
     def read(self) -> Iterator[Document]:
         """See Coverage. A path that is not there is an error before anything is read."""
         present = [part for part in self._parts if not self._allow_empty or part.given.exists()]
-        check_paths(part.given for part in present)
+        remedy = "; if the documents that were read there are to be deleted, say allow_empty=True (--allow-empty)"
+        check_paths((part.given for part in present), remedy=remedy)
         for part in present:
             yield from self._reading.read(part.files)
 

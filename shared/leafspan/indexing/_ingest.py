@@ -40,15 +40,19 @@ class Added:
         unchanged: Number of documents that were there as they are.
         skipped: Files that could not be read, or not all of them, and why. Also files that leafspan has written itself,
             such as reports.
+        left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
+            other kinds, hidden files and folders, and links to nothing. Not those that ``glob`` and ``exclude`` leave out.
     """
 
     added: tuple[str, ...]
     replaced: tuple[str, ...]
     unchanged: int
     skipped: tuple[Skipped, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        skipped += f", {sum(self.left_out.values()):,} left out" if self.left_out else ""
         return f"Added({len(self.added)} added, {len(self.replaced)} replaced, {self.unchanged} unchanged{skipped})"
 
 
@@ -96,7 +100,7 @@ def ingest(
         at_once=isinstance(documents, Sequence),
         row_keys=intake.row_keys,
     )
-    return Added(done.added, done.replaced, len(done.unchanged), reading.skipped)
+    return Added(done.added, done.replaced, len(done.unchanged), reading.skipped, reading.left_out)
 
 
 @dataclass(frozen=True, slots=True)

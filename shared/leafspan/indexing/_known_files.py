@@ -38,11 +38,12 @@ def file_path(row: Row, names: FileNames) -> Path | None:
         row: The document's row.
         names: What files are called.
     """
-    name = _file_name(row)
+    name = file_name(row)
     return None if name is None else names.path(name)
 
 
-def _file_name(row: Row) -> str | None:
+def file_name(row: Row) -> str | None:
+    """The name of the file that a document was read from; None if it is of no file."""
     if (name := row.extra.get(FILE_KEY)) is not None:
         return str(name)
     return row.document_id if _may_be_file(row) else None
@@ -109,7 +110,7 @@ class KnownFiles:
 def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
     found = defaultdict(list)
     for row in rows.values():
-        if row.version is not None and (name := _file_name(row)) is not None:
+        if row.version is not None and (name := file_name(row)) is not None:
             found[PurePosixPath(name).name].append(row)
     return found
 

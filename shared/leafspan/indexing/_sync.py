@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from leafspan.checks import check_flag
@@ -17,6 +17,7 @@ from leafspan.indexing._deleting import Forget, delete_documents, is_half_delete
 from leafspan.indexing._ingest import take_in
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
+from leafspan.indexing._moved import Moved
 from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
@@ -32,6 +33,10 @@ class Synced:
         unchanged: Ids of the documents that were there as they are.
         skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are. Also files
             that leafspan has written itself, such as reports, which have no documents.
+        moved: For each new document that has the text of a document whose file is no longer there, and which stays since
+            the source does not cover it, both ids. So it is after a folder was renamed: see ``Index.sync``.
+        left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
+            other kinds, hidden files and folders, and links to nothing. Not those that ``glob`` and ``exclude`` leave out.
     """
 
     added: tuple[str, ...]
@@ -39,9 +44,12 @@ class Synced:
     deleted: tuple[str, ...]
     unchanged: tuple[str, ...]
     skipped: tuple[Skipped, ...]
+    moved: tuple[tuple[str, str], ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        skipped += f", {sum(self.left_out.values()):,} left out" if self.left_out else ""
         return (
             f"Synced({len(self.added)} added, {len(self.replaced)} replaced, {len(self.deleted)} deleted, "
             f"{len(self.unchanged)} unchanged{skipped})"
@@ -118,10 +126,11 @@ def sync(
         yield from finish_interrupted(store)
     # Read first: what others add meanwhile is not to be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
+    moved = Moved(rows)
     taken = yield from take_in(
         store,
         embed,
-        intake.keep(coverage.read()),
+        moved.watching(intake.keep(coverage.read())),
         settings,
         scope=scope,
         timeout=timeout,
@@ -133,7 +142,8 @@ def sync(
     kept = {*taken.added, *taken.replaced, *taken.unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
     left = yield Call(intake.known, (left,))
-    doomed = yield Call(_doomed, (left, coverage, reading, FileNames(store.home)))
+    names = FileNames(store.home)
+    doomed = yield Call(_doomed, (left, coverage, reading, names))
     if not options.allow_empty and (empty := coverage.empty_parts(doomed)):
         raise EmptySource(
             f"there are no documents in {' and '.join(empty)}, so {len(doomed)} would be deleted; if that is meant, say "
@@ -148,7 +158,10 @@ def sync(
         deleted = yield from delete_documents(
             store, versions, scope=scope, timeout=timeout, forget=forget, versions=versions
         )
-    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped)
+    going = {row.document_id for row in doomed}
+    staying = [row for row in left if row.document_id not in going]
+    pairs = yield Call(moved.pairs, (taken.added, staying, names))
+    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped, pairs, reading.left_out)
 
 
 def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:

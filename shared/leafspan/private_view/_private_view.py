@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -396,13 +397,16 @@ class PrivateView(View):
             added=tuple(names[id_] for id_ in added.added),
             replaced=tuple(names[id_] for id_ in added.replaced),
             skipped=self._shown_skipped(added.skipped),
+            left_out=self._shown_left_out(added.left_out),
         )
 
     def _shown_synced(self, synced: Synced) -> Flow[Synced]:
         lists = {name: getattr(synced, name) for name in ("added", "replaced", "deleted", "unchanged")}
-        names = yield from self._shown_ids([id_ for ids in lists.values() for id_ in ids])
+        names = yield from self._shown_ids([id_ for ids in (*lists.values(), *synced.moved) for id_ in ids])
+        moved = tuple((names[new], names[old]) for new, old in synced.moved)
         shown = {name: tuple(names[id_] for id_ in ids) for name, ids in lists.items()}
-        return replace(synced, **shown, skipped=self._shown_skipped(synced.skipped))
+        skipped, left_out = self._shown_skipped(synced.skipped), self._shown_left_out(synced.left_out)
+        return replace(synced, **shown, moved=moved, skipped=skipped, left_out=left_out)
 
     def _shown_deleted(self, given: Mapping[str, str], deleted: list[str]) -> Flow[list[str]]:
         names = yield from self._shown_ids([id_ for id_ in deleted if id_ not in given])
@@ -413,6 +417,13 @@ class PrivateView(View):
         showing = self._showing()
         yield from showing.load([], texts=ids, documents=ids)
         return {id_: showing.id(id_) for id_ in ids}
+
+    def _shown_left_out(self, left_out: Mapping[str, int]) -> dict[str, int]:
+        """The number of files that are not read: what follows the dot in a file's name may be a name."""
+        shown: Counter[str] = Counter()
+        for kind, count in left_out.items():
+            shown[kind if self._privacy.shows_all else self._privacy.disguise.name(kind)] += count
+        return dict(shown)
 
     def _shown_skipped(self, skipped: Any) -> Any:
         """Files that were not read: their names and the reasons quote what is in them."""

@@ -23,9 +23,11 @@ from leafspan.store._stale_read import StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows
+from leafspan.store._waiting import WAITS
 from leafspan.store._writer import DocumentToWrite, Keep, Writer
 
 __all__ = [
+    "WAITS",
     "REMEDY",
     "MADE_BY_LEAFSPAN",
     "MOST_RESULTS",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,14 +12,20 @@ from contextlib import contextmanager
 from leafspan.engine import Call, Flow
 from leafspan.errors import WriterBusy
 
+WAITS = "leafspan.waits"
+"""The logger to which a wait for another writer is told, as INFO."""
+
+_logger = logging.getLogger(WAITS)
+
 _POLL_SECONDS = 0.02
+_SILENT_SECONDS = 1.0  # a wait that ends before is not told of
 _LEAST_SECONDS = 0.5  # a timeout of 0 is for other writers; a process that opens the files needs a moment, too
 
 
 def wait_for_lock(
     try_acquire: Callable[[], bool], timeout: float, what: str, *, holder: Callable[[], str] = lambda: ""
 ) -> Flow[None]:
-    """Try to acquire a lock again and again until that succeeds.
+    """Try to acquire a lock again and again until that succeeds. After a second, the logger ``leafspan.waits`` is told.
 
     No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the writer with the lock needs.
 
@@ -31,13 +38,17 @@ def wait_for_lock(
     Raises:
         WriterBusy: if the lock is not free within ``timeout`` seconds.
     """
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
+    deadline, is_told = began + timeout, False
     while not (yield Call(try_acquire, finish=True)):
         if time.monotonic() >= deadline:
             raise WriterBusy(
                 f"another writer{holder()} has held {what} for more than the timeout of {timeout:g} seconds: wait for it, "
                 "or open the index with a longer timeout; if it was stopped or hangs, end it"
             )
+        if not is_told and time.monotonic() >= began + _SILENT_SECONDS:
+            is_told = True
+            _logger.info("another writer%s holds %s; waiting for it, up to %g seconds", holder(), what, timeout)
         yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
 
 
