@@ -212,6 +212,39 @@ def test_questions_come_from_lines_of_json(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    "relevant", [["bees", "wasps"], ("bees", "wasps"), iter(["bees", "wasps"]), {"bees": 1, "wasps": 1}]
+)
+def test_relevant_documents_may_be_a_list_of_ids(relevant):
+    assert Question("Which?", relevant=relevant).relevant == {"bees": 1, "wasps": 1}
+
+
+def test_one_relevant_document_may_be_its_id():
+    assert Question("Which?", relevant="bees").relevant == {"bees": 1}
+    assert read_questions([{"text": "Which?", "relevant": "bees"}]) == [Question("Which?", relevant="bees")]
+
+
+@pytest.mark.parametrize("relevant", [3, [3], [["bees"]], None, b"bees"])
+def test_relevant_documents_of_another_type_are_refused(relevant):
+    with pytest.raises(InvalidArgument, match="relevant must be a list of ids, one id, or grades by id, got "):
+        Question("Which?", relevant=relevant)
+
+
+@pytest.mark.parametrize("answers", ["Karl", 3, [3], None, {"Karl": 1}, Answer("bees", 0, 4)])
+def test_answers_of_another_type_are_refused(answers):
+    with pytest.raises(InvalidArgument, match="answers must be a list of Answers or texts, got "):
+        Question("Who?", answers=answers)
+
+
+def test_a_question_that_was_given_no_answers_has_none():
+    assert Question("Who?").has_no_answer
+    assert (
+        Question("Who?")
+        == Question("Who?", answers=[], relevant=[])
+        == read_questions([{"text": "Who?", "answers": []}])[0]
+    )
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("{", "line 2: a question must be a JSON object such as"),
