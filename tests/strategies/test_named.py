@@ -8,15 +8,15 @@ from leafspan import BM25, Hybrid, InvalidArgument, Vector
 from leafspan.strategies import name_strategies
 
 
-def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_their_place():
+def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_their_number():
     assert name_strategies("strategies", [BM25(), "vector", Hybrid()]) == {
         "bm25": BM25(),
         "vector": Vector(),
         "hybrid": Hybrid(),
     }
     two = [Hybrid(), BM25(), Hybrid(depth=50)]
-    assert list(name_strategies("strategies", two)) == ["hybrid 1", "bm25", "hybrid 3"]
-    assert list(name_strategies("strategies", two, between="-")) == ["hybrid-1", "bm25", "hybrid-3"]
+    assert list(name_strategies("strategies", two)) == ["hybrid", "bm25", "hybrid 2"]
+    assert list(name_strategies("strategies", two, between="-")) == ["hybrid", "bm25", "hybrid-2"]
 
 
 @pytest.mark.parametrize("wrong", ["hybird", 5])
