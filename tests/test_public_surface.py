@@ -246,6 +246,7 @@ def test_a_strategy_can_be_written_with_these_names():
             "HostResult",
             "Generate",
             "CallFunction",
+            "NoteWhyEmpty",
             "RunStrategies",
             "StrategyRun",
             "Retrieves",

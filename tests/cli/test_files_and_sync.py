@@ -248,6 +248,9 @@ def test_the_least_probability_of_an_answer_reaches_hybrid(kb):
         query = ("query", "Who makes honey in a hive?", "-s", strategy, "--json", "--min-answer-probability")
         assert json.loads(leafspan(*query, 0.1).stdout)
         assert json.loads(leafspan(*query, 1).stdout) == []
+    told = leafspan("query", "honey", "--min-answer-probability", 1).stderr
+    assert told.startswith("nothing in the index answers this: the probability that the index holds an answer is 0.")
+    assert told.endswith(", below min_answer_probability=1\n")
     error = fails(leafspan("query", "honey", "-s", "vector", "--min-answer-probability", 0.5))
     assert error == "min_answer_probability needs a strategy over hybrid, got 'vector'"
     assert "min_answer_probability must be a number in [0, 1], got 2" in fails(

@@ -378,6 +378,19 @@ class CallFunction:
     key: Hashable = None
 
 
+@dataclass(frozen=True, slots=True)
+class NoteWhyEmpty:
+    """Say why nothing is found for a query. If nothing is returned for it, that is its ``why_empty``. The answer is None.
+
+    Args:
+        query: The query.
+        reason: The reason, as the end of a sentence. It quotes no text of a document or a question.
+    """
+
+    query: Query
+    reason: str
+
+
 class Retrieves(Protocol):
     """What can be run: a strategy."""
 
@@ -425,6 +438,7 @@ Request = (
     | Generate
     | CallFunction
     | RunStrategies
+    | NoteWhyEmpty
 )
 StrategyFlow = Generator[Request | tuple[Request, ...], Any, T]
 """A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
@@ -13,6 +14,7 @@ from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, Retrieva
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, LeafId, Query, scored
@@ -148,7 +150,8 @@ class Tree(Strategy):
         base = self.base.with_summaries()
         assert base is not None
         rows = yield from base.retrieve(queries, replace(context, k=count, candidates=max(context.candidates, count)))
-        return [[each for each in row if self.min_score is None or each.score >= self.min_score][:count] for row in rows]
+        kept = yield from those_that_reach(self.min_score, queries, rows, attrgetter("score"))
+        return [row[:count] for row in kept]
 
     def _without_repeats(
         self, vectors: Any, rows: Sequence[list[Candidate]], context: RetrievalContext
