@@ -1,5 +1,6 @@
 """Checks of what users give: options, and functions of theirs that are called."""
 
+from leafspan.checks._option_names import check_option_names, with_option_names
 from leafspan.checks._options import (
     check_choice,
     check_flag,
@@ -27,6 +28,7 @@ __all__ = [
     "check_functions",
     "check_model",
     "check_number",
+    "check_option_names",
     "check_path",
     "check_text",
     "check_whole",
@@ -41,4 +43,5 @@ __all__ = [
     "shown",
     "unusable",
     "what_makes_one",
+    "with_option_names",
 ]

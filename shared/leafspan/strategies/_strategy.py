@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from leafspan.checks import shown, what_makes_one
+from leafspan.checks import shown, what_makes_one, with_option_names
 from leafspan.config import Place, load_config, read_config, register, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.values import Candidate, Query
+
+_OF_A_CALL = ("k", "candidates", "budget", "where", "min_score", "timeout")
+"""Options of ``View.retrieve``, which are not those of every strategy."""
 
 
 class Strategy(ABC):
@@ -33,6 +36,8 @@ class Strategy(ABC):
         super().__init_subclass__(**options)
         if cls.configurable:
             register(cls)
+        if {"__init__", "__dataclass_fields__"} <= vars(cls).keys():  # made anew by dataclass, for its slots
+            cls.__init__ = with_option_names(cls.__init__, of_a_call=_OF_A_CALL)  # type: ignore[method-assign]
 
     @abstractmethod
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
