@@ -581,7 +581,8 @@ async def test_a_subclass_with_results_of_its_own_is_asked(host: Host, shared_in
     assert found == host.ask(host.make("VectorRetriever", shared_index, k=3), QUESTIONS[0])[::-1]
     window = host.make("SentenceWindowRetriever", shared_index, base=backwards, before=0, after=0)
     assert isinstance(window._strategy().base, HostRetriever)
-    asked = host.make("MultiQueryRetriever", shared_index, base=backwards)  # keeps leaves and their order as they are
+    same = [QUESTIONS[0]]  # so that leaves and their order are kept as they are
+    asked = host.make("MultiQueryRetriever", shared_index, base=backwards, phrasings=same)
     assert ids(await host.both(asked, QUESTIONS[0])) == ids(found)
 
 
@@ -604,8 +605,8 @@ def test_our_own_retriever_over_the_same_index_is_its_strategy(host: Host, share
     hybrid = host.make("HybridRetriever", shared_index, k=1, candidates=1, budget=9)
     assert host.make("SentenceWindowRetriever", shared_index, base=hybrid)._strategy() == SentenceWindow()
     parents = host.make("ParentDocumentRetriever", shared_index)
-    multi = host.make("MultiQueryRetriever", shared_index, base=parents)
-    assert multi._strategy() == MultiQuery(base=ParentDocument())
+    multi = host.make("MultiQueryRetriever", shared_index, base=parents, phrasings=["bees"])
+    assert multi._strategy() == MultiQuery(base=ParentDocument(), phrasings=["bees"])
     own = host.make("SpanRetriever", shared_index, strategy=Upside())
     assert host.make("SentenceWindowRetriever", shared_index, base=own)._strategy() == SentenceWindow(base=Upside())
 
@@ -667,8 +668,9 @@ async def test_our_own_retriever_can_be_what_ranks_a_tree(host: Host, forest: In
 
 @pytest.mark.parametrize("name", BASED)
 async def test_a_vector_search_of_the_host_over_the_leaves_can_be_the_base(host: Host, shared_index: Index, name):
-    inside = host.make(name, shared_index, base=Vector(), candidates=8, k=20)
-    outside = host.make(name, shared_index, base=host.vector_search(shared_index, 8), candidates=8, k=20)
+    more = needed(name)
+    inside = host.make(name, shared_index, base=Vector(), candidates=8, k=20, **more)
+    outside = host.make(name, shared_index, base=host.vector_search(shared_index, 8), candidates=8, k=20, **more)
     for question in QUESTIONS:
         # The same leaves, scored by rank: what they are merged or widened into is the same, but for the order.
         assert {*ids(await host.both(outside, question))} == {*ids(await host.both(inside, question))}
