@@ -239,6 +239,7 @@ def test_a_strategy_can_be_written_with_these_names():
             "LoadPassages",
             "Similarities",
             "TreeRoots",
+            "HasTrees",
             "FindMentions",
             "Mention",
             "TreeRoot",

@@ -284,6 +284,11 @@ class TreeRoot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class HasTrees:
+    """Ask whether any tree was ever built. The answer is True or False."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadVectors:
     """Load the vectors of leaves and summaries. The answer is a matrix with a row for each id."""
 
@@ -433,6 +438,7 @@ Request = (
     | LoadPassages
     | FindMentions
     | TreeRoots
+    | HasTrees
     | Similarities
     | AskHost
     | Generate
