@@ -139,6 +139,22 @@ def test_an_evaluation_is_kept_in_a_file(index, tmp_path: Path):
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InvalidArgument, match=r"must be a file that Evaluation\.save has written$"):
         Evaluation.load(tmp_path / "other.json")
+    with pytest.raises(
+        InvalidArgument, match=r"an evaluation must be a file that can be read, got 'nope\.json': no such file"
+    ):
+        Evaluation.load("nope.json")
+
+
+def test_a_file_that_cannot_be_written_is_an_error_that_says_why(tmp_path: Path):
+    result = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
+    writers = [result.save, lambda path: save_questions(path, QUESTIONS), Config(k=3).save]
+    for write in writers:
+        with pytest.raises(InvalidArgument, match=r"got '.*nowhere/x': there is no such folder; make it first"):
+            write(tmp_path / "nowhere" / "x")
+        with pytest.raises(
+            InvalidArgument, match=r"a file that is written must be one that can be, got .*: it is a folder"
+        ):
+            write(tmp_path)
 
 
 def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):

@@ -19,10 +19,12 @@ from leafspan.checks._options import (
 )
 from leafspan.checks._reasons import reason_of
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
+from leafspan.checks._written_files import check_can_be_written, write_file
 
 __all__ = [
     "beginning",
     "calling",
+    "check_can_be_written",
     "check_choice",
     "check_flag",
     "check_functions",
@@ -44,4 +46,5 @@ __all__ = [
     "unusable",
     "what_makes_one",
     "with_option_names",
+    "write_file",
 ]

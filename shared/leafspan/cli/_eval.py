@@ -20,11 +20,11 @@ from leafspan.cli._options import (
     named_path,
     parse_filter,
 )
-from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import BUDGETS, Evaluation
+from leafspan.evaluation import BUDGETS, Evaluation, check_can_plot, read_questions
 from leafspan.evaluation import evaluate as evaluate_strategies
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
@@ -88,7 +88,9 @@ def evaluate(
 ) -> None:
     """Print how well strategies answer questions over an index, and on which questions the best two differ."""
     for file in (output, plot):
-        check_not_there(file, force=force)
+        check_output(file, force=force)
+    if plot is not None:
+        _check_plot(plot, questions)
     named = _strategies(strategy or [], config or [])
     with Index.open(kb, create=False) as opened:
         _warn_if_indexed(questions, kb, opened)
@@ -124,6 +126,18 @@ def _warn_if_indexed(questions: Path, kb: Path, opened: Index) -> None:
         console(stderr=True).print(
             plain(f"{questions} is in the index, so its questions find themselves: {remedy}", "yellow")
         )
+
+
+def _check_plot(path: Path, questions: Path) -> None:
+    """Check, before any work, that recall can be drawn into a file.
+
+    Raises:
+        InvalidArgument: if matplotlib cannot write such a file, or no question has answers.
+        MissingExtra: if matplotlib is not installed.
+    """
+    check_can_plot(path)
+    if not any(each.answers for each in read_questions(questions)):
+        raise InvalidArgument("a plot must be of questions with answers, and there are none here: leave out --plot")
 
 
 def _draw(found: Evaluation, path: Path) -> None:

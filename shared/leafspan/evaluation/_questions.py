@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import is_number, shown
+from leafspan.checks import is_number, shown, write_file
 from leafspan.errors import InvalidArgument
 
 
@@ -111,9 +111,13 @@ def _grades(relevant: object) -> dict[str, float]:
 
 
 def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
-    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced."""
+    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced.
+
+    Raises:
+        InvalidArgument: if it cannot be written.
+    """
     text = "".join(json.dumps(plain_question(each), ensure_ascii=False) + "\n" for each in questions)
-    Path(path).write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def plain_question(question: Question) -> dict[str, Any]:
