@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leafspan import BM25, Hybrid, InvalidArgument, Vector
-from leafspan.strategies import name_strategies
+from leafspan.strategies import name_strategies, to_strategy
 
 
 def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_their_number():
@@ -23,3 +23,15 @@ def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_t
 def test_what_is_no_strategy_is_refused(wrong: object):
     with pytest.raises(InvalidArgument, match=rf"^each of strategies must be .*, got {wrong!r}"):
         name_strategies("strategies", [BM25(), wrong])
+
+
+def test_names_that_need_options_are_not_offered():
+    with pytest.raises(InvalidArgument) as raised:
+        name_strategies("strategies", ["nothing"])
+    offered = str(raised.value).partition("one of ")[2].partition(", got")[0].split(", ")
+    assert {"'hybrid'", "'tree-traversal'", "'recursive'"} <= {*offered}
+    assert not {"'at-least'", "'filtered'", "'sql'", "'rerank'", "'multi-query'", "'transform'"} & {*offered}
+    for name in offered:
+        to_strategy("strategy", name.strip("'"))
+    with pytest.raises(InvalidArgument, match="did you mean 'multi-query'"):
+        to_strategy("strategy", "multiquery")

@@ -12,6 +12,7 @@ from leafspan.cli._console import console, plain
 from leafspan.errors import LeafspanError
 from leafspan.store import chroma_failure
 
+_WITH_QUESTIONS = ("query", "explain")  # commands with one question
 _INTERRUPTED = 130  # what shells report of a command that Ctrl-C has ended: 128 and the number of SIGINT
 
 
@@ -37,10 +38,18 @@ class CleanGroup(TyperGroup):
             raise typer.Exit(_INTERRUPTED) from None
         except BaseException as error:
             if (failure := chroma_failure(error)) is None:
+                _hint_to_quote(error)
                 raise
             remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
             console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
             raise typer.Exit(2) from None
+
+
+def _hint_to_quote(error: Any) -> None:
+    """Add a hint to the error for several arguments in place of a question. Its class is typer's own, and not public."""
+    command = getattr(getattr(error, "ctx", None), "info_name", None)
+    if command in _WITH_QUESTIONS and "extra argument" in str(getattr(error, "message", "")):
+        error.message += ": put a question of several words in quotes"
 
 
 def _message(error: LeafspanError | OSError) -> str:
