@@ -185,7 +185,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         (["eval", "none.jsonl"], "questions must be a file in UTF-8, got 'none.jsonl': no such file or directory"),
         (["eval", "wrong.jsonl"], "wrong.jsonl, line 1: an answer must"),
         (["eval", "unknown.jsonl"], "a relevant document must be one of the index, got 'x.md'"),
-        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'at-least', "),
+        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'auto-merging', "),
         (
             ["eval", "good.jsonl", "--config", "kb.yaml", "--config", "other/kb.yaml"],
             "must have a name of its own, got 'kb'",
