@@ -21,7 +21,8 @@ class MultiQueryRetriever(BasedRetriever):
         base: A strategy. A LangChain retriever can take its place: one of this package over the same index counts as its
             strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
             Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Default: none.
+        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model. Default:
+            none.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for more
             phrasings. Default: none is asked.
         count: Number of phrasings to ask for, >= 1. Default: 3.

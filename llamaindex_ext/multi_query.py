@@ -28,7 +28,8 @@ class MultiQueryRetriever(BasedRetriever):
         base: A strategy. A LlamaIndex retriever can take its place: one of this package over the same index counts as its
             strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
             Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Default: none.
+        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model. Default:
+            none.
         llm: LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.

@@ -25,6 +25,7 @@ from leafspan.hosting import (
     check_index,
     check_option_names,
     check_timeout,
+    check_whole,
     explain,
     is_elsewhere,
     is_plain,
@@ -99,6 +100,8 @@ class BaseSpanRetriever(AnsweringRetriever):
         vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
         check_index(self.index, strategy)
+        if self.similarity_top_k is not None:
+            check_whole("similarity_top_k", self.similarity_top_k, 1)
         Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
 from math import inf, nan
 
 import pytest
 
-from leafspan import InvalidArgument, UnusableResult
+import leafspan
+from leafspan import F, HostRetriever, Hybrid, Index, InvalidArgument, UnusableResult, Vector, View
 from leafspan.checks import (
     check_choice,
     check_flag,
@@ -142,3 +145,41 @@ def test_a_function_that_should_be_awaited_is_an_error_that_quotes_nothing():
 def test_a_function_that_failed_is_named_with_what_it_was_given(given, shown_as):
     failed = function_failed("the embedder", "words", given, OSError("boom"))
     assert str(failed) == f"the embedder words failed with OSError: boom{shown_as}"
+
+
+NAMES_OF_OTHERS = {
+    "Index.retrieve has no option 'top_k'; here it is 'k'": lambda index: index.retrieve("bees", top_k=3),
+    "Index.retrieve has no option 'similarity_top_k'; here it is 'k'": lambda index: index.retrieve(
+        "bees", similarity_top_k=3
+    ),
+    "Index.retrieve has no option 'filter'; here it is 'where'": lambda index: index.retrieve("bees", filter={}),
+    "Index.retrieve has no option 'buget'; did you mean 'budget'?": lambda index: index.retrieve("bees", buget=3),
+    "View.retrieve has no option 'top_k'; here it is 'k'": lambda index: index.scoped(F("a") == 1).retrieve("b", top_k=3),
+    "Index.aretrieve has no option 'top_k'; here it is 'k'": lambda index: asyncio.run(index.aretrieve("bees", top_k=3)),
+    "Index.explain has no option 'top_k'; here it is 'k'": lambda index: index.explain("bees", top_k=3),
+    "retrieve has no option 'top_k'; here it is 'k'": lambda index: leafspan.retrieve("bees", HostRetriever, top_k=3),
+    "Hybrid has no option 'alpha'; here it is 'weights'": lambda index: Hybrid(alpha=0.5),
+    "Hybrid has no option 'soft_match'; did you mean 'soft_matches'?": lambda index: Hybrid(soft_match=0.5),
+    "Vector has no option 'top_k'; here it is 'k'": lambda index: Vector(top_k=3),
+    "Hybrid has no option 'top_k'; it is an option of the call: retrieve(question, strategy, k=...)": lambda index: Hybrid(
+        top_k=3
+    ),
+    "Index.open has no option 'chunk_size'; here it is 'splitter'": lambda index: Index.open("kb", chunk_size=512),
+    "Index.aopen has no option 'embed_model'; here it is 'embedder'": lambda index: asyncio.run(
+        Index.aopen("kb", embed_model=len)
+    ),
+    "an index must be opened, got Index('kb'): use Index.open('kb')": lambda index: Index("kb"),
+    "an index must be opened, got Index(...): use Index.open(...)": lambda index: Index(path="kb"),
+}
+
+
+@pytest.mark.parametrize(("message", "call"), NAMES_OF_OTHERS.items(), ids=NAMES_OF_OTHERS)
+def test_names_that_others_have_for_an_option_lead_to_ours(shared_index, message, call):
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}$"):
+        call(shared_index)
+
+
+@pytest.mark.parametrize("owner", [View.retrieve, View.aretrieve, Index.open, Index.aopen, Hybrid])
+def test_functions_that_check_names_look_as_they_were_written(owner):
+    assert not any(each.kind is each.VAR_KEYWORD for each in inspect.signature(owner).parameters.values())
+    assert inspect.iscoroutinefunction(owner) == owner.__name__.startswith("a")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from leafspan.checks import short_repr, shown
+from leafspan.checks import short_repr, shown, write_file
 from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
 from leafspan.documents import OpenOptions, TextsIn
 from leafspan.errors import InvalidArgument
@@ -139,10 +139,11 @@ class Config:
             given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
 
         Raises:
-            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
+            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``, or the file
+                cannot.
         """
         text = config_text(self.to_dict(given=given), json_text=Path(path).suffix == ".json")
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
 
     @classmethod
     def schema(cls) -> dict[str, Any]:

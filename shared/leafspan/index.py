@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from leafspan import adopting, indexing, private_view, tuning
-from leafspan.checks import check_choice, check_flag, shown
+from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
@@ -53,6 +53,7 @@ class Index(View):
     """
 
     @classmethod
+    @with_option_names
     def open(
         cls,
         path: str | Path | None = None,
@@ -147,6 +148,7 @@ class Index(View):
         return run(opened)
 
     @classmethod
+    @with_option_names
     async def aopen(
         cls,
         path: str | Path | None = None,

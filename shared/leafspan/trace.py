@@ -12,6 +12,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _SHOWN = 200  # characters of a filter in a sentence
+_OF_LARGER_NODES = "bm25 of the "  # parent, section or document: the beginning of a source's name
+_SOFT = "soft matches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,12 @@ class Fused:
         leaves = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
         sources = ", ".join(repr(each.source) for each in self.contributions)
         return f"Fused({leaves}, {self.method!r}, score={self.score:.3f}, {sources})"
+
+    @property
+    def has_parts_beside_lists(self) -> bool:
+        """Whether more than the lists that found it make up the score, such as larger nodes or neighbours."""
+        given = any(each.source.startswith(_OF_LARGER_NODES) or each.source == _SOFT for each in self.contributions)
+        return given or self.neighbour_bonus > 0 or self.summary_bonus > 0 or self.reference is not None
 
     @property
     def reference_bonus(self) -> float:
@@ -385,13 +393,19 @@ class Trace:
         )
 
     def explain(self) -> list[str]:
-        """A sentence for each step, in the order in which the steps were done, followed by the notes."""
+        """A sentence for each step, in the order in which the steps were done, followed by the notes.
+
+        Where ``Hybrid`` has added up many parts, a sentence in plain words comes first, about the leaf that counts most.
+        """
         kind = f"layer {self.layer}, summary" if self.layer else "leaf"
 
         def leaves(first: int, last: int) -> str:
             return f"the {self.kind}" if self.kind else _leaves(first, last, kind)
 
-        lines = [
+        of_parts = [each for each in self.fused if each.has_parts_beside_lists]
+        best = max(of_parts, key=lambda each: each.score, default=None)
+        lines = [] if best is None else [_in_short(best, leaves(best.first, best.last))]
+        lines += [
             f"{hit.source} found {leaves(hit.ordinal, hit.ordinal)}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"
             for hit in self.hits
         ]
@@ -475,6 +489,28 @@ def _rank(rank: int | None) -> str:
 
 def _query(step: TracedHit | Fused | Calibrated | Filled | Merge | KeptApart | United) -> str:
     return "" if step.query is None else f" for {step.query}"
+
+
+def _in_short(fused: Fused, leaves: str) -> str:
+    """What makes up a score, in plain words and without numbers but for ranks."""
+    shares = {part.source: part for part in fused.contributions if part.share > 0}
+    reasons = []
+    if "bm25" in shares:
+        reasons.append(f"has words of the question (rank {shares['bm25'].rank})")
+    if "vector" in shares:
+        reasons.append(f"is near to the question in meaning (rank {shares['vector'].rank})")
+    if _SOFT in shares:
+        reasons.append("has words that mean about the same")
+    if any(source.startswith(_OF_LARGER_NODES) for source in shares):
+        reasons.append("stands in a larger piece with words of the question")
+    if fused.neighbour_bonus:
+        reasons.append("stands beside a leaf that matches")
+    if fused.summary_bonus:
+        reasons.append("stands below a summary that matches")
+    if fused.reference is not None:
+        reasons.append(f"is mentioned, as {_shortened(repr(fused.reference.written))}, by a leaf that matches")
+    first = ", ".join(reasons[:-1])
+    return f"in short, {leaves} {f'{first}, and ' if first else ''}{reasons[-1] if reasons else 'hardly matches'}"
 
 
 def _fusion(fused: Fused, leaves: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from warnings import warn
 
 from leafspan import explaining, indexing, tree
-from leafspan.checks import check_flag, checked_id, shown
+from leafspan.checks import check_flag, checked_id, shown, with_option_names
 from leafspan.documents import IndexSettings, check_document
 from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
@@ -27,6 +27,20 @@ if TYPE_CHECKING:
     from leafspan.tree import Clusterer, TreesBuilt
 
 Numbers = Sequence[float]
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def _opened(make: F) -> F:
+    """``__init__``, with an error for users who call the class, where they have to open an index."""
+
+    @wraps(make)
+    def made(self: View, *given: Any, **options: Any) -> None:
+        if not given or not isinstance(given[0], Sources):
+            path = shown(given[0]) if given else "..."
+            raise InvalidArgument(f"an index must be opened, got {type(self).__name__}({path}): use Index.open({path})")
+        make(self, *given, **options)
+
+    return made  # type: ignore[return-value]
 
 
 class View:
@@ -36,6 +50,7 @@ class View:
     used by many threads.
     """
 
+    @_opened
     def __init__(self, sources: Sources, settings: IndexSettings, timeout: float, scope: Scope | None = None) -> None:
         self._sources = sources
         self._store = sources.store
@@ -375,6 +390,7 @@ class View:
         timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
+    @with_option_names
     def retrieve(
         self,
         query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
@@ -453,6 +469,7 @@ class View:
         timeout: float | None = None,
     ) -> list[list[Passage]]: ...
 
+    @with_option_names
     async def aretrieve(
         self,
         query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
@@ -473,6 +490,7 @@ class View:
             passages = await arun_within(self._retrieve(query, chosen, limits, recording), timeout)
         return passages
 
+    @with_option_names
     def explain(
         self,
         query: str | Query | Numbers | None,
@@ -528,6 +546,7 @@ class View:
         piece = explaining.Piece.of(document_id, start, end, text)
         return run_within(self._explain(query, chosen, limits, piece), timeout)
 
+    @with_option_names
     async def aexplain(
         self,
         query: str | Query | Numbers | None,

@@ -160,7 +160,7 @@ def test_strategies_can_be_a_list_and_have_the_names_of_configurations(shared_in
     strategies = ["vector", Rerank(diversity=0.5), {"type": "hybrid", "weights": [0.5, 0.5]}, Hybrid()]
     tool = agent_tool(shared_index, strategies=strategies)
     given = tool.schema["properties"]["strategy"]
-    assert given["enum"] == ["vector", "rerank", "hybrid-3", "hybrid-4"]
+    assert given["enum"] == ["vector", "rerank", "hybrid", "hybrid-2"]
     assert given["default"] == "vector"
     assert "vector: by meaning alone (the default); rerank; " in given["description"]
     assert tool.call({"question": "dance"}) == agent_tool(shared_index, strategies="vector").call({"question": "dance"})

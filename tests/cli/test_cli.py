@@ -480,6 +480,8 @@ def test_json_holds_what_the_index_returns(kb, strategy):
         (
             "hybrid",
             [
+                r"in short, leaf 0 has words of the question \(rank 1\), is near to the question in meaning \(rank 1\), "
+                r"has words that mean about the same, and stands in a larger piece with words of the question",
                 r"bm25 found leaf 0 \(rank 1, score \d\.\d+\)",
                 r"vector found leaf 0 \(rank 1, score 0\.\d+\)",
                 r"leaf 0: relative_score gave 1\.000 = 0\.262 from bm25 \(rank 1, weight 0\.26\) "

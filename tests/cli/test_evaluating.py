@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_strategies_are_compared_on_questions(kb: Path):
     assert set(as_json["means"]) == {"kb"}
     assert leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.svg").exit_code == 0
     assert Path("recall.svg").read_text().startswith("<?xml")
-    assert "--plot must be a file such as recall.svg" in fails(
+    assert "a plot must be a file such as recall.svg" in fails(
         leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.xyz")
     )
 
@@ -104,6 +105,38 @@ def test_what_is_written_can_be_told_as_json(kb: Path):
     assert json.loads(leafspan("config", "kb.yaml", "--json").stdout) == Config.load("kb.yaml").to_dict()
     assert Config.of(json.loads(leafspan("config", "--json").stdout)) == Config.of(
         yaml.safe_load(leafspan("config").stdout)
+    )
+
+
+BEFORE_WORK = {
+    ("eval", "questions.jsonl", "--plot", "recall.xyz"): "a plot must be a file such as recall.svg",
+    ("eval", "questions.jsonl", "--plot", "nowhere/recall.svg"): "there is no such folder; make it first",
+    ("eval", "graded.jsonl", "--plot", "recall.svg"): "a plot must be of questions with answers",
+    ("eval", "questions.jsonl", "-o", "nowhere/all.json"): "got 'nowhere/all.json': there is no such folder",
+    ("eval", "questions.jsonl", "-o", "folder"): "got 'folder': it is a folder",
+    ("report", "bees", "-o", "nowhere/report.html"): "got 'nowhere/report.html': there is no such folder",
+    ("tune", "questions.jsonl", "-o", "nowhere/tuned.yaml"): "got 'nowhere/tuned.yaml': there is no such folder",
+    ("tune", "questions.jsonl", "--resume", "nowhere/tuning.json"): "got 'nowhere/tuning.json': there is no such folder",
+    ("questions", "nowhere/made.jsonl"): "got 'nowhere/made.jsonl': there is no such folder",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BEFORE_WORK.items())
+def test_what_cannot_be_written_is_an_error_before_anything_is_asked(kb: Path, arguments, message, monkeypatch):
+    Path("questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
+    Path("graded.jsonl").write_text('{"text": "What do bees build?", "relevant": ["bees.md"]}\n')
+    Path("folder").mkdir()
+    monkeypatch.setattr("leafspan.index.Index.open", None)
+    assert message in fails(leafspan(*arguments))
+
+
+def test_a_plot_without_matplotlib_is_an_error_before_anything_is_asked(kb: Path, monkeypatch):
+    Path("questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
+    monkeypatch.delitem(sys.modules, "leafspan.evaluation._drawn_figure", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("leafspan.index.Index.open", None)
+    assert fails(leafspan("eval", "questions.jsonl", "--plot", "recall.svg")) == (
+        'a plot needs matplotlib: pip install "leafspan[eval]"'
     )
 
 
@@ -172,7 +205,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         (["eval", "none.jsonl"], "questions must be a file in UTF-8, got 'none.jsonl': no such file or directory"),
         (["eval", "wrong.jsonl"], "wrong.jsonl, line 1: an answer must"),
         (["eval", "unknown.jsonl"], "a relevant document must be one of the index, got 'x.md'"),
-        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'at-least', "),
+        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'auto-merging', "),
         (
             ["eval", "good.jsonl", "--config", "kb.yaml", "--config", "other/kb.yaml"],
             "must have a name of its own, got 'kb'",

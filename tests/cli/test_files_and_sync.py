@@ -202,7 +202,9 @@ def test_a_sync_of_nothing_leaves_no_index_behind(docs, options):
 
 def test_documents_are_deleted_by_their_ids_or_by_a_filter(docs, kb):
     assert leafspan("delete", "docs/bees.md", "nobody", "--dry-run").stdout == "- docs/bees.md\nkb: would be 1 deleted\n"
-    assert leafspan("delete", "docs/bees.md", "nobody").stdout == "- docs/bees.md\nkb: 1 deleted\n"
+    result = leafspan("delete", "docs/bees.md", "nobody")
+    assert (result.exit_code, result.stdout) == (0, "- docs/bees.md\nkb: 1 deleted\n")
+    assert result.stderr == "there is no document 'nobody'\n"
     assert leafspan("delete", "--where", '{"source": "docs/rocks.txt"}').stdout == "- docs/rocks.txt\nkb: 1 deleted\n"
     assert "give either ids or where" in fails(leafspan("delete"))
     assert "must have a condition" in fails(leafspan("delete", "--where", "{}"))
@@ -316,6 +318,9 @@ def test_the_least_probability_of_an_answer_reaches_hybrid(kb):
         query = ("query", "Who makes honey in a hive?", "-s", strategy, "--json", "--min-answer-probability")
         assert json.loads(leafspan(*query, 0.1).stdout)
         assert json.loads(leafspan(*query, 1).stdout) == []
+    told = leafspan("query", "honey", "--min-answer-probability", 1).stderr
+    assert told.startswith("nothing in the index answers this: the probability that the index holds an answer is 0.")
+    assert told.endswith(", below min_answer_probability=1\n")
     error = fails(leafspan("query", "honey", "-s", "vector", "--min-answer-probability", 0.5))
     assert error == "min_answer_probability needs a strategy over hybrid, got 'vector'"
     assert "min_answer_probability must be a number in [0, 1], got 2" in fails(
@@ -357,7 +362,7 @@ def test_each_line_of_standard_input_is_a_question(kb):
         (("eval", "nothing.jsonl"), "questions must be a file in UTF-8, got 'nothing.jsonl': no such file or directory"),
         (("eval", "latin.jsonl"), "got 'latin.jsonl': the byte at place 0 is no UTF-8"),
         (("report", "--questions", "nothing.txt"), "cannot use 'nothing.txt': no such file or directory"),
-        (("report", "x", "-o", "nowhere/x.html"), "cannot use 'nowhere/x.html': no such file or directory"),
+        (("report", "x", "-o", "nowhere/x.html"), "got 'nowhere/x.html': there is no such folder; make it first"),
     ],
 )
 def test_an_error_needs_no_knowledge_of_python(kb, command, message):
@@ -421,3 +426,10 @@ def test_files_in_python_are_those_of_the_command_line(docs, kb):
     with Index.open(kb, create=False) as index:
         assert index.sync(Files("docs")).unchanged == ("docs/bees.md", "docs/rocks.txt")
         assert index.add(docs.absolute()).unchanged == 2
+
+
+@pytest.mark.parametrize("command", ["query", "explain"])
+def test_a_question_without_quotes_is_an_error_that_says_so(command):
+    result = leafspan(command, "How", "hot", "is", "tea?")
+    assert result.exit_code == 2
+    assert "put a question of several words in quotes" in " ".join(re.findall(r"[\w?()]+", result.stderr))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from leafspan import Document, Index
+import leafspan as leafspan_package
+from leafspan import Document, Index, InvalidArgument
 from leafspan.cli import app
 from leafspan.escaping import escaped_in_json, visible
 
@@ -110,3 +112,20 @@ def test_names_of_files_are_shown(tmp_path: Path):
     done = CliRunner().invoke(app, ["index", str(tmp_path), "--kb", str(tmp_path / "kb")])
     assert "skipped" in done.output
     assert not dangerous(done.output)
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_code(monkeypatch: pytest.MonkeyPatch):
+    said = []
+
+    def warn(*_: object, **__: object) -> None:
+        for file in (leafspan_package.__file__, "elsewhere.py"):
+            said.append(warnings.formatwarning("vectors were\x1b damaged", RuntimeWarning, file, 3))
+        raise InvalidArgument("enough")
+
+    usual = warnings.formatwarning
+    monkeypatch.setattr(leafspan_package.Index, "open", warn)
+    CliRunner().invoke(app, ["show"])
+    assert said[0] == "warning: " + visible("vectors were\x1b damaged") + "\n"
+    assert "\x1b" not in said[0]
+    assert said[1].startswith("elsewhere.py:3: RuntimeWarning: ")
+    assert warnings.formatwarning is usual

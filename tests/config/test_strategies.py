@@ -89,7 +89,12 @@ STRATEGIES: st.SearchStrategy[Any] = st.recursive(
             base=LEGS.filter(lambda leg: not isinstance(leg, Filter)),
             mode=st.sampled_from(["collapsed", "traversal"]),
         ),
-        options(MultiQuery, base=bases, phrasings=st.lists(TEXTS.filter(str.strip), max_size=3), fusion=st.just("maximum")),
+        st.builds(
+            MultiQuery,
+            base=bases,
+            phrasings=st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3),
+            fusion=st.just("maximum"),
+        ),
         options(
             Decay,
             base=bases,

@@ -74,7 +74,12 @@ def test_a_configuration_says_the_same_as_the_index_that_is_opened_with_it(index
 
 def test_strategies_of_a_list_have_the_names_of_the_strategies(index):
     given = ["bm25", Config(strategy=BM25()), Hybrid(), {"type": "vector"}]
-    assert evaluate(index, QUESTIONS, given, budgets=[9]).strategies == ("bm25 1", "bm25 2", "hybrid", "vector")
+    assert evaluate(index, QUESTIONS, given, budgets=[9]).strategies == ("bm25", "bm25 2", "hybrid", "vector")
+
+
+@pytest.mark.parametrize("one", ["bm25", BM25(), Config(strategy="bm25")])
+def test_one_strategy_may_stand_for_a_list_of_one(index, one):
+    assert evaluate(index, QUESTIONS, one, budgets=[9]) == evaluate(index, QUESTIONS, ["bm25"], budgets=[9])
 
 
 def test_a_table_marks_the_best():
@@ -134,12 +139,28 @@ def test_an_evaluation_is_kept_in_a_file(index, tmp_path: Path):
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InvalidArgument, match=r"must be a file that Evaluation\.save has written$"):
         Evaluation.load(tmp_path / "other.json")
+    with pytest.raises(
+        InvalidArgument, match=r"an evaluation must be a file that can be read, got 'nope\.json': no such file"
+    ):
+        Evaluation.load("nope.json")
+
+
+def test_a_file_that_cannot_be_written_is_an_error_that_says_why(tmp_path: Path):
+    result = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
+    writers = [result.save, lambda path: save_questions(path, QUESTIONS), Config(k=3).save]
+    for write in writers:
+        with pytest.raises(InvalidArgument, match=r"got '.*nowhere/x': there is no such folder; make it first"):
+            write(tmp_path / "nowhere" / "x")
+        with pytest.raises(
+            InvalidArgument, match=r"a file that is written must be one that can be, got .*: it is a folder"
+        ):
+            write(tmp_path)
 
 
 def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):
     figure = evaluate(index, QUESTIONS, [Vector(), Hybrid(), Hybrid(depth=10)], budgets=[10, 50]).plot()
     [axes] = figure.axes
-    assert [line.get_label() for line in axes.get_lines()] == ["vector", "hybrid 2", "hybrid 3"]
+    assert [line.get_label() for line in axes.get_lines()] == ["vector", "hybrid", "hybrid 2"]
     figure.savefig(tmp_path / "plot.svg")
     graded = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
     with pytest.raises(InvalidArgument, match="a plot must be of questions with answers"):
@@ -209,6 +230,39 @@ def test_questions_come_from_lines_of_json(tmp_path: Path):
         Question("Who?", ["Karl", Answer("bees", 0, 4)], needs_all=True, id="7"),
         Question("Which?", relevant={"bees": 1}),
     ]
+
+
+@pytest.mark.parametrize(
+    "relevant", [["bees", "wasps"], ("bees", "wasps"), iter(["bees", "wasps"]), {"bees": 1, "wasps": 1}]
+)
+def test_relevant_documents_may_be_a_list_of_ids(relevant):
+    assert Question("Which?", relevant=relevant).relevant == {"bees": 1, "wasps": 1}
+
+
+def test_one_relevant_document_may_be_its_id():
+    assert Question("Which?", relevant="bees").relevant == {"bees": 1}
+    assert read_questions([{"text": "Which?", "relevant": "bees"}]) == [Question("Which?", relevant="bees")]
+
+
+@pytest.mark.parametrize("relevant", [3, [3], [["bees"]], None, b"bees"])
+def test_relevant_documents_of_another_type_are_refused(relevant):
+    with pytest.raises(InvalidArgument, match="relevant must be a list of ids, one id, or grades by id, got "):
+        Question("Which?", relevant=relevant)
+
+
+@pytest.mark.parametrize("answers", ["Karl", 3, [3], None, {"Karl": 1}, Answer("bees", 0, 4)])
+def test_answers_of_another_type_are_refused(answers):
+    with pytest.raises(InvalidArgument, match="answers must be a list of Answers or texts, got "):
+        Question("Who?", answers=answers)
+
+
+def test_a_question_that_was_given_no_answers_has_none():
+    assert Question("Who?").has_no_answer
+    assert (
+        Question("Who?")
+        == Question("Who?", answers=[], relevant=[])
+        == read_questions([{"text": "Who?", "answers": []}])[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -337,9 +391,9 @@ def test_an_answer_that_is_not_found_again_is_named(texts, message):
         find_answers(QUOTED, texts)
 
 
-@pytest.mark.parametrize("strategies", [[], {}, "hybrid", None, 3])
+@pytest.mark.parametrize("strategies", [[], {}, None, 3])
 def test_strategies_must_be_some(index, strategies):
-    with pytest.raises(InvalidArgument, match="strategies must be strategies by name, or a list of some"):
+    with pytest.raises(InvalidArgument, match="strategies must be strategies by their names in the result, a list of some"):
         evaluate(index, QUESTIONS, strategies)
 
 

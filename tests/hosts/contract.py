@@ -75,6 +75,7 @@ def needed(retriever: str) -> dict[str, Any]:
     options: dict[str, dict[str, Any]] = {
         "EnsembleRetriever": {"retrievers": [BM25(), Vector()]},
         "RouterRetriever": {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter},
+        "MultiQueryRetriever": {"phrasings": ["What do bees do?"]},
         "TransformRetriever": {"how": without_question_mark},
         "RerankRetriever": {"rerank": words_in_common},
     }

@@ -341,7 +341,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "options", "message"), BAD_OPTIONS, ids=[f"{n}, {o}" for n, o, _ in BAD_OPTIONS])
 def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index: Index, name, options, message):
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
-    assert str(error) == message.replace("HOST", host.name)
+    of_host = {"LangChain": "k must", "LlamaIndex": "similarity_top_k must"}[host.name]
+    assert re.sub("^k must", of_host, message.replace("HOST", host.name)) == str(error)
 
 
 def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
@@ -351,7 +352,7 @@ def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
     by_name = host.ask(host.make("SpanRetriever", shared_index, strategy="hybrid"), QUESTIONS[0])
     assert by_name == host.ask(host.make("HybridRetriever", shared_index), QUESTIONS[0])
     error = host.refusal(lambda: host.make("SpanRetriever", shared_index, strategy="hybird"))
-    assert str(error).startswith("strategy must be one of 'at-least', 'auto-merging', 'bm25', ")
+    assert str(error).startswith("strategy must be one of 'auto-merging', 'bm25', ")
     assert str(error).endswith(", got 'hybird'; did you mean 'hybrid'?")
 
 
@@ -581,7 +582,8 @@ async def test_a_subclass_with_results_of_its_own_is_asked(host: Host, shared_in
     assert found == host.ask(host.make("VectorRetriever", shared_index, k=3), QUESTIONS[0])[::-1]
     window = host.make("SentenceWindowRetriever", shared_index, base=backwards, before=0, after=0)
     assert isinstance(window._strategy().base, HostRetriever)
-    asked = host.make("MultiQueryRetriever", shared_index, base=backwards)  # keeps leaves and their order as they are
+    same = [QUESTIONS[0]]  # so that leaves and their order are kept as they are
+    asked = host.make("MultiQueryRetriever", shared_index, base=backwards, phrasings=same)
     assert ids(await host.both(asked, QUESTIONS[0])) == ids(found)
 
 
@@ -604,8 +606,8 @@ def test_our_own_retriever_over_the_same_index_is_its_strategy(host: Host, share
     hybrid = host.make("HybridRetriever", shared_index, k=1, candidates=1, budget=9)
     assert host.make("SentenceWindowRetriever", shared_index, base=hybrid)._strategy() == SentenceWindow()
     parents = host.make("ParentDocumentRetriever", shared_index)
-    multi = host.make("MultiQueryRetriever", shared_index, base=parents)
-    assert multi._strategy() == MultiQuery(base=ParentDocument())
+    multi = host.make("MultiQueryRetriever", shared_index, base=parents, phrasings=["bees"])
+    assert multi._strategy() == MultiQuery(base=ParentDocument(), phrasings=["bees"])
     own = host.make("SpanRetriever", shared_index, strategy=Upside())
     assert host.make("SentenceWindowRetriever", shared_index, base=own)._strategy() == SentenceWindow(base=Upside())
 
@@ -667,8 +669,9 @@ async def test_our_own_retriever_can_be_what_ranks_a_tree(host: Host, forest: In
 
 @pytest.mark.parametrize("name", BASED)
 async def test_a_vector_search_of_the_host_over_the_leaves_can_be_the_base(host: Host, shared_index: Index, name):
-    inside = host.make(name, shared_index, base=Vector(), candidates=8, k=20)
-    outside = host.make(name, shared_index, base=host.vector_search(shared_index, 8), candidates=8, k=20)
+    more = needed(name)
+    inside = host.make(name, shared_index, base=Vector(), candidates=8, k=20, **more)
+    outside = host.make(name, shared_index, base=host.vector_search(shared_index, 8), candidates=8, k=20, **more)
     for question in QUESTIONS:
         # The same leaves, scored by rank: what they are merged or widened into is the same, but for the order.
         assert {*ids(await host.both(outside, question))} == {*ids(await host.both(inside, question))}

@@ -87,7 +87,7 @@ def test_a_runnable_is_named_in_the_trace(shared_index: Index):
     ],
 )
 async def test_a_runnable_that_returns_something_else_is_an_error_that_names_it(returned: Any, message: str):
-    retriever = MultiQueryRetriever(base=RunnableLambda(lambda question: returned, name="web"))
+    retriever = MultiQueryRetriever(base=RunnableLambda(lambda question: returned, name="web"), phrasings=["bees"])
     with pytest.raises(InvalidArgument, match=message):
         retriever.invoke("tea")
     with pytest.raises(InvalidArgument, match=message):

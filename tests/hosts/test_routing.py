@@ -123,7 +123,7 @@ async def test_a_retriever_over_another_index_is_asked_there(host: Host, shared_
         for name, options in (
             ("RouterRetriever", {"retrievers": {"there": there}, "choose": lambda _: "there"}),
             ("RecursiveRetriever", {"base": there}),
-            ("MultiQueryRetriever", {"base": there, "fusion": "maximum"}),
+            ("MultiQueryRetriever", {"base": there, "fusion": "maximum", "phrasings": ["tea"]}),
         ):
             [found] = await host.both(host.make(name, index, **options), "tea")
             assert found.text == "The house serves tea at four."

@@ -75,8 +75,8 @@ def test_the_maximum_over_vectors_gives_the_order_and_scores_of_haystack(seed, q
     retriever = InMemoryEmbeddingRetriever(store_of(stored), top_k=top_k)
     theirs = MultiQueryEmbeddingRetriever(retriever=retriever, query_embedder=Vectors(asked)).run(list(asked))["documents"]
 
-    first, *others = asked.values()
-    strategy = MultiQuery(base=Vector(k=top_k), phrasings=others, fusion="maximum")
+    first, *_ = asked.values()
+    strategy = MultiQuery(base=Vector(k=top_k), phrasings=[*asked.values()], fusion="maximum")
     ours = with_vectors(strategy, Query(vector=tuple(first)), stored)
     assert [found.leaf.id for found in ours] == [document.id for document in theirs]
     assert [found.score for found in ours] == pytest.approx([document.score for document in theirs], abs=1e-6)
@@ -105,7 +105,7 @@ def test_the_maximum_over_texts_gives_the_scores_of_haystack(questions, top_k):
     retriever = InMemoryBM25Retriever(store_of([None] * len(LEAVES)), top_k=top_k)
     theirs = MultiQueryTextRetriever(retriever=retriever).run(questions)["documents"]
 
-    asking = MultiQuery(base=OfHaystack(retriever), phrasings=questions[1:], fusion="maximum").retrieve(
+    asking = MultiQuery(base=OfHaystack(retriever), phrasings=questions, fusion="maximum").retrieve(
         [Query(questions[0])], ALL
     )
     with pytest.raises(StopIteration) as stop:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import leafspan
-from leafspan import BM25, Document, F, HostRetriever, Hybrid, Index, Passages, RelevantSegments, Vector
-from leafspan.strategies import HostResult
+from leafspan import (
+    BM25,
+    Document,
+    F,
+    HostRetriever,
+    Hybrid,
+    Index,
+    Passages,
+    RelevantSegments,
+    Strategy,
+    Transform,
+    Tree,
+    Vector,
+)
+from leafspan.strategies import HostResult, NoteWhyEmpty
 from tests.corpus import QUESTIONS, SPLITTER
 from tests.private_view.people import fixed_vault
 
@@ -52,6 +67,46 @@ def test_words_that_no_leaf_has_are_not_found(shared_index: Index):
 async def test_each_of_several_queries_has_a_reason_of_its_own(shared_index: Index):
     found, nothing = await shared_index.aretrieve([QUESTION, "xyzzy"], BM25())
     assert (why_empty(found), why_empty(nothing)) == (None, "the strategy found nothing")
+
+
+OVERS = {
+    "itself": lambda base: base,
+    "segments": lambda base: RelevantSegments(base=base),
+    "tree": lambda base: Tree(base=base),
+    "something else": lambda base: Transform(base=base, how=lambda question: f"{question} Please."),
+}
+
+
+@pytest.mark.parametrize("over", OVERS.values(), ids=OVERS)
+def test_an_answer_that_is_too_improbable_is_named_with_its_probability(shared_index: Index, over):
+    found = shared_index.retrieve(QUESTION, over(Hybrid(min_answer_probability=1)))
+    said = re.fullmatch(
+        r"the probability that the index holds an answer is (.*), below min_answer_probability=1", str(why_empty(found))
+    )
+    assert said is not None
+    assert 0 < float(said[1]) <= 1
+
+
+@pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(scale=True), Tree(), Hybrid(references=0)])
+def test_a_lowest_score_of_the_strategy_is_named_with_the_best_score(shared_index: Index, strategy):
+    [best] = shared_index.retrieve(QUESTION, strategy, k=1)
+    found = shared_index.retrieve(QUESTION, replace(strategy, min_score=0.9999))
+    expected = f"no result reaches the strategy's min_score=0.9999, the best has {best.score:.3g}"
+    assert why_empty(found) == expected
+    [first, second] = shared_index.retrieve([QUESTION, QUESTIONS[1]], replace(strategy, min_score=0.9999))
+    assert why_empty(first) == expected
+    assert why_empty(second) != expected
+
+
+def test_what_a_strategy_of_the_users_says_is_the_reason(shared_index: Index):
+    class Closed(Strategy):
+        def retrieve(self, queries, context):
+            for query in queries:
+                yield NoteWhyEmpty(query, "the shop is closed")
+            return [[] for _ in queries]
+
+    assert why_empty(shared_index.retrieve(QUESTION, Closed())) == "the shop is closed"
+    assert why_empty(leafspan.retrieve(QUESTION, Closed())) == "the shop is closed"
 
 
 def test_it_is_shown_as_a_comment_and_in_notebooks(shared_index: Index):

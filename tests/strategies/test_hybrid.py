@@ -144,7 +144,9 @@ def test_a_neighbour_adds_a_share_of_its_score():
         "b0": 0.0,
     }
     assert found["a3"].trace.hits == ()
-    assert "0.500 from a neighbour" in found["a3"].trace.explain()[0]
+    in_short, steps, *_ = found["a3"].trace.explain()
+    assert in_short == "in short, leaf 3 stands beside a leaf that matches"
+    assert "0.500 from a neighbour" in steps
 
 
 def test_no_neighbour_is_made_up_beyond_the_ends_of_a_document():

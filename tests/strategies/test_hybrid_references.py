@@ -96,6 +96,7 @@ def test_the_second_document_is_found_through_the_first(mentioning: Index):
     assert (second.document_id, second.start) == ("frisch", 0)
     plain = mentioning.retrieve(QUESTION, k=3, strategy=NEVER_MENTIONED)
     assert "frisch" not in [passage.document_id for passage in plain]
+    assert "is mentioned, as 'Karl von Frisch', by a leaf that matches" in second.trace.explain()[0]
     said = [line for line in second.trace.explain() if "mentions" in line]
     assert len(said) == 1
     assert any(f"from {each.id!r}, which mentions 'Karl von Frisch'" in said[0] for each in found)

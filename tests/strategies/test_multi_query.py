@@ -186,11 +186,11 @@ def test_no_more_come_back_than_were_asked_for():
 
 
 def test_leaves_stay_leaves_and_spans_that_overlap_are_united():
-    assert not MultiQuery().finds_spans
-    AutoMerging(base=MultiQuery())
-    assert MultiQuery(base=SentenceWindow()).finds_spans
+    assert not MultiQuery(phrasings=["blaze?"]).finds_spans
+    AutoMerging(base=MultiQuery(phrasings=["blaze?"]))
+    assert MultiQuery(base=SentenceWindow(), phrasings=["blaze?"]).finds_spans
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
-        AutoMerging(base=MultiQuery(base=ParentDocument()))
+        AutoMerging(base=MultiQuery(base=ParentDocument(), phrasings=["blaze?"]))
     window = hits(LEAVES, {0: 0.9})[0]
     windows = [replace(window, span=replace(window.span, last=last), leaf=None) for last in (1, 2)]
     base = Scripted({"fire?": windows[:1], "blaze?": windows[1:]}, finds_spans=True)
@@ -219,6 +219,8 @@ def test_no_queries_have_no_results():
         ({"generate": asyncio.sleep}, "generate must be a function that is not awaited, got .*: that is for agenerate"),
         ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it"),
+        ({}, "MultiQuery must have a language model or phrasings, got generate=None .*: without, nothing but the question"),
+        ({"phrasings": []}, "MultiQuery must have a language model or phrasings"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),
         ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),
         ({"fusion": "relative_score"}, "fusion must be one of 'rrf', 'maximum', got 'relative_score'"),
@@ -241,7 +243,7 @@ SCORED = st.dictionaries(st.integers(0, 11), st.integers(1, 9).map(float), max_s
 
 
 @examples(60)
-@given(st.lists(SCORED, min_size=1, max_size=4), st.sampled_from(["rrf", "maximum"]), st.data())
+@given(st.lists(SCORED, min_size=2, max_size=4), st.sampled_from(["rrf", "maximum"]), st.data())
 def test_the_order_of_the_phrasings_does_not_matter(lists, fusion, data):
     table = {str(number): rows for number, rows in enumerate(lists)}
     phrasings = [text for text in table if text != "0"]

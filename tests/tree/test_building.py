@@ -139,6 +139,16 @@ def test_texts_without_words_and_texts_that_are_all_alike_have_trees(index, text
     assert index.retrieve("fire", Tree()) != []
 
 
+@pytest.mark.parametrize("strategy", [Tree(), Tree(mode="traversal"), Tree(expand=True)], ids=repr)
+def test_where_no_tree_was_built_each_trace_says_so(index, strategy):
+    index.add([document("fire", 30)])
+    without = index.retrieve("fire", strategy)
+    said = "no tree is built, so only leaves were searched: build_tree of the index builds them"
+    assert {passage.trace.notes for passage in without} == {(said,)}
+    index.build_tree()
+    assert {passage.trace.notes for passage in index.retrieve("fire", strategy)} == {()}
+
+
 def grouped(seed, overlap=0.0):
     """A clusterer that throws dice."""
 

@@ -1,6 +1,7 @@
 """Checks of what users give: options, and functions of theirs that are called."""
 
 from leafspan.checks._changed_options import changed_options, short_repr
+from leafspan.checks._option_names import check_option_names, with_option_names
 from leafspan.checks._options import (
     check_choice,
     check_flag,
@@ -19,16 +20,19 @@ from leafspan.checks._options import (
 )
 from leafspan.checks._reasons import reason_of
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
+from leafspan.checks._written_files import check_can_be_written, write_file
 
 __all__ = [
     "beginning",
     "calling",
     "changed_options",
+    "check_can_be_written",
     "check_choice",
     "check_flag",
     "check_functions",
     "check_model",
     "check_number",
+    "check_option_names",
     "check_path",
     "check_text",
     "check_whole",
@@ -44,4 +48,6 @@ __all__ = [
     "shown",
     "unusable",
     "what_makes_one",
+    "with_option_names",
+    "write_file",
 ]

@@ -23,11 +23,17 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and do nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed."""
+    """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed.
+
+    An id that no document has is named, and is no error, so that a deletion can be made again.
+    """
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:
-        given = with_standard_input(ids) if ids else None
-        deleted = opened.delete(given, where=condition, dry_run=dry_run)
+        given = with_standard_input(ids or ())
+        deleted = opened.delete(given if ids else None, where=condition, dry_run=dry_run)
+    for id_ in dict.fromkeys(given):
+        if id_ not in deleted:
+            console(stderr=True).print(plain(f"there is no document {id_!r}", "yellow"))
     if as_json:
         print_json({"dry_run": dry_run, "deleted": deleted})
         return

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,8 +15,11 @@ from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
 from leafspan.cli._waits import telling_of_waits
 from leafspan.errors import LeafspanError
+from leafspan.escaping import visible
 from leafspan.store import chroma_failure
 
+_PACKAGE = Path(__file__).parents[1]
+_WITH_QUESTIONS = ("query", "explain")  # commands with one question
 _INTERRUPTED = 130  # what shells report of a command that Ctrl-C has ended: 128 and the number of SIGINT
 
 
@@ -25,7 +32,7 @@ class CleanGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and print an expected error."""
         try:
-            with telling_of_waits():
+            with telling_of_waits(), _plain_warnings():
                 return super().invoke(ctx)
         except (LeafspanError, OSError) as error:
             if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
@@ -39,10 +46,37 @@ class CleanGroup(TyperGroup):
             raise typer.Exit(_INTERRUPTED) from None
         except BaseException as error:
             if (failure := chroma_failure(error)) is None:
+                _hint_to_quote(error)
                 raise
             remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
             console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
             raise typer.Exit(2) from None
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings of ours as one line, without the place in the code that they come from."""
+    usual = warnings.formatwarning
+
+    def on_one_line(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if _PACKAGE not in Path(filename).parents:
+            return usual(message, category, filename, lineno, line)
+        return f"warning: {visible(' '.join(str(message).split()))}\n"
+
+    warnings.formatwarning = on_one_line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+def _hint_to_quote(error: Any) -> None:
+    """Add a hint to the error for several arguments in place of a question. Its class is typer's own, and not public."""
+    command = getattr(getattr(error, "ctx", None), "info_name", None)
+    if command in _WITH_QUESTIONS and "extra argument" in str(getattr(error, "message", "")):
+        error.message += ": put a question of several words in quotes"
 
 
 def _message(error: LeafspanError | OSError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +21,12 @@ from leafspan.cli._options import (
     named_path,
     parse_filter,
 )
-from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import BUDGETS, Evaluation
+from leafspan.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
 from leafspan.evaluation import evaluate as evaluate_strategies
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
@@ -90,13 +91,14 @@ def evaluate(
 ) -> None:
     """Print how well strategies answer questions over an index, and on which questions the best two differ."""
     for file in (output, plot):
-        check_not_there(file, force=force)
+        check_output(file, force=force)
+    asked = given_questions(questions)
+    if plot is not None:
+        _check_plot(plot, asked)
     named = _strategies(strategy or [], config or [])
     with Index.open(kb, create=False) as opened:
         _warn_if_indexed(questions, kb, opened)
-        found = evaluate_strategies(
-            opened, given_questions(questions), named, budgets=budget or BUDGETS, where=parse_filter(where)
-        )
+        found = evaluate_strategies(opened, asked, named, budgets=budget or BUDGETS, where=parse_filter(where))
     if output is not None and not is_standard_output(output):
         found.save(output)
     if plot is not None:
@@ -128,6 +130,18 @@ def _warn_if_indexed(questions: Path, kb: Path, opened: Index) -> None:
         console(stderr=True).print(
             plain(f"{questions} is in the index, so its questions find themselves: {remedy}", "yellow")
         )
+
+
+def _check_plot(path: Path, questions: Path | Sequence[Question]) -> None:
+    """Check, before any work, that recall can be drawn into a file.
+
+    Raises:
+        InvalidArgument: if matplotlib cannot write such a file, or no question has answers.
+        MissingExtra: if matplotlib is not installed.
+    """
+    check_can_plot(path)
+    if not any(each.answers for each in read_questions(questions)):
+        raise InvalidArgument("a plot must be of questions with answers, and there are none here: leave out --plot")
 
 
 def _draw(found: Evaluation, path: Path) -> None:

@@ -66,7 +66,10 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve an index to an agent by the Model Context Protocol (MCP): it can search, read and cite, and change nothing."""
+    """Serve an index to an agent by the Model Context Protocol (MCP): it can search, read and cite.
+
+    It can change nothing, unless --writable is given.
+    """
     from leafspan.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
 
     def print_place(place: HTTPPlace) -> None:

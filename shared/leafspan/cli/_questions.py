@@ -10,7 +10,7 @@ import typer
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
-from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.evaluation import make_questions, plain_question, save_questions
 from leafspan.index import Index
 
@@ -37,7 +37,7 @@ def questions(
 
     They favour words over meaning, so add questions of your own to the file.
     """
-    check_not_there(output, force=force)
+    check_output(output, force=force)
     with Index.open(kb, create=False) as opened:
         made = make_questions(opened, count, words=words, where=parse_filter(where), seed=seed)
     if is_standard_output(output):

@@ -12,7 +12,7 @@ from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
-from leafspan.cli._output import check_not_there, is_standard_output
+from leafspan.cli._output import check_output, is_standard_output
 from leafspan.cli._standard_input import with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing, with_answer_probability
@@ -70,7 +70,7 @@ def report(
     """
     from leafspan.pictures import Answered  # not at the top: other commands need not wait for what draws
 
-    check_not_there(output, force=force or (output.is_file() and is_report(output)))
+    check_output(output, force=force or (output.is_file() and is_report(output)))
     asked = _asked(questions or [], questions_file)
     chosen = {each: strategy_named(each) for each in strategy or []}
     options: dict[str, Any] = {"k": k, "budget": budget, "where": parse_filter(where)}

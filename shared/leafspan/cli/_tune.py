@@ -19,7 +19,7 @@ from leafspan.cli._options import (
     named_path,
     parse_filter,
 )
-from leafspan.cli._output import Force, check_not_there, is_standard_output
+from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.configuration import Config
@@ -89,7 +89,8 @@ def tune(
     Nothing is changed that is not better there. Other commands take the file by --config, programs by
     Index.open(config=...).
     """
-    check_not_there(output, force=force)
+    check_output(output, force=force)
+    check_output(resume, force=True)
     if strategy is not None and config is not None:
         raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
     with Index.open(kb, create=False) as opened:

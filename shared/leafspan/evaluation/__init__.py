@@ -5,6 +5,7 @@ from leafspan.evaluation._evaluate import BUDGETS, checked_budgets, evaluate
 from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._making import make_questions, questions_about
 from leafspan.evaluation._measuring import ABSTENTION, Ask, Judged, Scores, evaluation_of, measure
+from leafspan.evaluation._plot import check_can_plot
 from leafspan.evaluation._questions import Answer, Question, plain_question, save_questions
 from leafspan.evaluation._reading import placed_questions, questions_in_lines, read_questions
 
@@ -18,6 +19,7 @@ __all__ = [
     "Judged",
     "Question",
     "Scores",
+    "check_can_plot",
     "checked_budgets",
     "compare",
     "evaluate",

@@ -10,6 +10,18 @@ MEASURES = ("nDCG@10", "R@10", "RR")
 """Names that ir-measures gives to the measures: nDCG, recall and the reciprocal rank."""
 
 
+def check_can_measure() -> None:
+    """Check that documents can be measured.
+
+    Raises:
+        MissingExtra: if ir-measures is not installed.
+    """
+    try:
+        import ir_measures  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra('the measures of documents need ir-measures: pip install "leafspan[eval]"') from error
+
+
 def document_scores(
     ranked: Mapping[str, Sequence[str]], relevant: Mapping[str, Mapping[str, float]]
 ) -> dict[str, dict[str, float]]:
@@ -22,10 +34,9 @@ def document_scores(
     Raises:
         MissingExtra: if ir-measures is not installed.
     """
-    try:
-        import ir_measures
-    except ImportError as error:
-        raise MissingExtra('the measures of documents need ir-measures: pip install "leafspan[eval]"') from error
+    check_can_measure()
+    import ir_measures
+
     measures = {ir_measures.parse_measure(name): name for name in MEASURES}
     # Of equal scores, one would win by its id: each place has a score of its own.
     run = {id_: {each: float(-place) for place, each in enumerate(row)} for id_, row in ranked.items()}

@@ -24,7 +24,7 @@ BUDGETS = (150, 300, 600, 1_200)
 def evaluate(
     index: View,
     questions: Path | Iterable[Question | Mapping[str, Any]],
-    strategies: Mapping[str, StrategyLike | Config] | Sequence[StrategyLike | Config],
+    strategies: Mapping[str, StrategyLike | Config] | Sequence[StrategyLike | Config] | Strategy | Config | str,
     *,
     budgets: Sequence[int] = BUDGETS,
     where: object = None,
@@ -41,7 +41,8 @@ def evaluate(
     Args:
         index: The index or view.
         questions: The ``pathlib.Path`` of a file in JSON Lines, or questions. See ``read_questions``.
-        strategies: Strategies by their names in the result, or a list of them. A name such as ``"hybrid"`` stands for the
+        strategies: Strategies by their names in the result, a list of them, or one. Of a list, each is called what
+            configurations call it, and a second one of that name ``"hybrid 2"``. A name such as ``"hybrid"`` stands for the
             strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``; how
             much is retrieved is the same for all, so its ``k`` and ``budget`` do not count.
         budgets: Numbers of words, each >= 1. Default: 150, 300, 600 and 1,200.
@@ -74,9 +75,13 @@ def evaluate(
 
 
 def _named(strategies: object) -> dict[str, Config]:
-    """What takes part, by name: in a list, that of the strategy, with a number if several have it."""
-    if isinstance(strategies, str) or not isinstance(strategies, Mapping | Sequence) or not strategies:
-        raise InvalidArgument(f"strategies must be strategies by name, or a list of some, got {shown(strategies)}")
+    """What takes part, by name: in a list, that of the strategy, with a number if it is not the first that has it."""
+    if isinstance(strategies, str | Strategy | Config):
+        strategies = [strategies]
+    if not isinstance(strategies, Mapping | Sequence) or not strategies:
+        raise InvalidArgument(
+            f"strategies must be strategies by their names in the result, a list of some, or one, got {shown(strategies)}"
+        )
     if isinstance(strategies, Mapping):
         return {str(name): _config(each) for name, each in strategies.items()}
     chosen = [each.defaults().strategy if isinstance(each, Config) else each for each in strategies]

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from leafspan.checks import check_choice
+from leafspan.checks import check_choice, check_path, reason_of, write_file
 from leafspan.errors import InvalidArgument
 from leafspan.escaping import name_in_markdown
 from leafspan.evaluation._comparison import Comparison, compare
@@ -79,20 +79,29 @@ class Evaluation:
         return {"questions": dict(self.questions), "budgets": list(self.budgets), "means": means, "scores": scores}
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file as JSON. A file that is there is replaced."""
+        """Write everything to a file as JSON. A file that is there is replaced.
+
+        Raises:
+            InvalidArgument: if it cannot be written.
+        """
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
 
     @classmethod
     def load(cls, path: str | Path) -> Evaluation:
         """The evaluation that ``save`` has written.
 
         Raises:
-            InvalidArgument: if the file is none.
+            InvalidArgument: if the file cannot be read, or is none.
         """
+        check_path("path", path)
         try:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"])
+        except OSError as error:
+            raise InvalidArgument(
+                f"an evaluation must be a file that can be read, got {str(path)!r}: {reason_of(error)}"
+            ) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
 

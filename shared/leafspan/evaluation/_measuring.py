@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspan.configuration import Config
 from leafspan.engine import Call, Flow, Progress
-from leafspan.evaluation._documents import MEASURES, document_scores
+from leafspan.evaluation._documents import MEASURES, check_can_measure, document_scores
 from leafspan.evaluation._evaluation import Evaluation
 from leafspan.evaluation._finding_answers import find_all_answers
 from leafspan.evaluation._questions import Answer, Question
@@ -96,6 +96,8 @@ def measure(
         once: Whether the passages for the largest budget are read up to each budget, in place of a retrieval for each. It
             is the same but for the passage at which a budget ends, if the strategy finds single leaves.
     """
+    if judged.graded:
+        yield Call(check_can_measure)
     scores: Scores = {}
     largest: dict[str, list[Passage]] = {}
     if once and judged.with_answers:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import is_number, shown
+from leafspan.checks import is_number, shown, write_file
 from leafspan.errors import InvalidArgument
 from leafspan.values import short_id
 from leafspan.words import first_words
@@ -36,7 +36,7 @@ class Answer:
         return f"Answer({short_id(self.document_id)}, {self.start:,} to {self.end:,}{text})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Question:
     """A question, with pieces of text that answer it, with documents that are relevant to it, or with both.
 
@@ -45,7 +45,8 @@ class Question:
     Args:
         text: The question.
         answers: What answers it: ``Answer``s, or texts that stand in one of the documents, such as ``"in 1927"``.
-        relevant: Grades of the documents that are relevant to it, > 0, by id.
+        relevant: The documents that are relevant to it: their grades, > 0, by id; or a list of ids or one id, of grade 1
+            each. Kept as grades by id.
         needs_all: Whether all answers are needed. Default: False, one is enough.
         id: Its name in reports. Default: its text.
 
@@ -54,29 +55,31 @@ class Question:
     """
 
     text: str
-    answers: Sequence[Answer | str] = ()
-    relevant: Mapping[str, float] = field(default_factory=dict)
-    needs_all: bool = False
-    id: str = ""
+    answers: Sequence[Answer | str]
+    relevant: Mapping[str, float]
+    needs_all: bool
+    id: str
 
     def __repr__(self) -> str:
         counts = ((len(self.answers), "answers"), (len(self.relevant), "relevant"))
         parts = [f"{count} {what}" for count, what in counts if count]
         return f"Question({', '.join([first_words(self.text), *parts])})"
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or not self.text.strip():
-            raise InvalidArgument(f"a question must be a text that is not blank, got {shown(self.text)}")
-        if isinstance(self.answers, str | Answer) or not all(isinstance(each, str | Answer) for each in self.answers):
-            raise InvalidArgument(f"answers must be a list of Answers or texts, got {shown(self.answers)}")
-        for each in self.answers:
-            if isinstance(each, str) and not each.strip():
-                raise InvalidArgument(f"an answer must not be blank, got {shown(each)} for {shown(self.text)}")
-        if not all(isinstance(id_, str) and is_number(grade) and grade > 0 for id_, grade in self.relevant.items()):
-            raise InvalidArgument(f"relevant must have a grade > 0 for each document, got {shown(dict(self.relevant))}")
-        object.__setattr__(self, "answers", tuple(self.answers))
-        object.__setattr__(self, "relevant", dict(self.relevant))
-        object.__setattr__(self, "id", self.id or self.text)
+    def __init__(
+        self,
+        text: str,
+        answers: Sequence[Answer | str] = (),
+        relevant: Mapping[str, float] | Sequence[str] | str = (),
+        needs_all: bool = False,
+        id: str = "",
+    ) -> None:
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidArgument(f"a question must be a text that is not blank, got {shown(text)}")
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "answers", _checked_answers(answers, text))
+        object.__setattr__(self, "relevant", _grades(relevant))
+        object.__setattr__(self, "needs_all", needs_all)
+        object.__setattr__(self, "id", id or text)
 
     @property
     def has_no_answer(self) -> bool:
@@ -84,10 +87,48 @@ class Question:
         return not self.answers and not self.relevant
 
 
+def _checked_answers(answers: object, question: str) -> tuple[Answer | str, ...]:
+    """The answers to a question.
+
+    Raises:
+        InvalidArgument: if they are none.
+    """
+    given = tuple(answers) if isinstance(answers, Iterable) and not isinstance(answers, str | Mapping) else (None,)
+    if not all(isinstance(each, str | Answer) for each in given):
+        raise InvalidArgument(f"answers must be a list of Answers or texts, got {shown(answers)}")
+    for each in given:
+        if isinstance(each, str) and not each.strip():
+            raise InvalidArgument(f"an answer must not be blank, got {shown(each)} for {shown(question)}")
+    return given
+
+
+def _grades(relevant: object) -> dict[str, float]:
+    """The grades of relevant documents by their ids.
+
+    Raises:
+        InvalidArgument: if they are none.
+    """
+    if isinstance(relevant, str):
+        relevant = [relevant]
+    grades = relevant
+    if isinstance(relevant, Iterable) and not isinstance(relevant, Mapping):
+        ids = list(relevant)
+        grades = dict.fromkeys(ids, 1.0) if all(isinstance(each, str) for each in ids) else None
+    if not isinstance(grades, Mapping):
+        raise InvalidArgument(f"relevant must be a list of ids, one id, or grades by id, got {shown(relevant)}")
+    if not all(isinstance(id_, str) and is_number(grade) and grade > 0 for id_, grade in grades.items()):
+        raise InvalidArgument(f"relevant must have a grade > 0 for each document, got {shown(dict(grades))}")
+    return dict(grades)
+
+
 def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
-    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced."""
+    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced.
+
+    Raises:
+        InvalidArgument: if it cannot be written.
+    """
     text = "".join(json.dumps(plain_question(each), ensure_ascii=False) + "\n" for each in questions)
-    Path(path).write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def plain_question(question: Question) -> dict[str, Any]:

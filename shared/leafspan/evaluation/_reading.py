@@ -32,9 +32,9 @@ def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> lis
     Args:
         source: The ``pathlib.Path`` of a file with a JSON object on each line; or such objects, or ``Question``s. An object
             has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end``, and the
-            ``text`` there; or ``relevant``: a list of ids of documents, or an object with their grades; or both. An empty
-            list of answers says that nothing answers it. It may have ``id``, and ``answer_mode``: ``"any"`` or ``"all"``.
-            Other keys are the user's own, unless one stands in place of one of these.
+            ``text`` there; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
+            empty list of answers says that nothing answers it. It may have ``id``, and ``answer_mode``: ``"any"`` or
+            ``"all"``. Other keys are the user's own, unless one stands in place of one of these.
 
     Raises:
         InvalidArgument: if one is none, or two have the same id; the message says which.
@@ -115,15 +115,11 @@ def _question(plain: object) -> Question:
     mode: Literal["any", "all"] = plain.get("answer_mode", "any")
     if mode not in ("any", "all"):
         raise InvalidArgument(f"answer_mode must be 'any' or 'all', got {shown(mode)}")
-    answers, relevant = plain.get("answers"), plain.get("relevant") or {}
+    answers, relevant = plain.get("answers"), plain.get("relevant") or ()
     if isinstance(answers, str | Mapping):
         answers = [answers]
     if not isinstance(answers, Sequence | None):
         raise InvalidArgument(f"answers must be a list, got {shown(answers)}")
-    if isinstance(relevant, Sequence) and not isinstance(relevant, str):
-        relevant = dict.fromkeys(relevant, 1)
-    if not isinstance(relevant, Mapping):
-        raise InvalidArgument(f"relevant must be a list of ids, or grades by id, got {shown(relevant)}")
     id_ = plain.get("id", "")
     question = Question(
         plain.get("text", ""), [_answer(each) for each in answers or ()], relevant, mode == "all", str(id_) if id_ else ""

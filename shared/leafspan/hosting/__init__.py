@@ -5,7 +5,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
-from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_whole, shown
+from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import to_document
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
@@ -14,7 +14,6 @@ from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
     check_index,
-    check_option_names,
     is_plain,
     make_strategy,
     plain_options,

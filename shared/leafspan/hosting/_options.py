@@ -8,7 +8,7 @@ from functools import cache
 from inspect import getattr_static
 from typing import TypeVar
 
-from leafspan.checks import did_you_mean, shown, what_makes_one
+from leafspan.checks import shown, what_makes_one
 from leafspan.errors import InvalidArgument
 from leafspan.strategies import PIIAware, Strategy
 from leafspan.view import View
@@ -20,22 +20,6 @@ LIMITS = ("k", "candidates", "budget", "where")
 
 CALL_OPTIONS = (*LIMITS, "min_score")
 """The options of a call of ``View.retrieve``."""
-
-_SAME = (
-    ("k", "similarity_top_k", "top_k"),
-    ("where", "filter", "filters"),
-    ("llm", "generate", "agenerate"),
-    ("retrieval_timeout", "timeout"),
-    ("path", "persist_directory", "persist_dir"),
-    ("name", "collection_name"),
-    ("phrasings", "queries"),
-    ("instance", "rag", "lightrag"),
-    ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),
-    ("database", "engine"),
-    ("database", "db", "url", "uri", "database_uri", "sql_database"),
-    ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
-)
-"""Names that hosts have for the same option."""
 
 
 def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
@@ -114,24 +98,6 @@ def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, obj
     if not isinstance(given, Mapping):
         return given
     return {name: to_strategy(f"{one} {name!r}", each) if isinstance(name, str) else each for name, each in given.items()}
-
-
-def check_option_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
-    """Check that a retriever has the options that it was given.
-
-    Args:
-        owner: Name of the retriever's class.
-        given: Names of the options that were given.
-        known: Names of the options that it has.
-
-    Raises:
-        InvalidArgument: if it has not; the message suggests the name that was meant.
-    """
-    for name in given:
-        if name not in known:
-            here = [word for words in _SAME if name in words for word in words if word in known]
-            hint = f"; here it is {here[0]!r}" if here else did_you_mean(name, known)
-            raise InvalidArgument(f"{owner} has no option {name!r}{hint}")
 
 
 def check_index(index: object, strategy: Strategy | None = None) -> None:

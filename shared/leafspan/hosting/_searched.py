@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leafspan.checks import check_option_names
 from leafspan.errors import InvalidArgument
 from leafspan.explaining import Explanation
-from leafspan.hosting._options import check_option_names
 from leafspan.retrieval import aretrieve, retrieve
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
 from leafspan.view import View

@@ -20,6 +20,7 @@ from leafspan.strategies import (
     HostResult,
     LoadPassages,
     LoadTexts,
+    NoteWhyEmpty,
     Request,
     RetrievalContext,
     Retrieves,
@@ -57,6 +58,7 @@ class Answers:
         self.texts: dict[str, str] = {}
         self.hits: list[int] = []
         self.summary_hits: list[int] = []
+        self._reasons: dict[str | None, str] = {}
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
         self._generated: dict[tuple[Hashable, str], str | Exception] = {}
@@ -71,6 +73,7 @@ class Answers:
             LoadTexts: self._load_texts,
             LoadPassages: self._load_passages,
             RunStrategies: self._run_strategies,
+            NoteWhyEmpty: self._note_why_empty,
         }
 
     def forget_hits(self) -> None:
@@ -198,6 +201,21 @@ class Answers:
         # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.
         self._returned.update((each.key, (each, fresh[id(each)])) for each in new if each.key is not None)
         return [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
+
+    def why_empty(self, query: Query, queries: int) -> str | None:
+        """Why a strategy says that nothing is found for a query, None if none says so.
+
+        Args:
+            query: The query.
+            queries: How many are asked. What is searched in place of a single one can only be for that.
+        """
+        last = next(reversed(self._reasons.values()), None) if queries == 1 else None
+        return self._reasons.get(query.text, last)
+
+    def _note_why_empty(self, request: NoteWhyEmpty) -> Flow[None]:
+        self._reasons[request.query.text] = request.reason
+        return
+        yield
 
     def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
         """Make passages of candidates: those of other sources are passages already."""

@@ -11,13 +11,14 @@ INDEX_IS_EMPTY = "the index is empty"
 """Why nothing is found in an index without documents."""
 
 
-def why_empty(result: Result, limits: Limits, reader: Reader) -> Flow[str | None]:
+def why_empty(result: Result, limits: Limits, reader: Reader, noted: str | None) -> Flow[str | None]:
     """Why nothing is returned, as the end of a sentence. None if something is.
 
     Args:
         result: What is returned.
         limits: The limits of the call.
         reader: What was read.
+        noted: Why the strategy says that it found nothing. None if it does not say.
     """
     if not result.passages and not result.too_low:
         catalogue = yield from reader.catalogue()
@@ -25,20 +26,21 @@ def why_empty(result: Result, limits: Limits, reader: Reader) -> Flow[str | None
             return INDEX_IS_EMPTY if reader.scope is None else "the view shows no document"
         if limits.where is not None and not catalogue.select(limits.where).ids:
             return "no document matches the filter"
-    return why_found_none(result, limits)
+    return why_found_none(result, limits, noted)
 
 
-def why_found_none(result: Result, limits: Limits) -> str | None:
+def why_found_none(result: Result, limits: Limits, noted: str | None) -> str | None:
     """The same, going by what the strategy found alone.
 
     Args:
         result: What is returned.
         limits: The limits of the call.
+        noted: Why the strategy says that it found nothing. None if it does not say.
     """
     if result.passages:
         return None
     if limits.min_score is None or not result.too_low:
-        return "the strategy found nothing"
+        return noted or "the strategy found nothing"
     results = "the only result is" if len(result.too_low) == 1 else f"all {len(result.too_low)} results are"
     best = max(each.score for each in result.too_low)
     return f"{results} below min_score={limits.min_score:g}, the best has {best:.3g}"

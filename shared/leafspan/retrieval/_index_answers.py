@@ -18,6 +18,7 @@ from leafspan.strategies import (
     AskHost,
     CallFunction,
     FindMentions,
+    HasTrees,
     HostResult,
     LexicalSearch,
     ListLeaves,
@@ -68,6 +69,7 @@ class IndexAnswers(Answers):
             LoadVectors: self._load_vectors,
             Similarities: self._compare,
             TreeRoots: self._summaries.roots,
+            HasTrees: lambda _: self._summaries.has_trees(),
         }
 
     def leave(self) -> None:

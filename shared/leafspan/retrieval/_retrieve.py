@@ -54,8 +54,9 @@ def retrieve_from_index(
         try:
             results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
             reasons = []
-            for result in results:
-                reasons.append((yield from why_empty(result, limits, reader)))
+            for query, result in zip(queries, results, strict=True):
+                noted = answers.why_empty(query, len(queries))
+                reasons.append((yield from why_empty(result, limits, reader, noted)))
             found = [result.passages for result in results]
             return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out()), reasons
         finally:

@@ -57,7 +57,10 @@ def retrieve_outside(
         return results
 
     looked = yield from look_until_full(look, queries, limits.context(at_least(strategy, limits.min_score), None))
-    reasons = [why_found_none(result, limits) for result in looked]
+    reasons = [
+        why_found_none(result, limits, answers.why_empty(query, len(queries)))
+        for query, result in zip(queries, looked, strict=True)
+    ]
     rows = to_results(queries, [result.passages for result in looked], Analyzer(), reasons)
     results: list[list[Passage]] = [*rows]
     return results[0] if single else results

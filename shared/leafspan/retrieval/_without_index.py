@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from leafspan.checks import calling
+from leafspan.checks import calling, with_option_names
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.engine import Flow, arun_within, run_within
 from leafspan.retrieval._limits import Limits, check_timeout
@@ -63,6 +63,7 @@ def retrieve(
 ) -> list[list[Passage]]: ...
 
 
+@with_option_names
 def retrieve(
     query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
     strategy: StrategyLike,
@@ -132,6 +133,7 @@ async def aretrieve(
 ) -> list[list[Passage]]: ...
 
 
+@with_option_names
 async def aretrieve(
     query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
     strategy: StrategyLike,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from leafspan.checks import check_number
 from leafspan.strategies._context import LOWEST_SCORE, RetrievalContext
 from leafspan.strategies._over_base import OverBase
+from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
@@ -45,7 +47,7 @@ class AtLeast(OverBase):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         results = yield from self.base.retrieve(queries, context)
-        return [[found for found in row if found.score >= self.min_score] for row in results]
+        return (yield from those_that_reach(self.min_score, queries, results, attrgetter("score")))
 
 
 def at_least(strategy: Strategy, min_score: float | None) -> Strategy:

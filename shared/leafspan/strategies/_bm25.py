@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Literal
 
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
@@ -12,6 +13,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._queries import query_texts
+from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
@@ -92,8 +94,7 @@ class BM25(Strategy):
             [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits[:count], start=1)]
             for row in matches
         ]
-        if self.min_score is not None:
-            rows = [[found for found in row if found[2] >= self.min_score] for row in rows]
+        rows = yield from those_that_reach(self.min_score, queries, rows, itemgetter(2))
         loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for _, hit, _ in row))
         return [[scored(loaded[hit.id], score, "bm25", rank) for rank, hit, score in row] for row in rows]
 

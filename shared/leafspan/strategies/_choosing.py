@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import check_choice
+from leafspan.checks import did_you_mean, shown
 from leafspan.config import names_below, register_setting
+from leafspan.errors import InvalidArgument
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies._tree import Tree
 
@@ -24,10 +25,20 @@ def to_strategy(name: str, value: object) -> Strategy:
         InvalidArgument: if there is none of that name, an option of its configuration is out of its range, or it is
             something else.
     """
-    if isinstance(value, str):
-        check_choice(name, value, names_below(Strategy))
+    if isinstance(value, str) and value not in (names := names_below(Strategy)):
+        alone = ", ".join(repr(each) for each in names if _stands_alone(each))
+        raise InvalidArgument(f"{name} must be one of {alone}, got {shown(value)}{did_you_mean(value, names)}")
     if isinstance(value, str | Mapping | Path):
         return Strategy.from_config(value)
     check_strategy(name, value)
     assert isinstance(value, Strategy)
     return value
+
+
+def _stands_alone(name: str) -> bool:
+    """Whether the strategy of this name needs no options."""
+    try:
+        Strategy.from_config(name)
+    except InvalidArgument:
+        return False
+    return True

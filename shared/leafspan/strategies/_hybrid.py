@@ -22,13 +22,16 @@ from leafspan.strategies._hybrid_pool import (
     best_of,
     fused_pool,
     leaves_to_compare,
+    probability_of_an_answer,
 )
 from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._reaching import note_too_low
 from leafspan.strategies._requests import (
     FindMentions,
     LexicalSearch,
     Load,
     Mention,
+    NoteWhyEmpty,
     ScaleWeights,
     SoftMatches,
     StrategyFlow,
@@ -226,10 +229,29 @@ class Hybrid(Strategy):
             loaded = yield from self._load(rows, loaded)
         trusted = context.embedder == EMBEDDER and not self.summary_bonus
         there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
-        return [
+        results = [
             [self._candidate(found, each, trusted) for found, each in row[: context.results] if self._is_good_enough(each)]
             for row in there
         ]
+        for query, pool, result in zip(queries, pools, results, strict=True):
+            if pool.sums and not result:
+                yield from self._note_why_empty(query, pool)
+        return results
+
+    def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
+        """Note which option keeps out all that was found."""
+        if self.min_answer_probability is not None:
+            answered = probability_of_an_answer(pool)
+            if answered < self.min_answer_probability:
+                yield NoteWhyEmpty(
+                    query,
+                    f"the probability that the index holds an answer is {answered:.3g}, below "
+                    f"min_answer_probability={self.min_answer_probability:g}",
+                )
+                return
+        best = replace(self, min_score=None)._best(pool, 1)
+        if self.min_score is not None and best and best[0].score < self.min_score:
+            yield from note_too_low(query, self.min_score, best[0].score)
 
     def _best(self, pool: Pool, count: int, whatever: int = 0) -> list[ScoredLeaf]:
         return best_of(

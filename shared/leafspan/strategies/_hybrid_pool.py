@@ -215,6 +215,11 @@ def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[floa
         pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
 
 
+def probability_of_an_answer(pool: Pool) -> float:
+    """The probability that one of the leaves of a pool holds an answer, in [0, 1]."""
+    return answer_probability(pool.coverage, total_weight(pool.sums.values(), pool.coverage))
+
+
 def best_of(
     pool: Pool,
     count: int,

@@ -38,8 +38,10 @@ class MultiQuery(Strategy):
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Default: none.
-        generate: Function from a prompt to a text, which is asked for more phrasings. Default: none is asked.
+        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model. Default:
+            none.
+        generate: Function from a prompt to a text, which is asked for more phrasings. Needed without ``phrasings``.
+            Default: none is asked.
         agenerate: Its coroutine function.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
@@ -47,7 +49,8 @@ class MultiQuery(Strategy):
             ``"maximum"``: the best of the base's own scores. Default: ``"rrf"``.
 
     Raises:
-        InvalidArgument: if an option is out of its range, or ``agenerate`` is given without ``generate``.
+        InvalidArgument: if an option is out of its range, neither ``phrasings`` nor ``generate`` are given, or
+            ``agenerate`` is given without ``generate``.
 
     Ties go by document id, then position.
     """
@@ -72,6 +75,11 @@ class MultiQuery(Strategy):
         check_whole("count", self.count, 1)
         check_prompt(self.prompt)
         object.__setattr__(self, "fusion", to_fusion(self.fusion, ("rrf", "maximum")))
+        if self.generate is None and not self.phrasings:
+            raise InvalidArgument(
+                "MultiQuery must have a language model or phrasings, got generate=None (llm in LangChain and LlamaIndex) "
+                "and phrasings=(): without, nothing but the question would be searched"
+            )
 
     @property
     def finds_spans(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from leafspan.checks import shown
@@ -34,19 +35,21 @@ def check_named_strategies(option: str, one: str, value: object) -> dict[str, St
 def name_strategies(option: str, strategies: Sequence[object], *, between: str = " ") -> dict[str, Strategy]:
     """The strategies of a list by the names that configurations have for them, such as ``"auto-merging"``.
 
+    The first of those with the same name has it as it is, the others with a number, such as ``"hybrid 2"``.
+
     Args:
         option: Name of the option in errors, such as ``"strategies"``.
         strategies: Strategies, their names or their configurations.
-        between: What stands before the number in the list that each gets of those with the same name. Default: a space.
+        between: What stands before the number. Default: a space.
 
     Raises:
         InvalidArgument: if one is no strategy.
     """
-    made = [to_strategy(f"each of {option}", each) for each in strategies]
-    names = [
-        given if isinstance(given, str) else config_name(type(each)) for given, each in zip(strategies, made, strict=True)
-    ]
-    return {
-        name if names.count(name) == 1 else f"{name}{between}{number}": each
-        for number, (name, each) in enumerate(zip(names, made, strict=True), 1)
-    }
+    named: dict[str, Strategy] = {}
+    met: Counter[str] = Counter()
+    for given in strategies:
+        made = to_strategy(f"each of {option}", given)
+        name = given if isinstance(given, str) else config_name(type(made))
+        met[name] += 1
+        named[name if met[name] == 1 else f"{name}{between}{met[name]}"] = made
+    return named

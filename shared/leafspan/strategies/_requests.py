@@ -284,6 +284,11 @@ class TreeRoot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class HasTrees:
+    """Ask whether any tree was ever built. The answer is True or False."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadVectors:
     """Load the vectors of leaves and summaries. The answer is a matrix with a row for each id."""
 
@@ -378,6 +383,19 @@ class CallFunction:
     key: Hashable = None
 
 
+@dataclass(frozen=True, slots=True)
+class NoteWhyEmpty:
+    """Say why nothing is found for a query. If nothing is returned for it, that is its ``why_empty``. The answer is None.
+
+    Args:
+        query: The query.
+        reason: The reason, as the end of a sentence. It quotes no text of a document or a question.
+    """
+
+    query: Query
+    reason: str
+
+
 class Retrieves(Protocol):
     """What can be run: a strategy."""
 
@@ -420,11 +438,13 @@ Request = (
     | LoadPassages
     | FindMentions
     | TreeRoots
+    | HasTrees
     | Similarities
     | AskHost
     | Generate
     | CallFunction
     | RunStrategies
+    | NoteWhyEmpty
 )
 StrategyFlow = Generator[Request | tuple[Request, ...], Any, T]
 """A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""

@@ -8,12 +8,15 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from leafspan.checks import short_repr, shown, what_makes_one
+from leafspan.checks import short_repr, shown, what_makes_one, with_option_names
 from leafspan.config import Place, load_config, read_config, register, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.values import Candidate, Query
+
+_OF_A_CALL = ("k", "candidates", "budget", "where", "min_score", "timeout")
+"""Options of ``View.retrieve``, which are not those of every strategy."""
 
 
 class Strategy(ABC):
@@ -36,6 +39,8 @@ class Strategy(ABC):
             register(cls)
         if cls.__repr__ is Strategy.__repr__:
             cls.__repr__ = Strategy.__repr__  # type: ignore[method-assign]  # so that ``dataclass`` makes none
+        if {"__init__", "__dataclass_fields__"} <= vars(cls).keys():  # made anew by dataclass, for its slots
+            cls.__init__ = with_option_names(cls.__init__, of_a_call=_OF_A_CALL)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         """The class with the options that differ from their defaults."""

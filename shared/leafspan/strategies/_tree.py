@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
@@ -13,8 +14,10 @@ from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, Retrieva
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._requests import Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
+from leafspan.strategies._reaching import those_that_reach
+from leafspan.strategies._requests import HasTrees, Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
 from leafspan.values import Candidate, LeafId, Query, scored
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["collapsed", "traversal"]
 
 _TOP_K = 5  # of each layer, as in the paper
+_NO_TREES = "no tree is built, so only leaves were searched: build_tree of the index builds them"
 _EXPANDED = 3  # leaves in place of a summary, where the number is not given
 
 
@@ -37,7 +41,7 @@ class Tree(Strategy):
 
     Lower trees, and leaves of documents without a tree, join a traversal at their own height. Where a summary cannot be
     seen because it covers what is filtered out, the highest below it takes its place. Where no tree was built, every
-    document is its leaves.
+    document is its leaves, and the trace says so.
 
     Args:
         mode: ``"collapsed"`` or ``"traversal"``. Default: ``"collapsed"``.
@@ -119,7 +123,14 @@ class Tree(Strategy):
         }
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
+        """See Strategy. Where no tree was built, each trace says so."""
+        found = yield from self._retrieve(queries, context)
+        if not any(found) or any(each.summary for row in found for each in row) or (yield HasTrees()):
+            return found
+        noted = Trace(notes=(_NO_TREES,))
+        return [[replace(each, trace=each.trace + noted) for each in row] for row in found]
+
+    def _retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         vectors: Any = None
         if self.mode == "traversal" or self.expand:
             vectors = yield from query_vectors(queries, self.base.query_instruction)
@@ -148,7 +159,8 @@ class Tree(Strategy):
         base = self.base.with_summaries()
         assert base is not None
         rows = yield from base.retrieve(queries, replace(context, k=count, candidates=max(context.candidates, count)))
-        return [[each for each in row if self.min_score is None or each.score >= self.min_score][:count] for row in rows]
+        kept = yield from those_that_reach(self.min_score, queries, rows, attrgetter("score"))
+        return [row[:count] for row in kept]
 
     def _without_repeats(
         self, vectors: Any, rows: Sequence[list[Candidate]], context: RetrievalContext

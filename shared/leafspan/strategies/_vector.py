@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from leafspan.checks import check_flag, check_number, check_text, check_whole
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
+from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
@@ -84,6 +86,4 @@ class Vector(Strategy):
             ]
         else:
             results = yield LoadedVectorSearch(vectors, count, context.where, context.k)
-        if self.min_score is None:
-            return results
-        return [[found for found in row if found.score >= self.min_score] for row in results]
+        return (yield from those_that_reach(self.min_score, queries, results, attrgetter("score")))

@@ -122,6 +122,10 @@ class SummaryReader:
         assert isinstance(visible, VisibleTrees)
         return visible
 
+    def has_trees(self) -> Flow[bool]:
+        """See HasTrees."""
+        return (yield from self.enter()) is not None
+
     def roots(self, request: TreeRoots) -> Flow[Sequence[TreeRoot]]:
         """See TreeRoots."""
         yield from self._documents.whole_catalogue()

@@ -1,0 +1,104 @@
+"""Options that a function does not have: the error says what the option is called here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import wraps
+from inspect import iscoroutinefunction
+from types import FunctionType
+from typing import Any, TypeVar
+
+from leafspan.checks._options import did_you_mean
+from leafspan.errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SAME = (
+    ("k", "similarity_top_k", "top_k", "n_results"),
+    ("where", "filter", "filters"),
+    ("min_score", "score_threshold", "similarity_cutoff"),
+    ("llm", "generate", "agenerate"),
+    ("retrieval_timeout", "timeout"),
+    ("path", "persist_directory", "persist_dir"),
+    ("name", "collection_name"),
+    ("embedder", "embedding", "embeddings", "embedding_function", "embed_model"),
+    ("splitter", "chunk_size", "chunk_overlap", "text_splitter", "node_parser", "transformations"),
+    ("weights", "alpha"),
+    ("base", "retriever", "base_retriever"),
+    ("strategies", "retrievers"),
+    ("phrasings", "queries"),
+    ("instance", "rag", "lightrag"),
+    ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),
+    ("database", "engine"),
+    ("database", "db", "url", "uri", "database_uri", "sql_database"),
+    ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
+)
+"""Names that hosts and we have for the same option."""
+
+
+def check_option_names(
+    owner: str, given: Collection[str], known: Collection[str], *, of_a_call: Collection[str] = ()
+) -> None:
+    """Check that something has the options that it was given.
+
+    Args:
+        owner: Name of what has options, such as a retriever's class.
+        given: Names of the options that were given.
+        known: Names of the options that it has.
+        of_a_call: Names of options that belong to a call of ``retrieve`` instead. Default: none.
+
+    Raises:
+        InvalidArgument: if it has not; the message suggests the name that was meant.
+    """
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(name, known, of_a_call)}")
+
+
+def _hint(name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
+    """What was meant, as the end of a sentence."""
+    same = {name: None, **{word: None for words in _SAME if name in words for word in words}}
+    if here := [word for word in same if word in known]:
+        return f"; here it is {here[0]!r}"
+    if there := [word for word in same if word in of_a_call]:
+        return f"; it is an option of the call: retrieve(question, strategy, {there[0]}=...)"
+    return did_you_mean(name, known)
+
+
+def with_option_names(function: F, *, of_a_call: Collection[str] = ()) -> F:
+    """The function, with an error of ours for an option that it does not have: see ``check_option_names``.
+
+    Args:
+        function: A function, method or ``__init__`` without ``**options``.
+        of_a_call: As for ``check_option_names``. Default: none.
+    """
+    assert isinstance(function, FunctionType)
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    is_method = names[:1] in (("self",), ("cls",))
+    name, known = function.__name__, dict.fromkeys(names[is_method:])
+
+    def check(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if options.keys() <= known.keys():
+            return
+        owner = name
+        if is_method and arguments:
+            kind = arguments[0] if isinstance(arguments[0], type) else type(arguments[0])
+            owner = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
+        check_option_names(owner, options, known, of_a_call=of_a_call)
+
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def awaited(*arguments: Any, **options: Any) -> Any:
+            check(arguments, options)
+            return await function(*arguments, **options)
+
+        return awaited  # type: ignore[return-value]
+
+    @wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        check(arguments, options)
+        return function(*arguments, **options)
+
+    return called  # type: ignore[return-value]
