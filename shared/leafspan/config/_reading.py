@@ -52,7 +52,8 @@ class Place:
         )
         file = f"{self.source}, line {line}" if self.source and line else self.source or (f"line {line}" if line else "")
         path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
-        return ": ".join(part for part in (file, path) if part)
+        # A lone surrogate could not be printed, and pydantic makes another error of one that has it.
+        return ": ".join(part for part in (file, path) if part).encode(errors="backslashreplace").decode()
 
     def error(self, message: str) -> InvalidArgument:
         """The error for what is wrong there."""
@@ -90,6 +91,15 @@ def read_option(value: object, hint: Any, given: Mapping[str, object] | None, pl
     """
     if not isinstance(value, str | Mapping | Sequence):
         return value
+    try:
+        return _read_option(value, hint, given, place)
+    except RecursionError:
+        return value  # too deep for a configuration
+
+
+def _read_option(
+    value: str | Mapping[Any, Any] | Sequence[Any], hint: Any, given: Mapping[str, object] | None, place: Place
+) -> Any:
     if given is not None and is_given(value):
         return _Reading(given).value(value, hint, place)
     reading = _Reading(given or {})

@@ -54,7 +54,7 @@ def wait_for_lock(
 
 def deadline_after(timeout: float) -> float:
     """When a wait of so many seconds, but at least half a second, ends: in seconds of ``time.monotonic``."""
-    return time.monotonic() + max(timeout, _LEAST_SECONDS)
+    return time.monotonic() + max(float(timeout), _LEAST_SECONDS)  # a number of numpy is none that a lock waits for
 
 
 @contextmanager
