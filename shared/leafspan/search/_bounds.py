@@ -21,7 +21,8 @@ ROUNDING = 1e-5
 
 _DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
 _MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
-_NUMBERS = 6_000_000  # of 8 bits, which are compared within 0.2 ms
+_MANY = 6_000_000  # numbers of 8 bits, which are compared in 0.2 ms: from then on, waking another core pays
+_BLOCK = _MANY  # about as many as a thread compares at a time, so that one that wakes late still finds some
 _VECTORS = 512  # that fit into a processor's cache
 
 
@@ -75,17 +76,25 @@ def _blocks(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries:
         yield slice(0, len(rows)), partial(_products, arrays["vectors"], rows, queries)
         return
     coded, codes = Codes.of(queries), Codes.in_arrays(arrays)
-    size = max(1, _NUMBERS // codes.numbers.shape[1])
     if len(rows) * _DENSE < len(codes.scales):
+        size = _block_size(len(rows), codes)
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             yield slice(start, start + len(some)), partial(_bounds_of_some, coded, codes, some)
         return
+    size = _block_size(len(codes.scales), codes)
     for start in range(0, len(codes.scales), size):
         block = slice(start, min(start + size, len(codes.scales)))
         first, end = np.searchsorted(rows, (block.start, block.stop)).tolist()
         if first < end:
             yield slice(first, end), partial(_bounds_within, coded, codes, block, rows[first:end])
+
+
+def _block_size(rows: int, codes: Codes) -> int:
+    """The rows that a thread compares at a time: an even number of blocks, or all of a few."""
+    numbers = rows * codes.numbers.shape[1]
+    blocks = 2 * max(1, round(numbers / (2 * _BLOCK))) if numbers >= _MANY else 1
+    return max(1, -(-rows // blocks))
 
 
 def _bounds_within(queries: Codes, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
