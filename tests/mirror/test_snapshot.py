@@ -94,7 +94,7 @@ def test_each_current_leaf_that_is_there_has_one_row_and_no_other_leaf_is_select
             assert snapshot.leaf(row) == rows[row]
     assert len(rows) == sum(SIZES[each] for each in there) == sum(snapshot.live)
 
-    assert snapshot.leaves_in(rows) == list(rows.values())
+    assert snapshot.leaves_in(list(rows)) == list(rows.values())
 
     selection, others = Selection(frozenset(chosen), 0), Selection(frozenset("abcdefg") - chosen, 0)
     mask = snapshot.mask(selection)

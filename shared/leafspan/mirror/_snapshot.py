@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, compress
+from itertools import accumulate, compress, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,8 @@ class OpenSegment:
         self.path = path
         self.sizes = segment.documents.sizes
         ends = np.cumsum(self.sizes, dtype=np.int64)
-        self.starts: memoryview = (ends - self.sizes).data
+        self._starts: NDArray[np.int64] = ends - self.sizes
+        self.starts: memoryview = self._starts.data
         self.leaves = int(ends[-1]) if len(ends) else 0
         self._current: tuple[Catalogue | None, Mask] = (None, np.empty(0, bool))
         self._met: dict[int, tuple[str, str]] = {}
@@ -54,6 +55,18 @@ class OpenSegment:
                 self._met.clear()
             found = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
         return found
+
+    def leaves_in(self, rows: NDArray[np.int64]) -> list[LeafId]:
+        """The ids of the leaves in these rows of the segment."""
+        import numpy as np
+
+        if not len(rows):
+            return []
+        places = np.searchsorted(self._starts, rows, side="right") - 1
+        ordinals = (rows - self._starts[places]).tolist()
+        documents = [found or self.document(place) for place in places.tolist() for found in [self._met.get(place)]]
+        # As LeafId(id, version, ordinal) for each, in half the time: a question meets hundreds of leaves.
+        return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
     @property
     def problem(self) -> str | None:
@@ -174,22 +187,20 @@ class MirrorSnapshot:
         """The id of the leaf in this row."""
         return self.leaves_in([row])[0]
 
-    def leaves_in(self, rows: Iterable[int]) -> list[LeafId]:
+    def leaves_in(self, rows: Sequence[int] | NDArray[np.intp]) -> list[LeafId]:
         """The ids of the leaves in these rows."""
-        found = []
-        start = stop = first = end = 0
-        for row in rows:
-            if not first <= row < end:  # mostly, several leaves of a document follow each other
-                if not start <= row < stop:
-                    number = bisect_right(self._starts, row) - 1
-                    segment, start = self._segments[number], self._starts[number]
-                    stop = start + segment.leaves
-                place = bisect_right(segment.starts, row - start) - 1
-                document, version = segment.document(place)
-                first = start + segment.starts[place]
-                end = first + segment.documents.leaves(place)
-            found.append(LeafId(document, version, row - first))
-        return found
+        import numpy as np
+
+        wanted = np.asarray(rows, np.int64)
+        if len(self._segments) == 1:
+            return self._segments[0].leaves_in(wanted)
+        numbers = np.searchsorted(self._starts, wanted, side="right") - 1
+        found: dict[int, LeafId] = {}
+        for number in np.unique(numbers).tolist():
+            (places,) = np.nonzero(numbers == number)
+            leaves = self._segments[number].leaves_in(wanted[places] - self._starts[number])
+            found.update(zip(places.tolist(), leaves, strict=True))
+        return [found[place] for place in range(len(wanted))]
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
         """The rows of leaves, each given by its document and ordinal.

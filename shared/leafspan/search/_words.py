@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from math import log
@@ -134,7 +134,7 @@ class LexicalIndex:
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)
 
-        def shown(rows: Iterable[int]) -> list[LeafId]:
+        def shown(rows: Sequence[int]) -> list[LeafId]:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
         def order(rows: Sequence[int]) -> list[tuple[str, int]]:
