@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from concurrent.futures import Future
 from fractions import Fraction
@@ -202,6 +203,23 @@ def test_codes_are_compared_while_their_maker_does_other_work(monkeypatch):
     bounds = Bounds([(vector_arrays(vectors), np.arange(501))], vectors[:1])
     bounds._other.result(60)
     assert not bounds._left
+
+
+def test_questions_at_the_same_time_are_answered_by_a_thread_each(monkeypatch):
+    in_two_threads(monkeypatch, in_thread)
+    vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
+    parts = [(vector_arrays(vectors), np.arange(501))]
+    gc.collect()
+    first, second = (Bounds(parts, vectors[:1]) for _ in range(2))
+    assert (first._other is None, second._other is None) == (False, True)
+    assert (first.computed() == second.computed()).all()
+    del first, second
+    given_up = Bounds(parts, vectors[:1])
+    given_up._other.result(60)
+    del given_up
+    last = Bounds(parts, vectors[:1])
+    assert last._other is not None
+    last.computed()
 
 
 def test_an_error_in_the_other_thread_is_raised(monkeypatch):

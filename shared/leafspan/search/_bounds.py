@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from leafspan.engine import on_other_core
 from leafspan.mirror import Codes
@@ -30,7 +32,8 @@ class Bounds:
     """What the cosines of queries and leaves do not exceed. Another core begins with it while its maker does other work.
 
     Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
-    another, so nobody waits for a thread that the processor has no time for.
+    another, so nobody waits for a thread that the processor has no time for. Where several questions are asked at once,
+    each is answered by its own thread: together they take longer if each wakes another core.
 
     Args:
         parts: The arrays of segments, each with the rows of it that are compared, in ascending order.
@@ -40,22 +43,27 @@ class Bounds:
     def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32]) -> None:
         import numpy as np
 
+        is_alone = not _UNDER_WAY
+        _UNDER_WAY.add(self)
         self._left: list[Block] = []
         count = 0
         for arrays, rows in parts:
-            for columns, compute in _blocks(arrays, rows, queries):
+            for columns, compute in _blocks(arrays, rows, queries, whole=not is_alone):
                 self._left.append((slice(count + columns.start, count + columns.stop), compute))
             count += len(rows)
         self._bounds = np.empty((len(queries), count), np.float32)
         self._blocks = len(self._left)
         self._done: list[slice] = []
-        self._other = on_other_core(self._compute) if self._blocks > 1 else None
+        self._other = on_other_core(self._compute) if is_alone and self._blocks > 1 else None
 
     def computed(self) -> NDArray[np.float32]:
         """The bounds: a row for each query, a column for each row of the parts."""
-        self._compute()
-        if self._other is not None and len(self._done) < self._blocks:
-            self._other.result()
+        try:
+            self._compute()
+            if self._other is not None and len(self._done) < self._blocks:
+                self._other.result()
+        finally:
+            _UNDER_WAY.discard(self)
         return self._bounds
 
     def _compute(self) -> None:
@@ -68,8 +76,16 @@ class Bounds:
             self._done.append(columns)
 
 
-def _blocks(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32]) -> Iterator[Block]:
-    """What is to be computed for rows of a segment: for which of them, and how."""
+_UNDER_WAY: WeakSet[Bounds] = WeakSet()  # begun, and not computed yet
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_UNDER_WAY.clear)
+
+
+def _blocks(
+    arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32], *, whole: bool
+) -> Iterator[Block]:
+    """What is to be computed for rows of a segment, as a whole or in blocks: for which of them, and how."""
     import numpy as np
 
     if len(queries) > _MOST_CODED or _cdist() is None:
@@ -77,12 +93,12 @@ def _blocks(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries:
         return
     coded, codes = Codes.of(queries), Codes.in_arrays(arrays)
     if len(rows) * _DENSE < len(codes.scales):
-        size = _block_size(len(rows), codes)
+        size = len(rows) if whole else _block_size(len(rows), codes)
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             yield slice(start, start + len(some)), partial(_bounds_of_some, coded, codes, some)
         return
-    size = _block_size(len(codes.scales), codes)
+    size = len(codes.scales) if whole else _block_size(len(codes.scales), codes)
     for start in range(0, len(codes.scales), size):
         block = slice(start, min(start + size, len(codes.scales)))
         first, end = np.searchsorted(rows, (block.start, block.stop)).tolist()
