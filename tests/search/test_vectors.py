@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from concurrent.futures import Future
 from fractions import Fraction
@@ -25,6 +24,7 @@ from leafspan.search._scanning import best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
 from leafspan.store import Catalogue, DocumentTable, Row, Selection
 from leafspan.values import LeafId
+from tests.durability.elsewhere import wait_until
 from tests.profiles import examples
 
 V = "00000000"
@@ -209,7 +209,7 @@ def test_questions_at_the_same_time_are_answered_by_a_thread_each(monkeypatch):
     in_two_threads(monkeypatch, in_thread)
     vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
     parts = [(vector_arrays(vectors), np.arange(501))]
-    gc.collect()
+    wait_until(lambda: not _bounds._UNDER_WAY)
     first, second = (Bounds(parts, vectors[:1]) for _ in range(2))
     assert (first._other is None, second._other is None) == (False, True)
     assert (first.computed() == second.computed()).all()
@@ -217,6 +217,7 @@ def test_questions_at_the_same_time_are_answered_by_a_thread_each(monkeypatch):
     given_up = Bounds(parts, vectors[:1])
     given_up._other.result(60)
     del given_up
+    wait_until(lambda: not _bounds._UNDER_WAY)  # the other thread lets go of it right after its end
     last = Bounds(parts, vectors[:1])
     assert last._other is not None
     last.computed()
