@@ -90,7 +90,7 @@ def test_what_is_out_of_date_is_named(monkeypatch, capsys):
     monkeypatch.setattr(adapter_docs, "_INDEX", "Another text.")
     assert adapter_docs.main(["--check"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "langchain_ext/strategy.py is out of date: run python tools/adapter_docs.py"
+    assert "langchain_ext/strategy.py is out of date: run python tools/adapter_docs.py" in lines
     assert len(lines) == len(EVERY)
 
 

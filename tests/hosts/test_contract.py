@@ -238,14 +238,13 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "SentenceWindowRetriever",
         {"base": Vector(summaries=True)},
-        "base must be a strategy that finds single leaves, such as Hybrid(), got Vector(k=None, instruction='', "
-        "min_score=None, summaries=True)",
+        "base must be a strategy that finds single leaves, such as Hybrid(), got Vector(summaries=True)",
     ),
     # of ensembles
     (
         "EnsembleRetriever",
         {"retrievers": [Filter()]},
-        "retrievers must be two or more strategies, got [Filter(offset=0)]",
+        "retrievers must be two or more strategies, got [Filter()]",
     ),
     ("EnsembleRetriever", {"retrievers": 5}, "retrievers must be two or more strategies, got 5"),
     ("EnsembleRetriever", {"retrievers": None}, "retrievers must be two or more strategies, got None"),
@@ -271,8 +270,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "RouterRetriever",
         {"retrievers": [BM25()]},
-        "retrievers must be a mapping from names to strategies, got [BM25("
-        "k=None, bm25=None, scale=False, engine='postings', min_score=None, summaries=False)]",
+        "retrievers must be a mapping from names to strategies, got [BM25()]",
     ),
     (
         "RouterRetriever",
@@ -298,7 +296,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "TreeRetriever",
         {"base": Filter()},
-        "base must be a strategy that can search summaries, such as Hybrid(), got Filter(offset=0)",
+        "base must be a strategy that can search summaries, such as Hybrid(), got Filter()",
     ),
     ("TreeRetriever", {"mode": "up"}, "mode must be one of 'collapsed', 'traversal', got 'up'"),
     (
@@ -362,7 +360,7 @@ def test_a_base_that_cannot_be_used_is_refused(host: Host, shared_index: Index):
     rule = "base must be a strategy that can search summaries, such as Hybrid(), got "
     assert str(error).startswith(rule + "HostRetriever(name='Stub', ask=")
     error = host.refusal(lambda: host.make("TreeRetriever", shared_index, base=AutoMerging()))
-    assert str(error).startswith(rule + "AutoMerging(base=Hybrid(")
+    assert str(error).startswith(rule + "AutoMerging()")
 
 
 @pytest.mark.parametrize("llm", ["gpt", 5, len])

@@ -41,7 +41,7 @@ def test_of_leafspan_an_adapter_imports_only_the_package_and_its_hosting(package
 
 @pytest.mark.parametrize(("package", "path"), FILES)
 def test_of_other_packages_an_adapter_imports_only_its_host(package, path):
-    own = {package.__name__, "leafspan", *HOSTS[package.__name__], *sys.stdlib_module_names}
+    own = {package.__name__, "leafspan", "lazy_loader", *HOSTS[package.__name__], *sys.stdlib_module_names}
     assert {each.partition(".")[0] for each in imported(ast.parse(path.read_text(encoding="utf-8")))} <= own
 
 

@@ -157,7 +157,8 @@ def _ask(witness: Witness, view: PrivateView) -> None:
         everything, [*view.documents(), *view.leaves(), *view.summaries(), view.get("letter"), view.get(ALICE)]
     )
     witness.said.append(everything(view.surroundings(view.retrieve("planks", Hybrid())[0])))
-    for retriever in (PIIAwareRetriever(index=view, explain=True), MultiQueryRetriever(index=view, llm=None)):
+    several = MultiQueryRetriever(index=view, phrasings=["the mail of alice.smith@example.com"])
+    for retriever in (PIIAwareRetriever(index=view, explain=True), several):
         witness.said += [repr(document) for document in retriever.invoke(QUESTIONS[0])]
     witness.said += [repr(view), view._repr_html_(), repr(view.vault), everything(view.stats())]
 
