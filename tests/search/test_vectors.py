@@ -170,7 +170,6 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 
 def in_two_threads(monkeypatch, another_thread) -> None:
     """Codes are compared in blocks of 16, for which there may be another thread."""
-    monkeypatch.setattr(_bounds, "_MANY", 16)
     monkeypatch.setattr(_bounds, "_BLOCK", 16 * 16)
     monkeypatch.setattr(_bounds, "on_other_core", another_thread)
 

@@ -23,8 +23,7 @@ ROUNDING = 1e-5
 
 _DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
 _MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
-_MANY = 6_000_000  # numbers of 8 bits, which are compared in 0.2 ms: from then on, waking another core pays
-_BLOCK = _MANY  # about as many as a thread compares at a time, so that one that wakes late still finds some
+_BLOCK = 6_000_000  # numbers of 8 bits that a thread compares at a time, in 0.2 ms: waking another core pays for more
 _VECTORS = 512  # that fit into a processor's cache
 
 
@@ -108,13 +107,12 @@ def _blocks(
 
 def _block_size(rows: int, codes: Codes) -> int:
     """The rows that a thread compares at a time: an even number of blocks, or all of a few."""
-    numbers = rows * codes.numbers.shape[1]
-    blocks = 2 * max(1, round(numbers / (2 * _BLOCK))) if numbers >= _MANY else 1
+    blocks = 2 * round(rows * codes.numbers.shape[1] / (2 * _BLOCK)) or 1
     return max(1, -(-rows // blocks))
 
 
 def _bounds_within(queries: Codes, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-    """The bounds of rows within a block, all of which is compared."""
+    """The bounds of some rows of a block. All of the block is compared."""
     bounds = _bounds_of_some(queries, codes, block)
     return bounds if len(rows) == bounds.shape[1] else bounds[:, rows - block.start]
 
