@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1_000  # records to read at a time
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().raw_decode
 
 
 class RecordCopy:
@@ -79,9 +80,11 @@ class RecordCopy:
         """See Recipe."""
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
-            kept = _Rows(arrays, first, len(document.texts))
+            kept = _Records(arrays)
             stored = zip(document.texts, document.metadatas, strict=True)
-            return [ordinal for ordinal, each in enumerate(stored) if not _is_same(kept.record(str(ordinal)), *each)]
+            return [
+                ordinal for ordinal, each in enumerate(stored) if not _is_same(kept.record(first + ordinal, ordinal), *each)
+            ]
 
         return differing
 
@@ -93,55 +96,89 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], columns: Sequence[s
     the row of their document says. A record that was compared with a checksum is marked as ``checked``.
     """
     found: dict[str, dict[str, Any]] = {}
-    rows: dict[str, _Rows | None] = {}
+    known: dict[str, tuple[_Records, int, int, str] | None] = {}
+    segments: dict[int, _Records] = {}
     with_metadata = "metadatas" in columns
+
+    def look_up(document_id: str, version: str) -> tuple[_Records, int, int, str] | None:
+        """The records of its segment, its first row there, the number of its rows and its checksums."""
+        if (place := snapshot.place_of(document_id, version)) is None:
+            return None
+        arrays, first, count = place
+        if (records := segments.get(id(arrays))) is None:
+            records = segments[id(arrays)] = _Records(arrays)
+        return records, first, count, snapshot.catalogue.rows[document_id].checksums
+
     for id_ in ids:
         document, _, ordinal = id_.rpartition("#")
-        if document not in rows:
-            rows[document] = _Rows.of(snapshot, *document.rpartition("#")[::2])
-        of_document = rows[document]
-        if of_document is not None and (record := of_document.record(ordinal, with_metadata=with_metadata)) is not None:
+        if document not in known:
+            known[document] = look_up(*document.rpartition("#")[::2])
+        place = known[document]
+        if place is None or not ordinal.isdecimal() or (number := int(ordinal)) >= place[2]:
+            continue
+        records, first, _, checksums = place
+        if (record := records.record(first + number, number, checksums, with_metadata=with_metadata)) is not None:
             found[id_] = record
     return found
 
 
-class _Rows:
-    """The rows that one document has in the arrays of a segment. Of texts and places nothing else is read.
+class _Records:
+    """The records in the arrays of a segment."""
 
-    Without checksums, nothing is checked.
-    """
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._texts = _Pieces(arrays, "texts")
+        self._places = _Pieces(arrays, "places")
+        self._metadata = _Pieces(arrays, "metadata")
+        self._metadata_of = arrays["metadata_of"].item
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], first: int, count: int, checksums: str = "") -> None:
-        self._arrays = arrays
-        self._first = first
-        self._count = count
-        self._checksums = checksums
-        self._texts, self._places = (
-            with_rows(arrays, name, _end(ends, first), _end(ends, first + count))
-            for name in ("texts", "places")
-            for ends in (arrays[f"{name}_ends"],)
-        )
+    def record(self, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True) -> dict[str, Any] | None:
+        """The record of the leaf in this row; None if it is not as it was written.
 
-    @classmethod
-    def of(cls, snapshot: MirrorSnapshot, document_id: str, version: str) -> _Rows | None:
-        """The rows of a document; None if this version of it is not current in the snapshot."""
-        place = snapshot.place_of(document_id, version)
-        return None if place is None else cls(*place, snapshot.catalogue.rows[document_id].checksums)
-
-    def record(self, ordinal: str, *, with_metadata: bool = True) -> dict[str, Any] | None:
-        """The record of the leaf with this ordinal; None if the document has none, or it is not as it was written."""
-        if not ordinal.isdecimal() or (number := int(ordinal)) >= self._count:
+        Args:
+            row: The row.
+            ordinal: Number of the leaf in its document.
+            checksums: The checksums of the document's leaves. Default: "", there are none.
+            with_metadata: Whether its metadata is read, too. Default: True.
+        """
+        text = self._texts.at(row)
+        place = self._places.at(row) if with_metadata else None
+        as_written = bytes_are_as_written(checksums, ordinal, text, place) if checksums else None
+        # What a leaf's own checksum has confirmed needs no comparison of the blocks that it stands in.
+        if not as_written:
+            self._texts.check(row)
+            if with_metadata:
+                self._places.check(row)
+        if as_written is False:
             return None
-        arrays, row, checksums = self._arrays, self._first + number, self._checksums
-        text = _slice(self._texts, arrays["texts_ends"], row)
-        place = _slice(self._places, arrays["places_ends"], row) if with_metadata else None
-        if checksums and not bytes_are_as_written(checksums, number, text, place):
-            return None
-        record: dict[str, Any] = {"document": text.decode(), "checked": bool(checksums)}
+        record: dict[str, Any] = {"document": text.decode(), "checked": bool(as_written)}
         if place is not None:
-            metadata = _slice(arrays["metadata"], arrays["metadata_ends"], int(arrays["metadata_of"][row]))
-            record["metadata"] = {**json.loads(metadata.decode()), STRUCTURE_KEY: place.decode()}
+            number = self._metadata_of(row)
+            self._metadata.check(number)
+            record["metadata"], _ = _from_json(self._metadata.at(number).decode())
+            record["metadata"][STRUCTURE_KEY] = place.decode()
         return record
+
+
+class _Pieces:
+    """Pieces of bytes that stand one after the other in an array of a segment, each up to its end."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._arrays = arrays
+        self._name = name
+        self._content = with_rows(arrays, name, 0, 0).data
+        self._end = arrays[f"{name}_ends"].item
+
+    def at(self, number: int) -> bytes:
+        """A piece, which nothing has been compared with yet."""
+        return self._content[self._end(number - 1) if number else 0 : self._end(number)].tobytes()
+
+    def check(self, number: int) -> None:
+        """Compare the blocks that a piece stands in with their checksums, unless they were before.
+
+        Raises:
+            DamagedSegment: if one of them is not as it was written.
+        """
+        with_rows(self._arrays, self._name, self._end(number - 1) if number else 0, self._end(number))
 
 
 def _is_same(record: Mapping[str, Any] | None, text: str, metadata: Mapping[str, Any]) -> bool:
@@ -186,15 +223,6 @@ def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
     import numpy as np
 
     return np.fromiter(accumulate(map(len, pieces)), dtype=np.int64)
-
-
-def _slice(content: NDArray[np.uint8], ends: NDArray[np.int64], row: int) -> bytes:
-    return content[_end(ends, row) : _end(ends, row + 1)].tobytes()
-
-
-def _end(ends: NDArray[np.int64], pieces: int) -> int:
-    """Where so many pieces end."""
-    return ends.item(pieces - 1) if pieces else 0
 
 
 def _kept(
