@@ -231,6 +231,7 @@ def test_a_strategy_can_be_written_with_these_names():
             "ScaleWeights",
             "MatchingNodes",
             "NodeHit",
+            "NodeHits",
             "SoftMatches",
             "ListLeaves",
             "Load",

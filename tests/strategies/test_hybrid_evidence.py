@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Query
-from leafspan.strategies import LexicalMatches, Load, MatchingNodes, NodeHit, RetrievalContext, SoftMatches
+from leafspan.strategies import LexicalMatches, Load, MatchingNodes, NodeHit, NodeHits, RetrievalContext, SoftMatches
 from leafspan.trace import Contribution, Trace
 from leafspan.values import Candidate, Hit, LeafId, Span
 
@@ -48,9 +48,9 @@ def asked(hybrid: Hybrid, matches: LexicalMatches, near: dict[str, float], soft:
 NODES = MatchingNodes(
     {"a": 0, "b": 4}.get,
     (
-        [NodeHit(0, 1, 2, 3.0, 0.5), NodeHit(4, 5, 1, 4.0, 1.0)],
-        [NodeHit(4, 5, 1, 4.0, 1.0)],
-        [NodeHit(0, 3, 1, 5.0, 1.0)],
+        NodeHits.of([NodeHit(0, 1, 2, 3.0, 0.5), NodeHit(4, 5, 1, 4.0, 1.0)]),
+        NodeHits.of([NodeHit(4, 5, 1, 4.0, 1.0)]),
+        NodeHits.of([NodeHit(0, 3, 1, 5.0, 1.0)]),
     ),
 )
 PLAIN = Hybrid(weights=(0.7, 0.3), scales=(0.2, 0.1, 0.4), soft_matches=0, neighbour_bonus=0, references=0, calibrate=False)
@@ -79,7 +79,7 @@ def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
 def test_soft_matches_are_scaled_among_the_leaves_that_are_compared():
     hybrid = replace(PLAIN, scales=(0, 0, 1.0), soft_matches=0.5)
     matches = LexicalMatches(
-        [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}.get, ([], [], [])), (), {"bee": 2.0}
+        [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}.get, (NodeHits.of([]),) * 3), (), {"bee": 2.0}
     )
     found = asked(hybrid, matches, {"b0": 0.8, "b1": 0.4}, {"a0": 0.1, "a1": 0.2, "b0": 0.5, "b1": 0.1})
     whole = 1 + 1.0 + 0.5

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leafspan.lexical import NodeScores, score_reached_by
-from leafspan.strategies import NodeHit, ScaleWeights
+from leafspan.strategies import NodeHits, ScaleWeights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Evidence:
         self._documents = nodes[-1].firsts
         self._order = order
         self._leaves = leaves
-        self._scales = [_Scale(each, weight) for each, weight in zip(self.nodes, weights[1:], strict=True)]
+        self._weights = weights[1:]
         by_row = sorted(zip(rows, _scaled(scores), strict=True))
         self._rows = np.array([row for row, _ in by_row], dtype=np.intp)
         self._shares = weights.leaf * np.array([share for _, share in by_row])
@@ -56,7 +56,7 @@ class Evidence:
         """The leaves with the highest sums, and those that match best by themselves: rows in order, and nodes' shares."""
         import numpy as np
 
-        rows = np.union1d(self._rows, self._best(count))
+        rows = _unique(np.concatenate([self._rows, self._best(count)]))
         return rows.tolist(), self._of_nodes(rows).tolist()
 
     def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -64,8 +64,8 @@ class Evidence:
         import numpy as np
 
         sums = np.zeros(len(rows))
-        for scale in self._scales:
-            sums += scale.of(rows)
+        for nodes, weight in zip(self.nodes, self._weights, strict=True):
+            sums += weight * nodes.shares_of(rows)
         return sums
 
     def _places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -81,7 +81,8 @@ class Evidence:
         """
         import numpy as np
 
-        edges = np.unique(np.concatenate([[0, self._leaves], *(each.edges for each in self._scales)])).astype(np.intp)
+        ends_of_nodes = [each.lasts + 1 for each in self.nodes]
+        edges = _unique(np.concatenate([[0, self._leaves], *(each.firsts for each in self.nodes), *ends_of_nodes]))
         values, starts, lengths = self._of_nodes(edges[:-1]), edges[:-1], np.diff(edges)
         best_first = np.argsort(-values, kind="stable")
         enough = int(np.searchsorted(np.cumsum(lengths[best_first]), count))
@@ -90,7 +91,7 @@ class Evidence:
         starts, lengths = starts[chosen], lengths[chosen]
         ends = np.cumsum(lengths)
         rows = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
-        return np.union1d(rows, self._rows)
+        return _unique(np.concatenate([rows, self._rows]))
 
     def _best(self, count: int) -> NDArray[np.intp]:
         """The rows with the highest sums above 0. Equal ones go by document, then position."""
@@ -113,32 +114,7 @@ class Evidence:
         return np.concatenate([above, tied[np.lexsort((tied, ranks[of_tied]))[: count - len(above)]]])
 
 
-class _Scale:
-    """The best nodes of a scale, of which none overlaps another, and what each gives to its leaves.
-
-    Attributes:
-        edges: The row of each node's first leaf, and those behind the last leaves.
-    """
-
-    def __init__(self, nodes: Sequence[NodeHit], weight: float) -> None:
-        import numpy as np
-
-        self._firsts = np.array([node.first for node in nodes], dtype=np.intp)
-        self._ends = np.array([node.last + 1 for node in nodes], dtype=np.intp)
-        self._given = weight * np.array([node.share for node in nodes])
-        self.edges = np.concatenate([self._firsts, self._ends])
-
-    def of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """What each leaf gets."""
-        import numpy as np
-
-        if not len(self._firsts):
-            return np.zeros(len(rows))
-        places = np.searchsorted(self._firsts, rows, side="right") - 1
-        return np.where((places >= 0) & (rows < self._ends[places]), self._given[places], 0.0)
-
-
-def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None) -> list[NodeHit]:
+def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None) -> NodeHits:
     """The best nodes of a scale, as far as they have a share, in the order of their rows.
 
     The share of the last ones is 0, so it does not matter which of equal ones are looked at. Equal ones have one rank. If
@@ -152,11 +128,12 @@ def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None)
     best_first = np.sort(found)[::-1][:count]
     low, width = (best_first[-1], best_first[0] - best_first[-1]) if len(found) else (0.0, 0.0)
     if width == 0 and len(found) > count:
-        return []
+        return NodeHits.of(())
     shares = (found - low) / width if width > 0 else np.ones(len(found))
+    kept = shares > 0
+    places, found = places[kept], found[kept]
     ranks = 1 + np.searchsorted(-best_first, -found)
-    columns = (nodes.firsts[places], nodes.lasts[places], ranks, found, shares)
-    return [hit for hit in map(NodeHit, *(column.tolist() for column in columns)) if hit.share > 0]
+    return NodeHits(nodes.firsts[places], nodes.lasts[places], ranks, found, shares[kept])
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:
@@ -165,3 +142,13 @@ def _scaled(scores: Sequence[float]) -> list[float]:
         return []
     low, width = scores[-1], scores[0] - scores[-1]
     return [(score - low) / width for score in scores] if width > 0 else [1.0] * len(scores)
+
+
+def _unique(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Each of these rows once, in ascending order. For few rows, numpy's own takes several times as long."""
+    import numpy as np
+
+    rows = np.sort(rows)
+    kept = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=kept[1:])
+    return rows[kept]

@@ -40,6 +40,7 @@ from ._fuse import Fusion
 from ._host_reranker import HostReranker, Reranked
 from ._host_retriever import HostRetriever
 from ._hybrid import Hybrid
+from ._matching_nodes import MatchingNodes, NodeHit, NodeHits
 from ._multi_query import MultiQuery
 from ._named import name_strategies
 from ._other_index import OtherIndex
@@ -66,9 +67,7 @@ from ._requests import (
     LoadPassages,
     LoadTexts,
     LoadVectors,
-    MatchingNodes,
     Mention,
-    NodeHit,
     NoteWhyEmpty,
     Request,
     Retrieves,
@@ -151,6 +150,7 @@ __all__ = [
     "LoadVectors",
     "MatchingNodes",
     "NodeHit",
+    "NodeHits",
     "ScaleWeights",
     "LoadPassages",
     "Similarities",

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
-from leafspan.strategies._requests import LexicalMatches, MatchingNodes
+from leafspan.strategies._matching_nodes import MatchingNodes
+from leafspan.strategies._requests import LexicalMatches
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 

@@ -14,16 +14,15 @@ work in the same way one level below: the retrieval is a flow, and turns each re
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import RetrievalContext
-from leafspan.values import Candidate, Hit, LeafId, Query
+from leafspan.strategies._matching_nodes import MatchingNodes
+from leafspan.values import Candidate, Hit, Query
 
 T = TypeVar("T")
 
@@ -101,66 +100,6 @@ class LexicalSearch:
     engine: str = "postings"
     summaries: bool = False
     scales: ScaleWeights | None = None
-
-
-class NodeHit(NamedTuple):
-    """A node that matches the words of a question.
-
-    Attributes:
-        first: Number of its first leaf: that of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
-        last: Number of its last leaf.
-        rank: Rank among the nodes of its scale, from 1.
-        score: Its BM25.
-        share: The score scaled to [0, 1], so that the best node has 1, and the last one that was looked at 0.
-    """
-
-    first: int
-    last: int
-    rank: int
-    score: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingNodes:
-    """The parents, sections and documents that match the words of a question best.
-
-    Attributes:
-        first_leaf: Function from a document's id to the number of its first leaf; None if it is not current.
-        scales: The nodes of each scale, in the order of their leaves.
-    """
-
-    first_leaf: Callable[[str], int | None]
-    scales: tuple[Sequence[NodeHit], ...]
-
-    def of(self, leaf: LeafId) -> list[NodeHit | None]:
-        """For each scale, the node that the leaf is in; None if that is not among the best."""
-        first = self.first_leaf(leaf.document_id)
-        if first is None:
-            return [None] * len(self.scales)
-        number = first + leaf.ordinal
-        return [_holding(nodes, number) for nodes in self.scales]
-
-    def shares(self, leaves: Iterable[LeafId], weights: Sequence[float]) -> dict[LeafId, float]:
-        """What the nodes that each leaf is in give it: their shares, each times the weight of its scale."""
-        firsts = [[node.first for node in nodes] for nodes in self.scales]
-        scales = list(zip(firsts, self.scales, weights, strict=True))
-        shares = {}
-        for leaf in leaves:
-            share = 0.0
-            if (first := self.first_leaf(leaf[0])) is not None:
-                number = first + leaf[2]
-                for starts, nodes, weight in scales:
-                    place = bisect_right(starts, number) - 1
-                    if place >= 0 and number <= nodes[place].last:
-                        share += nodes[place].share * weight
-            shares[leaf] = share
-        return shares
-
-
-def _holding(nodes: Sequence[NodeHit], number: int) -> NodeHit | None:
-    place = bisect_right(nodes, (number, inf)) - 1
-    return nodes[place] if place >= 0 and number <= nodes[place].last else None
 
 
 @dataclass(frozen=True, slots=True)

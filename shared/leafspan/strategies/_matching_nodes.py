@@ -1,0 +1,105 @@
+"""The larger nodes that match the words of a question best: parents, sections and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from leafspan.values import LeafId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class NodeHit(NamedTuple):
+    """A node that matches the words of a question.
+
+    Attributes:
+        first: Number of its first leaf: that of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
+        last: Number of its last leaf.
+        rank: Rank among the nodes of its scale, from 1.
+        score: Its BM25.
+        share: The score scaled to [0, 1], so that the best node has 1, and the last one that was looked at 0.
+    """
+
+    first: int
+    last: int
+    rank: int
+    score: float
+    share: float
+
+
+class NodeHits(NamedTuple):
+    """The nodes of one scale that match best, in the order of their leaves. None overlaps another.
+
+    Each attribute is a column of what a ``NodeHit`` has of one node.
+    """
+
+    firsts: NDArray[np.intp]
+    lasts: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, hits: Sequence[NodeHit]) -> NodeHits:
+        """The columns of these nodes, in this order."""
+        import numpy as np
+
+        firsts, lasts, ranks, scores, shares = zip(*hits, strict=True) if hits else ((),) * 5
+        leaves = (np.array(column, np.intp) for column in (firsts, lasts, ranks))
+        return cls(*leaves, np.array(scores, np.float64), np.array(shares, np.float64))
+
+    def holding(self, number: int) -> NodeHit | None:
+        """The node that the leaf of this number is in, None if there is none."""
+        place = int(self.firsts.searchsorted(number, side="right")) - 1
+        if place < 0 or number > self.lasts[place]:
+            return None
+        return NodeHit(*(column[place].item() for column in self))
+
+    def shares_of(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The share of the node that each leaf is in, given by its number; 0 for a leaf in none of them."""
+        import numpy as np
+
+        if not len(self.firsts):
+            return np.zeros(len(numbers))
+        places = self.firsts.searchsorted(numbers, side="right") - 1
+        return np.where((places >= 0) & (numbers <= self.lasts[places]), self.shares[places], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingNodes:
+    """The parents, sections and documents that match the words of a question best.
+
+    Attributes:
+        first_leaf: Function from a document's id to the number of its first leaf; None if it is not current.
+        scales: The nodes of each scale.
+    """
+
+    first_leaf: Callable[[str], int | None]
+    scales: tuple[NodeHits, ...]
+
+    def of(self, leaf: LeafId) -> list[NodeHit | None]:
+        """For each scale, the node that the leaf is in; None if that is not among the best."""
+        first = self.first_leaf(leaf.document_id)
+        if first is None:
+            return [None] * len(self.scales)
+        number = first + leaf.ordinal
+        return [nodes.holding(number) for nodes in self.scales]
+
+    def shares(self, leaves: Iterable[LeafId], weights: Sequence[float]) -> dict[LeafId, float]:
+        """What the nodes that each leaf is in give it: their shares, each times the weight of its scale."""
+        import numpy as np
+
+        asked = list(leaves)
+        firsts = [self.first_leaf(leaf[0]) for leaf in asked]
+        # No node has a leaf of a number below 0.
+        numbers = np.array(
+            [-1 if first is None else first + leaf[2] for first, leaf in zip(firsts, asked, strict=True)], np.intp
+        )
+        shares = np.zeros(len(asked))
+        for nodes, weight in zip(self.scales, weights, strict=True):
+            shares += weight * nodes.shares_of(numbers)
+        return dict(zip(asked, shares.tolist(), strict=True))
