@@ -49,8 +49,8 @@ class NodeHits(NamedTuple):
         import numpy as np
 
         firsts, lasts, ranks, scores, shares = zip(*hits, strict=True) if hits else ((),) * 5
-        leaves = (np.array(column, np.intp) for column in (firsts, lasts, ranks))
-        return cls(*leaves, np.array(scores, np.float64), np.array(shares, np.float64))
+        whole = [np.array(column, np.intp) for column in (firsts, lasts, ranks)]
+        return cls(whole[0], whole[1], whole[2], np.array(scores, np.float64), np.array(shares, np.float64))
 
     def holding(self, number: int) -> NodeHit | None:
         """The node that the leaf of this number is in, None if there is none."""
