@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
 
 from leafspan.trace import Trace, TracedHit
@@ -259,6 +260,12 @@ class Hit(NamedTuple):
     def order(self) -> tuple[float, str, int]:
         """The sorting key of lists of hits: score, then document, then position."""
         return (-self.score, self.leaf.document_id, self.leaf.ordinal)
+
+
+def to_hits(leaves: Iterable[LeafId], scores: Iterable[float]) -> list[Hit]:
+    """The hits of leaves with their scores."""
+    # As Hit(leaf, score) for each, in half the time: a search finds hundreds.
+    return list(map(tuple.__new__, repeat(Hit), zip(leaves, scores, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

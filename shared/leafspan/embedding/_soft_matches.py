@@ -39,12 +39,11 @@ def soft_matches(question: Mapping[str, float], texts: Sequence[Sequence[str]]) 
     if not question or not filled:
         return scores.tolist()
     rows, vectors = _VECTORS.of([*question, *chain.from_iterable(texts)])
-    used, places = np.unique(rows[len(question) :], return_inverse=True)
-    similarities = vectors[rows[: len(question)]] @ vectors[used].T
-    similarities[similarities < _LEAST] = 0.0
-    similarities *= similarities
+    similarities = vectors[rows[: len(question)]] @ vectors[rows[len(question) :]].T
     starts = list(accumulate(map(len, texts), initial=0))
-    best = np.maximum.reduceat(similarities[:, places], [starts[number] for number in filled], axis=1)
+    best = np.maximum.reduceat(similarities, [starts[number] for number in filled], axis=1)
+    best[best < _LEAST] = 0.0
+    best *= best
     weights = np.fromiter(question.values(), np.float64, len(question))
     scores[filled] = weights @ best / weights.sum()
     return scores.tolist()
@@ -64,12 +63,10 @@ class _WordVectors:
 
         words = list(words)
         with self._lock:
-            rows = list(map(self._rows.get, words))
-            if None in rows:
+            if not self._rows.keys() >= set(words):
                 self._add([word for word in dict.fromkeys(words) if word not in self._rows], words)
-                rows = list(map(self._rows.get, words))
             assert self._vectors is not None
-            return np.array(rows, np.intp), self._vectors
+            return np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words)), self._vectors
 
     def _add(self, new: list[str], wanted: Sequence[str]) -> None:
         import numpy as np

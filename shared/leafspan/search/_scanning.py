@@ -14,7 +14,7 @@ from leafspan.lexical import score_reached_by
 from leafspan.mirror import MirrorSnapshot, in_parts
 from leafspan.search._bounds import ROUNDING, Bounds
 from leafspan.store import Catalogue, Selection
-from leafspan.values import Hit, LeafId
+from leafspan.values import Hit, LeafId, to_hits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,8 +122,9 @@ def best(
 
     def cosines_at(places: NDArray[np.intp]) -> NDArray[np.float64]:
         # Not as a product of matrices, whose result for a vector depends on the row that it is in: equal vectors must tie.
-        return (vectors_at(places).astype(np.float64) * query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
+        return np.multiply(vectors_at(places), exact_query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
+    exact_query = query.astype(np.float64)
     least = score_reached_by(_FIRST * count + _MORE, bounds)
     places = np.flatnonzero(bounds >= least)
     cosines = cosines_at(places)
@@ -134,8 +135,10 @@ def best(
             cosines = cosines_at(places)
         near = cosines >= last
         places, cosines = places[near], cosines[near]
-    hits = list(map(Hit, leaves_at(places), cosines.tolist()))
-    return sorted(hits, key=lambda hit: hit.order)[:count]
+    # As by Hit.order, in a third of the time.
+    scored = zip(leaves_at(places), cosines.tolist(), strict=True)
+    ordered = sorted([(-score, leaf[0], leaf[2], leaf) for leaf, score in scored])[:count]
+    return to_hits([each[-1] for each in ordered], [-each[0] for each in ordered])
 
 
 def _parts(

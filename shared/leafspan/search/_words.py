@@ -18,7 +18,7 @@ from leafspan.search._evidence import Evidence
 from leafspan.search._soft_matches import words_of
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes
-from leafspan.values import Hit, LeafId
+from leafspan.values import LeafId, to_hits
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -160,15 +160,15 @@ class LexicalIndex:
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
             if request.scales is None:
-                found.append(LexicalMatches(list(map(Hit, shown(rows), values)), scores.ideal))
+                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal))
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
             words = words_of(question, self.analyzer, idf)
             among, shares = evidence.among(request.count)
             leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
-            hits = [Hit(leaves[row], score) for row, score in zip(rows, values, strict=True)]
+            hits = to_hits(map(leaves.__getitem__, rows), values)
             larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
-            found.append(LexicalMatches(hits, scores.ideal, larger, list(map(Hit, leaves.values(), shares)), words))
+            found.append(LexicalMatches(hits, scores.ideal, larger, to_hits(leaves.values(), shares), words))
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
