@@ -56,7 +56,7 @@ def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     place, _, above = rest.partition("|")
     if checked:
         ordinal, start, end, words = map(int, place.split(","))
-        return Leaf(id_.document_id, id_.version, ordinal, start, end, words, _unpack_ancestors(above) if above else ())
+        return Leaf(id_.document_id, id_.version, ordinal, start, end, words, _ancestors_as_written(above) if above else ())
     numbers = _PLACE.fullmatch(place)
     if numbers is None:
         raise ValueError(f"its place must be 4 whole numbers, got {place!r}")
@@ -87,6 +87,12 @@ def ordinal_and_firsts(packed: str) -> tuple[int, list[int]]:
         return 0, []
     ordinal, *above = found.groups()
     return int(ordinal), [int(first) for first in above if first is not None]
+
+
+@lru_cache(maxsize=8192)
+def _ancestors_as_written(packed: str) -> tuple[Ancestor, ...]:
+    """Like ``_unpack_ancestors``, of a place that is known to be the one that was written."""
+    return tuple([Ancestor._make(map(int, each.split(","))) for each in packed.split("|")])
 
 
 @lru_cache(maxsize=8192)

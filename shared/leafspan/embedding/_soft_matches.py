@@ -39,7 +39,7 @@ def soft_matches(question: Mapping[str, float], texts: Sequence[Sequence[str]]) 
     if not question or not filled:
         return scores.tolist()
     rows, vectors = _VECTORS.of([*question, *chain.from_iterable(texts)])
-    similarities = vectors[rows[: len(question)]] @ vectors[rows[len(question) :]].T
+    similarities = vectors.take(rows[: len(question)], axis=0) @ vectors.take(rows[len(question) :], axis=0).T
     starts = list(accumulate(map(len, texts), initial=0))
     best = np.maximum.reduceat(similarities, [starts[number] for number in filled], axis=1)
     best[best < _LEAST] = 0.0
@@ -63,10 +63,13 @@ class _WordVectors:
 
         words = list(words)
         with self._lock:
-            if not self._rows.keys() >= set(words):
+            try:
+                rows = np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words))
+            except KeyError:
                 self._add([word for word in dict.fromkeys(words) if word not in self._rows], words)
+                rows = np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words))
             assert self._vectors is not None
-            return np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words)), self._vectors
+            return rows, self._vectors
 
     def _add(self, new: list[str], wanted: Sequence[str]) -> None:
         import numpy as np

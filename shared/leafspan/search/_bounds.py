@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -98,11 +99,11 @@ def _blocks(
             yield slice(start, start + len(some)), partial(_bounds_of_some, coded, codes, some)
         return
     size = len(codes.scales) if whole else _block_size(len(codes.scales), codes)
-    for start in range(0, len(codes.scales), size):
-        block = slice(start, min(start + size, len(codes.scales)))
-        first, end = np.searchsorted(rows, (block.start, block.stop)).tolist()
+    starts = [*range(0, len(codes.scales), size), len(codes.scales)]
+    places = starts if len(rows) == len(codes.scales) else np.searchsorted(rows, starts).tolist()
+    for block, (first, end) in zip(pairwise(starts), pairwise(places), strict=True):
         if first < end:
-            yield slice(first, end), partial(_bounds_within, coded, codes, block, rows[first:end])
+            yield slice(first, end), partial(_bounds_within, coded, codes, slice(*block), rows[first:end])
 
 
 def _block_size(rows: int, codes: Codes) -> int:

@@ -279,21 +279,22 @@ class Reader:
             StaleRead: if one of them is no longer there.
         """
         stored = yield from self._stored_ids(ids)
-        rows = yield from self._rows_of(stored)
-        # Only the place says how long a text without a checksum is.
-        columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
-        records = yield from self._records(stored, columns)
-        texts: dict[str, str] = {}
+        records = yield from self._whole_in_copy(stored, ["documents"])
+        texts = {stored[id_]: record["document"] for id_, record in records.items()}
         problems: dict[str, str] = {}
-        for id_, shown in stored.items():
+        others = {id_: shown for id_, shown in stored.items() if id_ not in records}
+        if others:
+            rows = yield from self._rows_of(others)
+            # Only the place says how long a text without a checksum is.
+            columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
+            records = yield from self._records(others, columns)
+        for id_, shown in others.items():
             prefix, _, ordinal = id_.rpartition("#")
             row, record = rows.get(prefix), records.get(id_)
             text = None if record is None else record["document"]
             if text is not None:
                 texts[shown] = text
-            if row is None or (record is not None and record.get("checked")):
-                continue
-            if text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text):
+            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
                 continue
             try:
                 check_text(row, LeafId.parse(id_), record)
@@ -335,10 +336,16 @@ class Reader:
             DamagedIndex: if one of them is not as it was written, or missing.
             StaleRead: if a leaf is met that may just have been replaced.
         """
-        records, current = yield from self._fetch(ids)
+        stored = yield from self._stored_ids(ids)
+        records = yield from self._whole_in_copy(stored, ["documents", "metadatas"])
+        current = Current({id_: LeafId.parse(stored[id_]) for id_ in records}, {})
+        checked = records.keys()
+        if others := [shown for id_, shown in stored.items() if id_ not in records]:
+            more, current_others = yield from self._fetch(others)
+            records = records | more
+            current = Current({**current.leaves, **current_others.leaves}, current_others.rows)
         problems: dict[str, str] = {}
         rows = ((id_, record["document"], record["metadata"], 1.0) for id_, record in records.items())
-        checked = {id_ for id_, record in records.items() if record.get("checked")}
         leaves = {each.id: each for each in current.stored_leaves(rows, problems, checked)}
         self._check(problems)
         return leaves
@@ -386,6 +393,13 @@ class Reader:
                 }
             )
         return records, current
+
+    def _whole_in_copy(self, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+        """The records of leaves that the copy has as they were written, by stored id. So they are current, too."""
+        if self._copied is None or self._known is None:
+            return {}
+        records = yield from self._copied((yield from self.everything()), ids, columns)
+        return {id_: record for id_, record in records.items() if record["checked"]}
 
     def _records(self, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """The records of leaves, by stored id: from the copy, as far as it has them as they were written, else Chroma."""
