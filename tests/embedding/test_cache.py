@@ -370,6 +370,26 @@ def test_many_threads_share_it(cache):
     assert same(cache.file().find(SPACE, list(some(*range(40)))), some(*range(40)))
 
 
+def test_a_new_file_that_another_process_sets_up_is_waited_for(cache, monkeypatch: pytest.MonkeyPatch):
+    refused = []
+
+    class Refusing(sqlite3.Connection):
+        def executescript(self, script: str, /) -> sqlite3.Cursor:
+            if len(refused) < 2:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                refused.append(error)
+                raise error
+            return super().executescript(script)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, **options, factory=Refusing))
+    file = cache.file()
+    file.keep(SPACE, some(1))
+    assert same(file.find(SPACE, list(some(1))), some(1))
+    assert len(refused) == 2
+
+
 def test_a_process_that_is_killed_while_it_writes_harms_nothing(tmp_path: Path):
     code = """
 import sys

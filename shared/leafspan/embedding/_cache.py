@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 _FILE = "embeddings-1.sqlite3"  # the number is that of the format
 _TIMEOUT = 10.0  # seconds to wait for other processes, which write for milliseconds
+_PAUSE = 0.005  # seconds, where SQLite itself does not wait
 _KEPT = 0.9  # share of the limit that is kept when it is exceeded
 _AT_ONCE = 500  # parameters of one statement
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -152,8 +154,7 @@ class CacheFile:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # vectors tell much of a text: for the user only
             with closing(sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)) as database:
-                database.executescript(_PRAGMAS)
-                database.executescript(_TABLES)
+                _set_up(database)
                 database.execute("BEGIN IMMEDIATE")
                 result = work(database)
                 database.execute("COMMIT")
@@ -183,6 +184,23 @@ class CacheFile:
 def text_key(text: str) -> bytes:
     """The hash of a text, under which its vector is kept."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _set_up(database: sqlite3.Connection) -> None:
+    """Make the file what it is to be, unless it is.
+
+    SQLite does not wait for another process that is doing the same to a new file, but fails at once.
+    """
+    end = time.monotonic() + _TIMEOUT
+    while True:
+        try:
+            database.executescript(_PRAGMAS)
+            database.executescript(_TABLES)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > end:
+                raise
+        time.sleep(_PAUSE)
 
 
 def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
