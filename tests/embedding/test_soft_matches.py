@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.embedding import _soft_matches, soft_matches
+from leafspan.embedding import WORD_VECTORS, WordVectors
+from leafspan.embedding import soft_matches as soft_matches_of_vectors
 
 WORDS = st.lists(st.sampled_from(["bee", "bees", "honey", "harbour", "port", "tax", "the"]), max_size=5)
 WEIGHTS = st.dictionaries(st.sampled_from(["bee", "port", "money"]), st.floats(0.1, 9), max_size=3)
+
+
+def soft_matches(question: Mapping[str, float], texts: Sequence[Sequence[str]]) -> list[float]:
+    """The scores of texts, given by their words."""
+    vectors = WORD_VECTORS.of([word for words in texts for word in words])
+    return soft_matches_of_vectors(question, vectors, [len(words) for words in texts])
 
 
 def test_the_best_word_counts_for_each_word_of_the_question():
@@ -37,19 +46,18 @@ def test_more_words_never_match_less(question, text, more):
     assert soft_matches(question, [text + more])[0] >= soft_matches(question, [text])[0] - 1e-6
 
 
-def test_vectors_that_do_not_fit_any_more_are_made_again(monkeypatch):
-    kept = _soft_matches._WordVectors()
-    monkeypatch.setattr(_soft_matches, "_VECTORS", kept)
-    monkeypatch.setattr(_soft_matches, "_MOST_WORDS", 4)
-    first = soft_matches({"bee": 1.0}, [["honey", "tax", "port"]])
-    soft_matches({"sea": 1.0}, [["ship", "sail", "wind"]])
-    assert set(kept._rows) == {"sea", "ship", "sail", "wind"}
-    assert soft_matches({"bee": 1.0}, [["honey", "tax", "port"]]) == first
+def test_vectors_that_do_not_fit_any_more_are_made_again():
+    kept = WordVectors(most=4)
+    first = kept.of(["honey", "tax", "port"])
+    kept.of(["ship", "sail", "wind", "ship"])
+    assert set(kept._rows) == {"ship", "sail", "wind"}
+    np.testing.assert_array_equal(kept.of(["honey", "tax", "port"]), first)
 
 
-def test_threads_share_the_vectors(monkeypatch):
-    monkeypatch.setattr(_soft_matches, "_VECTORS", _soft_matches._WordVectors())
+def test_threads_share_the_vectors():
+    kept = WordVectors()
     texts = [[f"word{number}", "honey", f"thing{number % 7}"] for number in range(60)]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda text: soft_matches({"bee": 1.0}, [text])[0], texts))
-    assert found == pytest.approx([soft_matches({"bee": 1.0}, [text])[0] for text in texts], abs=1e-6)
+        found = list(threads.map(kept.of, texts))
+    for vectors, text in zip(found, texts, strict=True):
+        np.testing.assert_array_equal(vectors, WordVectors().of(text))

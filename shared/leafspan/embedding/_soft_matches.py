@@ -9,9 +9,9 @@ Source: Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3 (the sum of maxima
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from leafspan.embedding._normalize import normalize
 from leafspan.embedding._wordllama import default_embedder
@@ -21,26 +21,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEAST = 0.3  # the cosine from which on two words say something of each other
-_MOST_WORDS = 20_000  # whose vectors are kept: about 5 MB
 _DIMENSIONS = 64  # of 256: the model is trained so that the first ones suffice, and more find hardly more
 
 
-def soft_matches(question: Mapping[str, float], texts: Sequence[Sequence[str]]) -> list[float]:
+def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], counts: Sequence[int]) -> list[float]:
     """For each text, a score in [0, 1]: the weighted mean, over the question's words, of the best squared similarity.
 
     Args:
         question: The words of the question, each with its weight > 0.
-        texts: The words of each text.
+        vectors: The vectors of the texts' words, one text after the other: see ``WordVectors``.
+        counts: The number of words of each text.
     """
     import numpy as np
 
-    scores = np.zeros(len(texts))
-    filled = [number for number, words in enumerate(texts) if words]
+    scores = np.zeros(len(counts))
+    filled = [number for number, count in enumerate(counts) if count]
     if not question or not filled:
         return scores.tolist()
-    rows, vectors = _VECTORS.of([*question, *chain.from_iterable(texts)])
-    similarities = vectors.take(rows[: len(question)], axis=0) @ vectors.take(rows[len(question) :], axis=0).T
-    starts = list(accumulate(map(len, texts), initial=0))
+    similarities = WORD_VECTORS.of(list(question)) @ vectors.T
+    starts = list(accumulate(counts, initial=0))
     best = np.maximum.reduceat(similarities, [starts[number] for number in filled], axis=1)
     best[best < _LEAST] = 0.0
     best *= best
@@ -49,34 +48,59 @@ def soft_matches(question: Mapping[str, float], texts: Sequence[Sequence[str]]) 
     return scores.tolist()
 
 
-class _WordVectors:
-    """The vectors of words, of length 1, each made when it is first asked for. Threads may share it."""
+class WordRows(NamedTuple):
+    """Where the vectors of words are.
 
-    def __init__(self) -> None:
+    Attributes:
+        rows: The row of each word in the matrix.
+        vectors: The matrix. One that is given later has the same vectors in these rows, as long as it is of the same age.
+        age: How often vectors have been dropped, to make room for others.
+    """
+
+    rows: NDArray[np.intp]
+    vectors: NDArray[np.float32]
+    age: int
+
+
+class WordVectors:
+    """The vectors of words, of length 1, each made when it is first asked for. Threads may share it.
+
+    Args:
+        most: Number of words whose vectors are kept. Default: 20,000, which take 5 to 10 MB.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most
         self._rows: dict[str, int] = {}
         self._vectors: NDArray[np.float32] | None = None  # with room for more
+        self._age = 0
         self._lock = threading.Lock()
 
-    def of(self, words: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """The row of each word in a matrix, and the matrix."""
+    def of(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The vector of each word, as a row."""
+        found = self.rows_of(words)
+        return found.vectors.take(found.rows, axis=0)
+
+    def rows_of(self, words: Sequence[str]) -> WordRows:
+        """Where the vector of each word is."""
         import numpy as np
 
-        words = list(words)
         with self._lock:
             try:
                 rows = np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words))
             except KeyError:
                 self._add([word for word in dict.fromkeys(words) if word not in self._rows], words)
                 rows = np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words))
-            assert self._vectors is not None
-            return rows, self._vectors
+            vectors = np.empty((0, _DIMENSIONS), np.float32) if self._vectors is None else self._vectors
+            return WordRows(rows, vectors, self._age)
 
     def _add(self, new: list[str], wanted: Sequence[str]) -> None:
         import numpy as np
 
-        if len(self._rows) + len(new) > _MOST_WORDS:
+        if len(self._rows) + len(new) > self._most:
             new = list(dict.fromkeys(wanted))
             self._rows, self._vectors = {}, None
+            self._age += 1
         made = normalize(default_embedder().documents(new)[:, :_DIMENSIONS])
         count = len(self._rows)
         if self._vectors is None or count + len(new) > len(self._vectors):
@@ -89,4 +113,4 @@ class _WordVectors:
         self._rows.update(zip(new, range(count, count + len(new)), strict=True))
 
 
-_VECTORS = _WordVectors()
+WORD_VECTORS = WordVectors()

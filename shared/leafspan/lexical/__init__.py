@@ -2,10 +2,11 @@
 
 from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
+from leafspan.lexical._leaf_words import LeafWords, build_leaf_words, keeps_leaf_words, merge_leaf_words, plain_words_of
 from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._nodes import NodeScores, starts_of
 from leafspan.lexical._posting_merge import merge_postings
-from leafspan.lexical._postings import build_postings
+from leafspan.lexical._postings import build_postings, encode
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
 from leafspan.lexical._tokens import find_plain_words, find_words
@@ -16,17 +17,23 @@ __all__ = [
     "Analyzer",
     "BM25Settings",
     "Corpus",
+    "LeafWords",
     "NodeScores",
     "RankBM25",
     "Scores",
     "best",
+    "build_leaf_words",
     "build_postings",
     "describe_analyzer",
+    "encode",
     "find_plain_words",
     "find_words",
+    "keeps_leaf_words",
     "leaf_digests",
     "matching_words",
+    "merge_leaf_words",
     "merge_postings",
+    "plain_words_of",
     "probe_terms",
     "starts_of",
     "score_reached_by",

@@ -12,10 +12,16 @@ from leafspan.engine import Call, Flow
 from leafspan.lexical import (
     Analysis,
     Analyzer,
+    LeafWords,
+    build_leaf_words,
     build_postings,
     describe_analyzer,
+    encode,
+    keeps_leaf_words,
     leaf_digests,
+    merge_leaf_words,
     merge_postings,
+    plain_words_of,
     probe_terms,
     starts_of,
     terms_digest,
@@ -31,13 +37,13 @@ if TYPE_CHECKING:
     from leafspan.mirror._snapshot import MaskedArrays
 
 _BATCH = 1_000  # texts to read at a time
-_ARRAYS = "starts"  # an array that copies of earlier versions lack
+_ARRAYS = "starts leaf_words"  # arrays that copies of earlier versions lack
 
 
 class WordPostings:
     """The recipe for a mirror of the leaves' words: postings of the terms of title, headings and text.
 
-    Beside them stands where larger nodes begin, so that these can be scored, too.
+    Beside them stands where larger nodes begin, so that these can be scored, too, and which words each leaf has.
 
     The analyzer gets each of these by itself, without the white space around it.
 
@@ -67,29 +73,33 @@ class WordPostings:
         titles = [each for row in rows for each in _titles(row)]
         terms: list[list[str]] = []
         places: list[str] = []
+        texts: list[str] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
             records = yield from reader.fetch_records(some)
             if len(records) < len(some):
                 raise StaleRead
             stored = [records[id_] for id_ in some]
-            terms += yield Call(self._terms, (titles[start : start + _BATCH], [text for text, _ in stored]))
+            texts += [text for text, _ in stored]
+            terms += yield Call(self._terms, (titles[start : start + _BATCH], texts[start:]))
             places += [str(metadata[STRUCTURE_KEY]) for _, metadata in stored]
-        return (yield Call(build_postings, (terms, _starts(places))))  # type: ignore[no-any-return]
+        return (yield Call(self._arrays, (terms, places, texts)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         titles = [each for document in documents for each in _titles(document.row)]
-        terms = self._terms(titles, [text for document in documents for text in document.texts])
-        return build_postings(terms, _starts(place for document in documents for place in _places(document)))
+        texts = [text for document in documents for text in document.texts]
+        places = [place for document in documents for place in _places(document)]
+        return self._arrays(self._terms(titles, texts), places, texts)
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
-        return merge_postings(parts)
+        return merge_postings(parts) | merge_leaf_words(parts)
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         """See Recipe."""
         digests = cache(lambda: leaf_digests(arrays))  # made only if the segment has one of the documents
+        words = cache(lambda: LeafWords(arrays))
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             terms = self._terms(list(_titles(document.row)), document.texts)
@@ -100,9 +110,22 @@ class WordPostings:
                 if arrays["lengths"][first + ordinal] != len(of_leaf)
                 or arrays["starts"][first + ordinal] != starts[ordinal]
                 or digests()[first + ordinal] != terms_digest(of_leaf)
+                or list(map(words().word, words().of([first + ordinal])[0].tolist()))
+                != self._words(document.texts[ordinal])
             ]
 
         return differing
+
+    def _arrays(
+        self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str]
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of a segment."""
+        kept = texts if keeps_leaf_words(self._analyzer) else [""] * len(texts)
+        return build_postings(terms, _starts(places)) | build_leaf_words(kept)
+
+    def _words(self, text: str) -> list[bytes]:
+        """The words that are kept of a leaf, as they are kept."""
+        return [encode(word) for word in plain_words_of(text)] if keeps_leaf_words(self._analyzer) else []
 
     def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
         """The terms of leaves. Titles that several leaves share are analysed once."""

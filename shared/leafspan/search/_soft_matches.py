@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
 
-from leafspan.embedding import soft_matches
-from leafspan.lexical import Analysis, Analyzer, find_plain_words, to_terms
+from leafspan.embedding import WORD_VECTORS, soft_matches
+from leafspan.lexical import Analysis, LeafWords, find_plain_words, keeps_leaf_words, to_terms
 
-_LANGUAGE = "english"  # of the words whose vectors come with the package
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leafspan.embedding import WordRows
 
 
 def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dict[str, float]:
@@ -18,7 +24,7 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
         analyzer: How the index makes terms of it.
         idf: The idf of each of its terms.
     """
-    if not isinstance(analyzer, Analyzer) or analyzer.language != _LANGUAGE:
+    if not keeps_leaf_words(analyzer):
         return {}
     words = list(dict.fromkeys(find_plain_words(question)))
     terms = to_terms(analyzer, words)
@@ -28,4 +34,60 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
 
 def soft_matches_of(words: Mapping[str, float], texts: Sequence[str]) -> list[float]:
     """The score of each text: see ``soft_matches``."""
-    return soft_matches(words, [find_plain_words(text) for text in texts])
+    found = [find_plain_words(text) for text in texts]
+    vectors = WORD_VECTORS.of([word for each in found for word in each])
+    return soft_matches(words, vectors, list(map(len, found)))
+
+
+class SoftMatcher:
+    """Compares questions with leaves of a snapshot, by the words that it keeps of each.
+
+    Args:
+        parts: The arrays of each segment, as ``LeafWords`` takes them.
+    """
+
+    def __init__(self, parts: Sequence[Mapping[str, Any]]) -> None:
+        self._parts = [_Part(LeafWords(arrays)) for arrays in parts]
+        self._starts = list(accumulate((part.leaves.count for part in self._parts), initial=0))
+
+    def scores(self, words: Mapping[str, float], rows: Sequence[int]) -> list[float]:
+        """The score of the leaf in each row: see ``soft_matches``."""
+        scores = [0.0] * len(rows)
+        for part, (start, end) in zip(self._parts, pairwise(self._starts), strict=True):
+            places = [place for place, row in enumerate(rows) if start <= row < end]
+            if places:
+                numbers, counts = part.leaves.of([rows[place] - start for place in places])
+                found = soft_matches(words, part.vectors_of(numbers), counts)
+                for place, score in zip(places, found, strict=True):
+                    scores[place] = score
+        return scores
+
+
+class _Part:
+    """The leaves of a segment, and where the vectors are of those of their words that questions have met."""
+
+    def __init__(self, leaves: LeafWords) -> None:
+        self.leaves = leaves
+        self._known: WordRows | None = None
+
+    def vectors_of(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
+        """The vectors of words, given by their numbers."""
+        import numpy as np
+
+        while True:
+            known = self._known or self._none_of(WORD_VECTORS.rows_of([]))
+            rows = known.rows.take(numbers)
+            if rows.min(initial=0) >= 0:
+                return known.vectors.take(rows, axis=0)
+            missing = np.unique(numbers[rows < 0])
+            words = [self.leaves.word(number).decode("utf-8", "surrogatepass") for number in missing.tolist()]
+            made = WORD_VECTORS.rows_of(words)
+            # Not in place: another thread may have the table, with a matrix that lacks the new rows.
+            table = known.rows.copy() if made.age == known.age else self._none_of(made).rows
+            table[missing] = made.rows
+            self._known = made._replace(rows=table)
+
+    def _none_of(self, words: WordRows) -> WordRows:
+        import numpy as np
+
+        return words._replace(rows=np.full(self.leaves.words, -1, np.int32))

@@ -24,6 +24,7 @@ from leafspan.embedding import normalize
 from leafspan.engine import Call, Flow
 from leafspan.filters import Where
 from leafspan.mirror import Mirror, MirrorSnapshot
+from leafspan.search._leaf_rows import rows_of
 from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
@@ -202,8 +203,7 @@ def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) ->
 
     cache = _CACHE.setdefault(snapshot, {}) if len(ids) >= _MIN_CACHED else {}
     if (rows := cache.get((visible, ids))) is None:
-        leaves = [(visible.stored_id(leaf.document_id) or "", leaf.ordinal) for leaf in map(LeafId.parse, ids)]
-        rows = np.asarray(snapshot.rows(leaves), dtype=np.intp)
+        rows = np.asarray(rows_of(snapshot, visible, ids), dtype=np.intp)
         if len(cache) >= _CACHE_SIZE:
             cache.clear()
         cache[visible, ids] = rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import log
@@ -12,12 +12,13 @@ from typing import Any
 from leafspan.checks import check_choice
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
-from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, to_terms
+from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, keeps_leaf_words, to_terms
 from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.search._evidence import Evidence
-from leafspan.search._soft_matches import words_of
+from leafspan.search._leaf_rows import rows_of
+from leafspan.search._soft_matches import SoftMatcher, words_of
 from leafspan.store import Catalogue, Reader, Selection
-from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes
+from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
@@ -40,6 +41,7 @@ class LexicalIndex:
         self._settings = settings
         self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only)
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
+        self._kept_matcher: tuple[MirrorSnapshot | None, SoftMatcher | None] = (None, None)
 
     @property
     def copy(self) -> Mirror | None:
@@ -68,6 +70,27 @@ class LexicalIndex:
         matching = None if reader.scope is None and request.where is None else visible.select(request.where)
         counted = _counted(reader, visible)
         return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
+
+    @property
+    def keeps_leaf_words(self) -> bool:
+        """Whether ``soft_matches`` can be asked."""
+        return self._mirror is not None and keeps_leaf_words(self.analyzer)
+
+    def soft_matches(self, reader: Reader, request: SoftMatches) -> Flow[list[list[float]]]:
+        """How well the words of leaves answer to those of each question, where ``keeps_leaf_words``.
+
+        Raises:
+            StaleRead: if one of the leaves has been replaced.
+        """
+        assert self._mirror is not None
+        visible = yield from reader.catalogue()
+        snapshot = yield from self._mirror.current(reader)
+        return (yield Call(self._compare, (snapshot, visible, request)))  # type: ignore[no-any-return]
+
+    def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
+        matcher = self._matcher(snapshot)
+        asked = zip(request.words, request.ids, strict=True)
+        return [matcher.scores(words, rows_of(snapshot, visible, ids)) for words, ids in asked]
 
     def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
         """How rare names are, in [0, 1]: 1 for words that nothing else has, 0 for one that all leaves have.
@@ -179,13 +202,24 @@ class LexicalIndex:
             corpora = {}
             self._corpora = (snapshot, corpora)
         if engine not in corpora:
-            # A term's postings are few of all, and only these are read.
-            parts = [
-                ({**arrays, **{name: in_parts(arrays, name) for name in ("rows", "counts")}}, mask)
-                for arrays, mask in snapshot.parts
-            ]
-            corpora[engine] = ENGINES[engine](parts)
+            corpora[engine] = ENGINES[engine]([(_read_in_parts(arrays), mask) for arrays, mask in snapshot.parts])
         return corpora[engine]
+
+    def _matcher(self, snapshot: MirrorSnapshot) -> SoftMatcher:
+        """What compares words of leaves, which is kept until there is another snapshot."""
+        known, matcher = self._kept_matcher
+        if matcher is None or known is not snapshot:
+            matcher = SoftMatcher([_read_in_parts(arrays) for arrays, _ in snapshot.parts])
+            self._kept_matcher = (snapshot, matcher)
+        return matcher
+
+
+_IN_PARTS = ("rows", "counts", "leaf_words")
+
+
+def _read_in_parts(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays of a segment. Of those that are large, a question reads a few rows, and only these are checked."""
+    return {name: in_parts(arrays, name) if name in _IN_PARTS else arrays[name] for name in arrays}
 
 
 def _counted(reader: Reader, visible: Catalogue) -> Selection | None:

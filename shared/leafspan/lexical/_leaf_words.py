@@ -1,0 +1,125 @@
+"""The words of each leaf, for comparing leaves with a question word by word. Postings say it the other way round.
+
+They stand beside the postings, in arrays that can be mapped from a file:
+
+``leaf_words``       for each leaf in turn the numbers of its words, each once, in the order of its text
+``leaf_word_ends``   where each leaf's words end in ``leaf_words``, behind a 0
+``plain_words``      the words in the order of their numbers, in UTF-8, one behind the other
+``plain_word_ends``  where each word ends in ``plain_words``, behind a 0
+
+They are words of ``find_plain_words`` in the text alone, and no terms: what is compared are vectors of whole words.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leafspan.lexical._analysis import Analysis, Analyzer
+from leafspan.lexical._postings import encode, end_offsets, in_smallest_type
+from leafspan.lexical._tokens import find_plain_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LANGUAGE = "english"  # of the words whose vectors come with the package
+
+
+def keeps_leaf_words(analyzer: Analysis | None) -> bool:
+    """Whether an index with this analyzer keeps the words of leaves: in any other language, no leaf has one."""
+    return isinstance(analyzer, Analyzer) and analyzer.language == _LANGUAGE
+
+
+def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """The arrays for leaves with these texts."""
+    import numpy as np
+
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    words, counts = array("I"), array("I")
+    for text in texts:
+        own = plain_words_of(text)
+        words.extend(map(numbers.__getitem__, own))
+        counts.append(len(own))
+    return _assembled(np.frombuffer(words, np.uint32), np.frombuffer(counts, np.uint32), [encode(word) for word in numbers])
+
+
+def plain_words_of(text: str) -> list[str]:
+    """The words that a leaf with this text has, each once."""
+    return list(dict.fromkeys(find_plain_words(text)))
+
+
+def merge_leaf_words(
+    parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
+) -> dict[str, NDArray[Any]]:
+    """The arrays for the kept leaves of all parts, part after part.
+
+    Args:
+        parts: The arrays of each part, with a mask that marks the leaves to keep. None instead of a mask keeps all.
+    """
+    import numpy as np
+
+    numbers: dict[bytes, int] = {}
+    kept_words, kept_counts = [np.empty(0, np.uint32)], [np.empty(0, np.int64)]
+    for arrays, mask in parts:
+        leaves = LeafWords(arrays)
+        ends = arrays["leaf_word_ends"].astype(np.int64)
+        counts = ends[1:] - ends[:-1]
+        words = np.asarray(arrays["leaf_words"])
+        if mask is not None:
+            words, counts = words[np.repeat(mask, counts)], counts[mask]
+        used = np.flatnonzero(np.bincount(words, minlength=leaves.words))
+        renumbered = np.zeros(leaves.words, np.uint32)
+        renumbered[used] = [numbers.setdefault(leaves.word(number), len(numbers)) for number in used.tolist()]
+        kept_words.append(renumbered[words])
+        kept_counts.append(counts)
+    return _assembled(np.concatenate(kept_words), np.concatenate(kept_counts), list(numbers))
+
+
+class LeafWords:
+    """Looks up the words of leaves in the arrays of one index, and reads no more of them than it must.
+
+    Args:
+        arrays: The arrays. ``leaf_words`` may be one of which only what is asked for is read.
+
+    Attributes:
+        count: Number of leaves.
+        words: Number of different words.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self._numbers = arrays["leaf_words"]
+        self._ends = arrays["leaf_word_ends"]
+        self._words = arrays["plain_words"].data
+        self._word_ends = arrays["plain_word_ends"].data
+        self.count = len(self._ends) - 1
+        self.words = len(self._word_ends) - 1
+
+    def of(self, leaves: Sequence[int]) -> tuple[NDArray[np.unsignedinteger[Any]], list[int]]:
+        """The numbers of the words of leaves, one leaf after the other, and how many words each has."""
+        import numpy as np
+
+        rows = np.asarray(leaves, np.intp)
+        starts, ends = self._ends[rows].astype(np.intp), self._ends[rows + 1].astype(np.intp)
+        counts = ends - starts
+        behind = np.cumsum(counts)
+        places = np.arange(behind[-1] if len(behind) else 0) + np.repeat(starts - behind + counts, counts)
+        return self._numbers[places], counts.tolist()
+
+    def word(self, number: int) -> bytes:
+        """The word of this number, in UTF-8."""
+        return bytes(self._words[self._word_ends[number] : self._word_ends[number + 1]])
+
+
+def _assembled(words: NDArray[Any], counts: NDArray[Any], vocabulary: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    import numpy as np
+
+    return {
+        "leaf_words": in_smallest_type(words),
+        "leaf_word_ends": end_offsets(counts),
+        "plain_words": np.frombuffer(b"".join(vocabulary), dtype=np.uint8),
+        "plain_word_ends": end_offsets(np.fromiter(map(len, vocabulary), np.int64, len(vocabulary))),
+    }

@@ -1,0 +1,18 @@
+"""Where leaves are in a mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from leafspan.mirror import MirrorSnapshot
+from leafspan.store import Catalogue
+from leafspan.values import LeafId
+
+
+def rows_of(snapshot: MirrorSnapshot, visible: Catalogue, ids: Iterable[str]) -> list[int]:
+    """The rows of leaves in a mirror, by their shown ids.
+
+    Raises:
+        StaleRead: if one of them is not current.
+    """
+    return snapshot.rows((visible.stored_id(leaf.document_id) or "", leaf.ordinal) for leaf in map(LeafId.parse, ids))
