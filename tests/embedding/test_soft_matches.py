@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -52,6 +53,15 @@ def test_vectors_that_do_not_fit_any_more_are_made_again():
     kept.of(["ship", "sail", "wind", "ship"])
     assert set(kept._rows) == {"ship", "sail", "wind"}
     np.testing.assert_array_equal(kept.of(["honey", "tax", "port"]), first)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_goes_on_while_another_thread_makes_vectors():
+    with WORD_VECTORS._lock:
+        if not (child := os.fork()):
+            os._exit(0 if WORD_VECTORS._lock.acquire(timeout=5) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_threads_share_the_vectors():

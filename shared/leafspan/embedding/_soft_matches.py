@@ -8,6 +8,7 @@ Source: Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3 (the sum of maxima
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -74,6 +75,10 @@ class WordVectors:
         self._rows: dict[str, int] = {}
         self._vectors: NDArray[np.float32] | None = None  # with room for more
         self._age = 0
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Let a forked process go on, in which the thread that held the lock is not there."""
         self._lock = threading.Lock()
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
@@ -114,3 +119,6 @@ class WordVectors:
 
 
 WORD_VECTORS = WordVectors()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WORD_VECTORS.unlock)

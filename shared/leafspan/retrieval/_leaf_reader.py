@@ -42,6 +42,7 @@ class LeafReader:
         self._indexes = indexes
         self._reader = reader
         self._texts = texts
+        self._loaded: dict[str, Candidate] = {}
         self._begun: dict[VectorSearch, Scan] = {}
 
     def are_few(self) -> Flow[bool]:
@@ -93,10 +94,14 @@ class LeafReader:
 
     def soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
         """How well the words of leaves answer to those of each question."""
-        if self._indexes.words.keeps_leaf_words:
+        if self._reader.has_copies and self._indexes.words.keeps_leaf_words:
             return (yield from self._indexes.words.soft_matches(self._reader, request))
-        texts = yield from self._reader.fetch(list(dict.fromkeys(chain.from_iterable(request.ids))))
-        rows = [(words, [texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
+        # Most of them are asked for again, so a server is asked once, for all that there is of them.
+        ids = list(dict.fromkeys(chain.from_iterable(request.ids)))
+        self._loaded = yield from self.load(ids)
+        if len(self._loaded) < len(ids):
+            raise StaleRead
+        rows = [(words, [self._texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
         return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
 
     def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
@@ -121,11 +126,13 @@ class LeafReader:
         Raises:
             StaleRead: if a leaf was met that may just have been replaced.
         """
-        if not ids:
-            return {}
-        yield from self._indexes.keep_up(self._reader)
-        stored = yield from self._reader.fetch_leaves(ids)
-        return {id_: self.candidate(leaf) for id_, leaf in stored.items()}
+        missing = [id_ for id_ in ids if id_ not in self._loaded]
+        stored: dict[str, StoredLeaf] = {}
+        if missing:
+            yield from self._indexes.keep_up(self._reader)
+            stored = yield from self._reader.fetch_leaves(missing)
+        known = {id_: self._loaded[id_] for id_ in ids if id_ in self._loaded}
+        return known | {id_: self.candidate(leaf) for id_, leaf in stored.items()}
 
     def candidate(self, stored: StoredLeaf) -> Candidate:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
