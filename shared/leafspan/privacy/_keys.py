@@ -10,7 +10,7 @@ from typing import Never
 from leafspan.errors import InvalidArgument
 
 _SHORTEST = 32  # bytes
-_FEWEST_DIFFERENT = 10  # a random key of 32 hexadecimal digits has about 14
+_FEWEST_DIFFERENT = 8  # 32 random hexadecimal digits have about 14, and fewer than 8 once in 25 million keys
 
 
 class Key:
