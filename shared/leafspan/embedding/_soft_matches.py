@@ -104,8 +104,8 @@ class WordVectors:
 
         if len(self._rows) + len(new) > self._most:
             new = list(dict.fromkeys(wanted))
+            self._age += 1  # first: a process may be forked in between
             self._rows, self._vectors = {}, None
-            self._age += 1
         made = normalize(default_embedder().documents(new)[:, :_DIMENSIONS])
         count = len(self._rows)
         if self._vectors is None or count + len(new) > len(self._vectors):

@@ -83,7 +83,7 @@ class LeafWords:
     """Looks up the words of leaves in the arrays of one index, and reads no more of them than it must.
 
     Args:
-        arrays: The arrays. ``leaf_words`` may be one of which only what is asked for is read.
+        arrays: The arrays of this module, among others. ``leaf_words`` may be read in parts.
 
     Attributes:
         count: Number of leaves.

@@ -64,7 +64,7 @@ class SoftMatcher:
 
 
 class _Part:
-    """The leaves of a segment, and where the vectors are of those of their words that questions have met."""
+    """The words of a segment's leaves, and the vectors of those words that questions have met."""
 
     def __init__(self, leaves: LeafWords) -> None:
         self.leaves = leaves

@@ -77,7 +77,7 @@ class LexicalIndex:
         return self._mirror is not None and keeps_leaf_words(self.analyzer)
 
     def soft_matches(self, reader: Reader, request: SoftMatches) -> Flow[list[list[float]]]:
-        """How well the words of leaves answer to those of each question, where ``keeps_leaf_words``.
+        """How well leaves answer to the words of each question. Only for an index that ``keeps_leaf_words``.
 
         Raises:
             StaleRead: if one of the leaves has been replaced.
