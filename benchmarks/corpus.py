@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from shuffled import shuffled_questions, shuffled_texts
 
-from leafspan import Document, HierarchicalSplitter
+from leafspan import Document, Embedder, HierarchicalSplitter
 from leafspan.embedding import default_embedder
 from leafspan.examples import EXAMPLE_QUESTIONS
 from leafspan.hosting import split_into_leaves
@@ -105,9 +105,10 @@ class Corpus:
         """The number of the document of each leaf."""
         return [number for number, (first, end) in enumerate(pairwise(self.starts)) for _ in range(first, end)]
 
-    def embedder(self) -> ReadyMade:
-        """An embedder for an index of these documents, whose vectors are ready-made."""
-        return ReadyMade(self)
+    def embedder(self) -> Embedder:
+        """An embedder for an index of these documents, whose vectors are ready-made, so that no cache keeps them."""
+        ready_made = ReadyMade(self)
+        return Embedder("ready-made", ready_made, ready_made.embed_query, local=True)
 
     def groups(self) -> Iterator[tuple[Sequence[Document], slice]]:
         """Some documents at a time, and the places of their leaves."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from corpus import WORDLLAMA, Corpus, plain_collection
+from corpus import WORDLLAMA, Corpus, ReadyMade, plain_collection
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
@@ -68,7 +68,7 @@ class Stored:
         from langchain_chroma import Chroma
 
         self._corpus = corpus
-        self._store = Chroma("langchain", InLangChain(corpus.embedder()), persist_directory=str(folder))
+        self._store = Chroma("langchain", InLangChain(ReadyMade(corpus)), persist_directory=str(folder))
 
     def add(self, rows: slice) -> None:
         """Store leaves, as many in a call as Chroma takes."""

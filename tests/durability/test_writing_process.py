@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ import pytest
 from leafspan import Index, LeafspanError, StorageFailed, Vector, WriterBusy
 from leafspan.engine import run
 from leafspan.indexing import _ingest
-from leafspan.store import _writing_process
+from leafspan.store import _folder_store, _writing_process
 from leafspan.store._collection_elsewhere import CollectionElsewhere
+from leafspan.store._writer import Writer
 from leafspan.store._writing_messages import Ask
-from leafspan.store._writing_process import WritingProcess
+from leafspan.store._writing_process import SWITCH, WritingProcess
 from tests.durability.children import ForkServer, child
-from tests.durability.elsewhere import before_step, wait_until, writing_process
+from tests.durability.elsewhere import SECONDS, before_step, wait_until, writing_process
 from tests.durability.test_kill import BATCH, NEW, OLD, check_whole, versions
-from tests.durability.versions import document, open_index, records, text_of
+from tests.durability.versions import ALL, document, open_index, records, text_of
 
 _ROOT = Path(__file__).parents[2]
 MANY = [(f"d{number}", 1, 300) for number in range(4)]
@@ -123,6 +124,56 @@ async def test_an_aadd_of_many_leaves_is_written_by_another_process_and_small_wr
     index.close()
 
 
+def written_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of documents that are written at once, in the order of writing."""
+    numbers: list[int] = []
+    replace = Writer.replace
+
+    def noting(self: Writer, documents: Sequence[Any], *arguments: Any) -> Any:
+        numbers.append(len(documents))
+        return (yield from replace(self, documents, *arguments))
+
+    monkeypatch.setattr(Writer, "replace", noting)
+    return numbers
+
+
+def test_the_first_group_is_a_small_one_where_another_process_can_begin_to_write_it(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ingest, "_FIRST", 50)
+    index._store.batch = ALL
+    numbers = written_at_once(monkeypatch)
+    many = [document(f"d{number}", 1, 20) for number in range(12)]
+    with monkeypatch.context() as alone:
+        alone.setenv(SWITCH, "0")
+        index.add(many)
+    writing_process(index)
+    index.add([document(f"d{number}", 2, 20) for number in range(12)])
+    assert numbers == [12, 3, 9]  # 20 leaves each
+    assert [text_of(index, each.id) for each in many] == [document(each.id, 2, 20).text for each in many]
+
+
+def test_an_add_of_many_leaves_waits_for_the_process_but_not_for_long(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ingest, "_MUCH", 30)
+    monkeypatch.setattr(_ingest, "_MUCH_BLOCKING", 30)
+    begun = []
+    begin = WritingProcess.begin
+    monkeypatch.setattr(WritingProcess, "begin", lambda self, message: (begun.append(self), begin(self, message))[1])
+    index.add(document("a", 1, 40))
+    assert begun == [index._store._folder.process]
+    index._store._folder.end_process()
+    monkeypatch.setattr(_folder_store, "_BLOCKING_SECONDS", 0.0)
+    index.add(document("b", 1, 40))
+    assert len(begun) == 1
+    process = index._store._folder.process  # it may go on starting, and write what comes next
+    assert process.wait(SECONDS)
+    index.add(document("c", 1, 40))
+    assert begun[1:] == [process]
+    assert index.doctor() == []
+
+
 def test_a_text_in_metadata_is_written_by_another_process(tmp_path: Path) -> None:
     with Index.open(tmp_path / "kb", texts_in="metadata") as index:
         writing_process(index)
@@ -206,9 +257,10 @@ def test_ctrl_c_in_a_terminal_does_not_reach_the_writing_process(tmp_path: Path,
     script = """
 import os, signal, sys
 from leafspan.store._writing_messages import Ask
-from leafspan.store._writing_process import WritingProcess
+from leafspan.store._writer import Writer
+from leafspan.store._writing_process import SWITCH, WritingProcess
 from tests.durability.elsewhere import before_step, writing_process
-from tests.durability.versions import document, open_index
+from tests.durability.versions import ALL, document, open_index
 index = open_index({"path": sys.argv[1]})
 pid = writing_process(index).pid
 before_step(2, lambda process: os.killpg(0, signal.SIGINT))
@@ -342,7 +394,7 @@ def test_a_writing_process_leaves_when_its_process_ends_though_a_fork_of_that_li
     script = """
 import os, sys, time
 from tests.durability.elsewhere import writing_process
-from tests.durability.versions import document, open_index
+from tests.durability.versions import ALL, document, open_index
 index = open_index({"path": sys.argv[1]})
 pid = writing_process(index).pid
 forked = os.fork()

@@ -25,9 +25,10 @@ from leafspan.values import Document
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
 # Leaves of an add from which on another process writes. Starting it takes as long as writing a thousand leaves or two. An
-# event loop must go on; what blocks gains only where there is a next group to embed meanwhile.
+# event loop must go on; what blocks gains only where there is more.
 _MUCH = 1_000
-_MUCH_BLOCKING = 5_000
+_MUCH_BLOCKING = 2_000
+_FIRST = 1_250  # leaves that a first group has at least where another process writes: while it does, a full one is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ class _Ingestion:
 
     def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         stream = _Stream(iter(documents))
-        group = yield from self._next_group(stream)
+        group = yield from self._next_group(stream, is_first=True)
         while not group.is_last:
             group = yield from self._write_beside(group, self._next_group(stream))
         yield from self._write(group)
@@ -304,11 +305,15 @@ class _Ingestion:
             )
         return None
 
-    def _next_group(self, stream: _Stream) -> Flow[_Group]:
-        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once."""
+    def _next_group(self, stream: _Stream, *, is_first: bool = False) -> Flow[_Group]:
+        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once.
+
+        The first group has fewer if another process is ready to write it: that would have nothing to do meanwhile.
+        """
         group = _Group()
         while (split := (yield from self._next_split(stream))) is not None:
-            if group.documents and not group.has_room(split, self.store.batch):
+            is_enough = is_first and group.leaves >= _FIRST and self.store.writes_elsewhere
+            if group.documents and (is_enough or not group.has_room(split, self.store.batch)):
                 stream.left_over = split
                 break
             group.documents.append(split)

@@ -115,6 +115,8 @@ class ClientStore:
         """See Store. A server is a process of its own, and what is in memory is not elsewhere."""
         yield from ()
 
+    writes_elsewhere = False
+
     def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)

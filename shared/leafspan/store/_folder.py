@@ -251,11 +251,11 @@ class Folder:
         self.reopened_reader(deadline).leave()
         return self.opened(deadline).client
 
-    def start_process(self, leaves: str | None) -> None:
+    def start_process(self, leaves: str) -> None:
         """Have a process started that writes the next large groups of documents, if it can be, and is not there.
 
         Args:
-            leaves: Name of the collection that is to be loaded before anything is asked, None to load none.
+            leaves: Name of the collection that is to be loaded before anything is asked.
         """
         if self._is_own and not self.read_only and can_be_started() and (self._process is None or self._process.is_gone):
             self._process = WritingProcess(self.path, leaves)

@@ -213,9 +213,13 @@ class FolderStore:
 
     def expect_much(self) -> Flow[None]:
         """See Store."""
-        # What blocks goes on writing until the process is ready, so that it would have to open Chroma a second time.
-        first = self._leaves_name if (yield asked_whether_awaited()) else None
-        yield Call(self._open_folder().start_process, (first,))
+        yield Call(self._open_folder().start_process, (self._leaves_name,))
+
+    @property
+    def writes_elsewhere(self) -> bool:
+        """See Store."""
+        process = self._open_folder().process
+        return process is not None and process.is_ready
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """See Store."""
@@ -278,12 +282,14 @@ class FolderStore:
     def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:
         """The process that is to write for this one; None if there is none, it is not ready, or there is not much to write.
 
-        It is waited for where an event loop must go on. A blocking writer is as fast by itself until then.
+        It is waited for where an event loop must go on. A blocking writer waits for as long as it takes to start, but not
+        until it has loaded a large index.
         """
         if (process := folder.process) is None:
             return None
-        if much and (yield asked_whether_awaited()):
-            yield Call(process.wait, (_START_SECONDS,))
+        if much:
+            awaited = yield asked_whether_awaited()
+            yield Call(process.wait, (_START_SECONDS if awaited else _BLOCKING_SECONDS,), {"or_kill": awaited})
         # Also who writes by himself waits until it has let go of its lock.
         is_ready = yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))
         return process if much and is_ready else None
@@ -461,6 +467,7 @@ class FolderStore:
 
 
 _START_SECONDS = 30.0  # in which a process must be ready to write
+_BLOCKING_SECONDS = 5.0  # that a blocking writer waits for it
 _LEAST_SECONDS = 1.0  # in which it must say that it has stopped
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it

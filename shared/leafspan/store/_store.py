@@ -64,6 +64,11 @@ class Store(Protocol):
         """Have a process started that writes what is much, where one is of use. It is not waited for."""
         ...
 
+    @property
+    def writes_elsewhere(self) -> bool:
+        """Whether another process is ready to write for this one, which can do something else meanwhile."""
+        ...
+
     def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
         """The writer. It holds the lock until its ``stop`` is called.
 

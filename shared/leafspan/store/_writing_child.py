@@ -20,6 +20,7 @@ from leafspan.store._file_lock import FileLock
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._naming import leaves_name, texts_in
+from leafspan.store._one_core import on_one_core
 from leafspan.store._waiting import deadline_after
 from leafspan.store._writing_messages import LOCK, Answer, Ask, Begin, End, Message, Place, ReadIndex, StoredIndex
 
@@ -94,10 +95,7 @@ class _Written:
 
     def open(self) -> None:
         """Be ready to write."""
-        if self._place.leaves is None:
-            import chromadb  # noqa: F401 (it takes most of the time)
-        else:
-            self._collection(self._open(deadline_after(0.0)), self._place.leaves, 0.0)
+        self._collection(self._open(deadline_after(0.0)), self._place.leaves, 0.0)
 
     def answer(self, message: Message) -> Answer:
         """What comes of a message."""
@@ -136,7 +134,8 @@ class _Written:
         collection = self._collection(folder, asked.collection, begun.timeout)
         if asked.collection == leaves_name(begun.name):
             collection = collection.with_texts_in(texts_in(begun.settings))
-        return run(getattr(collection, asked.method)(*asked.arguments, **asked.options))
+        with on_one_core():
+            return run(getattr(collection, asked.method)(*asked.arguments, **asked.options))
 
     def _begin(self, begun: Begin) -> None:
         deadline = deadline_after(begun.timeout)

@@ -18,11 +18,11 @@ class Place(NamedTuple):
 
     Attributes:
         path: Folder of the index.
-        leaves: Name of the collection that is to be loaded before anything is asked, None to load none.
+        leaves: Name of the collection that is to be loaded before anything is asked.
     """
 
     path: Path
-    leaves: str | None
+    leaves: str
 
 
 class Begin(NamedTuple):

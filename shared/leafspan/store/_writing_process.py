@@ -49,10 +49,10 @@ class WritingProcess:
 
     Args:
         path: The folder.
-        leaves: Name of the collection that is to be loaded before anything is asked, None to load none.
+        leaves: Name of the collection that is to be loaded before anything is asked.
     """
 
-    def __init__(self, path: Path, leaves: str | None) -> None:
+    def __init__(self, path: Path, leaves: str) -> None:
         self.path = path
         self._line = line = _Line()
         self._ended: Future[Answer | None] | None = None
@@ -77,9 +77,9 @@ class WritingProcess:
         """Whether it has ended, or belongs to the process that this one was forked from."""
         return self._line.closed or os.getpid() != self._owner
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until it is ready, for at most so many seconds. Whether it is."""
-        if not self._line.started.wait(seconds):
+    def wait(self, seconds: float, *, or_kill: bool = True) -> bool:
+        """Wait until it is ready, for at most so many seconds. Whether it is. If not, end it, unless it may go on."""
+        if not self._line.started.wait(seconds) and or_kill:
             self._line.kill()
         return self.is_ready
 
