@@ -65,6 +65,8 @@ def test_recall_is_the_share_of_the_nearest_leaves(corpus):
 def test_an_embedder_looks_leaves_up_and_embeds_everything_else(corpus):
     from corpus import WORDLLAMA
 
-    embed = corpus.embedder()
+    embedder = corpus.embedder()
+    embed = embedder.documents
+    assert embedder.local  # so no cache keeps what is at hand
     assert (embed([corpus.texts[3], corpus.texts[1]]) == corpus.vectors[[3, 1]]).all()
     assert np.allclose(embed(["no leaf"]), WORDLLAMA.documents(["no leaf"]))
