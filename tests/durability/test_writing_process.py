@@ -257,10 +257,9 @@ def test_ctrl_c_in_a_terminal_does_not_reach_the_writing_process(tmp_path: Path,
     script = """
 import os, signal, sys
 from leafspan.store._writing_messages import Ask
-from leafspan.store._writer import Writer
-from leafspan.store._writing_process import SWITCH, WritingProcess
+from leafspan.store._writing_process import WritingProcess
 from tests.durability.elsewhere import before_step, writing_process
-from tests.durability.versions import ALL, document, open_index
+from tests.durability.versions import document, open_index
 index = open_index({"path": sys.argv[1]})
 pid = writing_process(index).pid
 before_step(2, lambda process: os.killpg(0, signal.SIGINT))
@@ -394,7 +393,7 @@ def test_a_writing_process_leaves_when_its_process_ends_though_a_fork_of_that_li
     script = """
 import os, sys, time
 from tests.durability.elsewhere import writing_process
-from tests.durability.versions import ALL, document, open_index
+from tests.durability.versions import document, open_index
 index = open_index({"path": sys.argv[1]})
 pid = writing_process(index).pid
 forked = os.fork()

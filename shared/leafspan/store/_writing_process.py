@@ -78,7 +78,7 @@ class WritingProcess:
         return self._line.closed or os.getpid() != self._owner
 
     def wait(self, seconds: float, *, or_kill: bool = True) -> bool:
-        """Wait until it is ready, for at most so many seconds. Whether it is. If not, end it, unless it may go on."""
+        """Whether it is ready within so many seconds. ``or_kill`` is False if it may go on starting where it is not."""
         if not self._line.started.wait(seconds) and or_kill:
             self._line.kill()
         return self.is_ready
