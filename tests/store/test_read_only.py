@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +97,58 @@ def test_nothing_is_made_on_a_read_only_mount(places: tuple[Path, Path]):
         Index.open(read_only / "kb")
     with pytest.raises(FileNotFoundError, match="there is no index in"):
         Index.open(read_only / "kb", create=False)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, which has nothing but what the test makes."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return place
+
+
+READER = """
+import os, sys
+from leafspan import Index, Vector
+index = Index.open(sys.argv[1], mode="r")
+assert index.retrieve("text", Vector())
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+
+def read_in_another_process(path: Path, then: str) -> int:
+    """What a process that reads an index without its copy of the vectors, so through Chroma, ends with."""
+    return subprocess.run([sys.executable, "-c", READER, str(path), then], check=False).returncode
+
+
+@pytest.fixture
+def of_chroma_alone(tmp_path: Path) -> Path:
+    """An index without what is derived from it, where none can be made."""
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("a", "The text."))
+    for derived in ("leafspan.catalogue", "leafspan.mirror"):
+        shutil.rmtree(tmp_path / "kb" / derived, ignore_errors=True)
+    return tmp_path / "kb"
+
+
+def test_a_reader_that_ends_leaves_nothing_behind(of_chroma_alone: Path, temporary: Path):
+    assert read_in_another_process(of_chroma_alone, "ends") == 0
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_reader_has_left_is_removed_by_the_next(of_chroma_alone: Path, temporary: Path):
+    assert read_in_another_process(of_chroma_alone, "killed") == -9
+    (left,) = temporary.iterdir()
+    assert read_in_another_process(of_chroma_alone, "ends") == 0
+    assert left.exists(), "it is so young that its process may not have locked it yet"
+    os.utime(left, (0, 0))
+    with Index.open(of_chroma_alone, mode="r") as reader:
+        assert reader.retrieve("text", Vector())
+        (used,) = temporary.iterdir()
+        assert used != left
+        os.utime(used, (0, 0))
+        assert read_in_another_process(of_chroma_alone, "ends") == 0
+        assert used.exists(), "it is used"

@@ -101,7 +101,7 @@ class Files:
         return None if self._changes.touching or self._changes.writing else self._changes.database
 
     @contextmanager
-    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
+    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
         """A context in which no other process uses the files. Others use them for one call of Chroma at a time.
 
         Args:
@@ -128,10 +128,14 @@ class Files:
                     raise
                 raise disk_error(error, f"copy the vectors in {str(self.path)!r} before they are used") from error
             self._changes.touching = True
-            yield Place(self.path)  # after an error the mark stays, so that the files are checked as after a kill
+            yield  # after an error the mark stays, so that the files are checked as after a kill
             self._finish()
         finally:
             lock.release()
+
+    def place(self) -> Place:
+        """Where Chroma is to open the files."""
+        return Place(self.path)
 
     def damage(self, deadline: float, *, mend: bool) -> VectorDamage:
         """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.

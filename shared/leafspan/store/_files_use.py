@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.errors import StorageFailed
+from leafspan.store._temporary_folder import TemporaryFolder
 from leafspan.store._waiting import deadline_after
 
 
@@ -30,16 +30,16 @@ class Place:
 
     Attributes:
         path: The folder.
-        temporary: Whether it is a copy, to be removed when nobody uses it any more.
+        copy: The same folder if it is a copy, to be removed when nobody uses it any more. None: it is the index's own.
     """
 
     path: Path
-    temporary: bool = False
+    copy: TemporaryFolder | None = None
 
     def leave(self) -> None:
         """Remove the folder if it is a copy."""
-        if self.temporary:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if self.copy is not None:
+            self.copy.remove()
 
 
 class LockableFiles(Protocol):
@@ -47,7 +47,7 @@ class LockableFiles(Protocol):
 
     path: Path
 
-    def locked(self, deadline: float, *, opening: bool = False) -> AbstractContextManager[Place]:
+    def locked(self, deadline: float, *, opening: bool = False) -> AbstractContextManager[None]:
         """A context in which no other process uses the files."""
         ...
 

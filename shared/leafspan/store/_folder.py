@@ -378,10 +378,12 @@ class Folder:
 
     def _open(self, deadline: float, client: Any = None) -> Opened:
         use_embedded_chroma()
-        with self.files.locked(deadline, opening=True) as place:
+        with self.files.locked(deadline, opening=True):
+            place = self.files.place()
             try:
                 opened = client or fresh_client(place.path, **self._database)
             except BaseException as error:
+                place.leave()
                 if explained := self.files.explain(error, "open Chroma") or _refused(error, self.path):
                     raise explained from error
                 raise

@@ -17,6 +17,7 @@ from leafspan.store._disk_errors import chroma_disk_error, disk_error
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files_use import Place
 from leafspan.store._lost_vectors import LostVectors
+from leafspan.store._temporary_folder import TemporaryFolder
 from leafspan.store._vector_files import IDS, VECTORS, VectorFiles
 
 _COPIES = "leafspan.vectors"
@@ -58,17 +59,16 @@ class ReadOnlyFiles:
     """See Files. Chroma has opened a copy, which nobody changes."""
 
     @contextmanager
-    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[Place]:
+    def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
         """A context in which no other process uses the files.
 
         Args:
             deadline: Until when to wait for the others, in seconds of ``time.monotonic``.
-            opening: Whether Chroma is to open the files: then the context's value is a place for that. Default: False.
+            opening: Whether Chroma is to open the files. Default: False.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
-            DamagedIndex: if they are damaged.
-            StorageFailed: if they cannot be read.
+            StorageFailed: if the lock cannot be read.
         """
         lock = FileLock(self.path / "leafspan.files", read_only=True)
         if not lock.acquire(deadline):
@@ -77,7 +77,7 @@ class ReadOnlyFiles:
                 "them within the timeout"
             )
         try:
-            yield self._copy() if opening else Place(self.path)
+            yield
         finally:
             lock.release()
 
@@ -97,14 +97,21 @@ class ReadOnlyFiles:
             f"the index in {str(self.path)!r} cannot be written: the folder, or a file in it, is read-only for this process"
         )
 
-    def _copy(self) -> Place:
-        """A temporary folder in which Chroma can open the files."""
+    def place(self) -> Place:
+        """A temporary folder in which Chroma can open the files. Call it while they are locked.
+
+        Raises:
+            DamagedIndex: if they are damaged.
+            StorageFailed: if they cannot be read or copied.
+        """
         if not check_there(self.path):
             self.check_writable()
         database = self._database = DatabaseFile(self.path)
         database.check()
-        place = Path(tempfile.mkdtemp(prefix="leafspan-read-only-"))
+        copy: TemporaryFolder | None = None
         try:
+            copy = TemporaryFolder("leafspan-read-only-")
+            place = copy.path
             for name in (DATABASE, f"{DATABASE}-journal"):
                 if (self.path / name).exists():
                     shutil.copyfile(self.path / name, place / name)
@@ -113,13 +120,14 @@ class ReadOnlyFiles:
             for name in sorted(names | {name for name, each in stored.items() if each.own and each.last is not None}):
                 self._link(VectorFiles(self.path / name, self.path / _COPIES), place, stored.get(name))
             self.lost = self._lost_in(place)
-        except OSError as error:
-            shutil.rmtree(place, ignore_errors=True)
-            raise disk_error(error, f"copy the database of {str(self.path)!r} to {str(place)!r}") from error
-        except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
+        except BaseException as error:
+            if copy is not None:
+                copy.remove()
+            if isinstance(error, OSError) and not isinstance(error, StorageFailed):
+                where = tempfile.gettempdir() if copy is None else str(copy.path)
+                raise disk_error(error, f"copy the database of {str(self.path)!r} to {where!r}") from error
             raise
-        return Place(place, temporary=True)
+        return Place(place, copy)
 
     def _link(self, files: VectorFiles, place: Path, stored: StoredVectors | None) -> None:
         """Link to vector files, or to leafspan's copy if they are damaged."""
