@@ -78,6 +78,10 @@ def mcp(
         if _TOKEN not in os.environ:
             out.print(plain(f"Authorization: Bearer {place.token}"))
 
+    def say_what_it_waits_for() -> None:
+        if sys.stdin is not None and sys.stdin.isatty():  # no client has started it
+            console(stderr=True).print(plain(_waiting(kb)))
+
     if strategy is not None:
         check_choice("strategy", strategy, usual_strategies())
     with Index.open(kb, create=False, config=config) as index:
@@ -93,9 +97,7 @@ def mcp(
         )
         server = make_server(tools)
         if port is None:
-            if sys.stdin is not None and sys.stdin.isatty():  # no client has started it
-                console(stderr=True).print(plain(_waiting(kb)))
-            serve_stdio(server)
+            serve_stdio(server, started=say_what_it_waits_for)
         else:
             serve_http(server, port=port, token=os.environ.get(_TOKEN), started=print_place)
 

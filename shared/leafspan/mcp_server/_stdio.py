@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -15,20 +16,24 @@ from leafspan.mcp_server._ending import end_process
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def serve_stdio(server: Server[Any]) -> NoReturn:
+def serve_stdio(server: Server[Any], *, started: Callable[[], None] = lambda: None) -> NoReturn:
     """Serve until standard input is closed, or a signal comes, and end the process then, whatever calls are doing.
 
     Nothing but the protocol is written to standard output. The exit code is 0, or 128 and the number of the signal
     (SIGINT, SIGTERM).
+
+    Args:
+        server: The server.
+        started: What is called when signals end the process. Default: nothing.
     """
+    for number in _SIGNALS:
+        with suppress(ValueError):  # another thread than the first, which gets no signals
+            signal.signal(number, lambda number, _: end_process(128 + number))
+    started()
     asyncio.run(_serve(server))
 
 
 async def _serve(server: Server[Any]) -> NoReturn:
-    loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        with suppress(NotImplementedError):  # Windows, where the process just ends
-            loop.add_signal_handler(number, end_process, 128 + number)
     try:
         async with stdio_server() as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
