@@ -158,6 +158,7 @@ def test_an_add_of_many_leaves_waits_for_the_process_but_not_for_long(
 ) -> None:
     monkeypatch.setattr(_ingest, "_MUCH", 30)
     monkeypatch.setattr(_ingest, "_MUCH_BLOCKING", 30)
+    monkeypatch.setattr(_folder_store, "_BLOCKING_SECONDS", SECONDS)  # on a busy machine it starts slowly
     begun = []
     begin = WritingProcess.begin
     monkeypatch.setattr(WritingProcess, "begin", lambda self, message: (begun.append(self), begin(self, message))[1])
@@ -172,6 +173,22 @@ def test_an_add_of_many_leaves_waits_for_the_process_but_not_for_long(
     index.add(document("c", 1, 40))
     assert begun[1:] == [process]
     assert index.doctor() == []
+
+
+def test_a_process_that_is_slow_to_start_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(_writing_process, "_talk", lambda *_: None)  # so it never starts
+    process = WritingProcess(tmp_path, "leaves")
+    monkeypatch.setattr(process._line.started, "wait", waits.append)
+    assert not process.wait(5.0, or_kill=False)
+    process._began -= 4.0  # as if four seconds had gone by
+    assert not process.wait(5.0, or_kill=False)
+    process._began -= 4.0
+    assert not process.wait(5.0, or_kill=False)
+    first, second, third = waits
+    assert 1.0 < first <= 5.0
+    assert second <= 1.0
+    assert third == 0.0
 
 
 def test_a_text_in_metadata_is_written_by_another_process(tmp_path: Path) -> None:

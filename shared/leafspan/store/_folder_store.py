@@ -466,8 +466,8 @@ class FolderStore:
         return self._folder
 
 
-_START_SECONDS = 30.0  # in which a process must be ready to write
-_BLOCKING_SECONDS = 5.0  # that a blocking writer waits for it
+_START_SECONDS = 30.0  # in which a process must be ready to write, from its start
+_BLOCKING_SECONDS = 5.0  # from its start, that a blocking writer waits for it
 _LEAST_SECONDS = 1.0  # in which it must say that it has stopped
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import warnings
 import weakref
 from concurrent.futures import Future
@@ -57,6 +58,7 @@ class WritingProcess:
         self._line = line = _Line()
         self._ended: Future[Answer | None] | None = None
         self._owner = os.getpid()
+        self._began = time.monotonic()
         _lines.add(line)
         threading.Thread(target=_talk, args=(line, Place(path, leaves)), name="leafspan writing", daemon=True).start()
         self._close = weakref.finalize(self, _hang_up, line, self._owner)
@@ -78,8 +80,8 @@ class WritingProcess:
         return self._line.closed or os.getpid() != self._owner
 
     def wait(self, seconds: float, *, or_kill: bool = True) -> bool:
-        """Whether it is ready within so many seconds. ``or_kill`` is False if it may go on starting where it is not."""
-        if not self._line.started.wait(seconds) and or_kill:
+        """Whether it is ready within so many seconds of its start. ``or_kill`` is False if it may go on starting else."""
+        if not self._line.started.wait(max(self._began + seconds - time.monotonic(), 0.0)) and or_kill:
             self._line.kill()
         return self.is_ready
 
