@@ -150,10 +150,10 @@ MUTANTS = (
         "            if ordinal < row.leaves:\n",
         "server",
     ),
-    # Reading: store/_reader.py, store/_consistent_reading.py
+    # Reading: store/_visible_documents.py, store/_reader.py, store/_consistent_reading.py
     Mutant(
         "a version that has become current after a query counts though it was found in part",
-        "store._reader",
+        "store._visible_documents",
         "                if new := current - self._met.current:\n",
         "                if new := set():\n",
         "server",
@@ -166,13 +166,13 @@ MUTANTS = (
     ),
     Mutant(
         "a doubtful leaf does not let reading start again",
-        "store._reader",
+        "store._visible_documents",
         "            self._met |= sorted_out.doubtful\n            raise StaleRead\n",
         "            self._met |= sorted_out.doubtful\n",
     ),
     Mutant(
         "the scope is not applied to ids",
-        "store._reader",
+        "store._visible_documents",
         "        shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None\n",
         "        shown_id = None\n",
     ),

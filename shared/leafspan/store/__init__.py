@@ -16,10 +16,10 @@ from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import Damage, Row, grouped
 from leafspan.store._passages import leaf_passage, outline_of
-from leafspan.store._reader import MetDamage, Reader
+from leafspan.store._reader import Reader
 from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import StaleRead
+from leafspan.store._stale_read import MetDamage, StaleRead
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows

@@ -11,9 +11,9 @@ from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate
 from leafspan.store._damage import Met
 from leafspan.store._failures import LeafGone
-from leafspan.store._reader import MetDamage, Reader
+from leafspan.store._reader import Reader
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import StaleRead
+from leafspan.store._stale_read import MetDamage, StaleRead
 from leafspan.store._store import Store
 
 T = TypeVar("T")
