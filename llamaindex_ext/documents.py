@@ -16,12 +16,12 @@ def to_node(passage: Passage) -> TextNode:
     document only where it is of one; since its text is none of a document's, it has no character indexes.
 
     These are for citing, and kept out of what a language model or an embedder is shown, except for title and headings: they
-    say what the text is about, and leafspan's own vectors have them, too. A passage of another source has a ``kind``
-    instead. The score is not among them: LlamaIndex tells
-    nodes apart by a hash of text and metadata, and the same passage must be the same node.
+    say what the text is about, and leafspan's own vectors have them, too. What the document hides is kept out as well
+    (``excluded_llm_metadata_keys``). A passage of another source has a ``kind`` instead. The score is not among them:
+    LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
     """
     ours = citation(passage)
-    hidden = [key for key in ours if key not in SHOWN_TO_MODELS]
+    hidden = [*passage.hidden, *(key for key in ours if key not in SHOWN_TO_MODELS)]
     of = passage.document_id
     return TextNode(
         id_=passage.id,

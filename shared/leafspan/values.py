@@ -40,6 +40,8 @@ class Document:
             none, the index splits the text.
         outline: Its leaves and headings, which ``Index.get`` knows, so that it can be drawn. Equal documents can differ
             in it, and ``add`` ignores it. Default: None.
+        hidden: Keys of its metadata that no model is to be shown, as LlamaIndex's ``excluded_llm_metadata_keys``. Nodes of
+            LlamaIndex that are made of its passages hide them. Default: none.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Document:
     metadata: Mapping[str, object] = field(default_factory=dict)
     chunks: tuple[Chunk, ...] = ()
     outline: Outline | None = field(default=None, repr=False, compare=False)
+    hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         title = "" if self.title is None else f", title={first_words(self.title)}"
@@ -440,6 +443,7 @@ class Passage:
         origin: The object that a retriever of a host returned for it. None if there is none.
         outline: The shape of its document, and its leaves there. None for a summary of several documents, and from another
             source. Equal passages can differ in it.
+        hidden: Keys of the metadata that no model is to be shown: see ``Document``.
     """
 
     id: str
@@ -457,6 +461,7 @@ class Passage:
     kind: str = "text"
     origin: object = field(default=None, repr=False, compare=False)
     outline: Outline | None = field(default=None, repr=False, compare=False)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         kind = "" if self.kind == "text" else f", kind={self.kind!r}"

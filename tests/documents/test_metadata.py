@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from datetime import date, datetime
+from datetime import date, datetime, time
 from math import inf, nan
+from pathlib import PurePosixPath
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -18,6 +20,10 @@ class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another
     RED = "red"
 
 
+class Size(enum.Enum):
+    LARGE = 3
+
+
 @pytest.mark.parametrize(
     ("value", "stored"),
     [
@@ -28,7 +34,11 @@ class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another
         (2**63 - 1, 2**63 - 1),
         (0.5, 0.5),
         (True, True),
+        (Size.LARGE, 3),
         (date(2024, 5, 1), "2024-05-01"),
+        (time(12, 30), "12:30:00"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (PurePosixPath("notes/tea.md"), "notes/tea.md"),
         (datetime(2024, 5, 1, 12, 30), "2024-05-01T12:30:00"),
         (np.float32(0.5), 0.5),
         (np.int64(3), 3),
@@ -41,7 +51,10 @@ def test_values_are_stored_as_plain_ones(value, stored):
     assert (cleaned, type(cleaned)) == (stored, type(stored))
 
 
-@pytest.mark.parametrize("value", [None, []])
+NOT_A_TIME = type("NaT", (date,), {"__ne__": lambda self, other: True})(2024, 5, 1)  # as pandas.NaT
+
+
+@pytest.mark.parametrize("value", [None, [], nan, np.float64(nan), NOT_A_TIME], ids=str)
 def test_what_says_nothing_is_left_out(value):
     assert clean_metadata("d", {"key": value, "other": 1}) == {"other": 1}
 
@@ -51,9 +64,11 @@ def test_what_says_nothing_is_left_out(value):
     [
         (2**63, f"{2**63}, which needs more than 64 bits"),
         (-(2**63) - 1, f"{-(2**63) - 1}, which needs more than 64 bits"),
-        (nan, "nan"),
+        ([1.0, nan], "nan"),
         (inf, "inf"),
-        (b"x", "b'x' of type bytes"),
+        (b"x", "b'x' of type bytes; convert it, or leave it out"),
+        ([1, None], "None of type NoneType; convert it, or leave it out"),
+        ([[1]], "[1] of type list; flatten_metadata=True stores what is in it under keys of its own"),
         ({"a": 1}, "{'a': 1} of type dict; flatten_metadata=True stores what is in it under keys of its own"),
         ([1, "a"], "a list that mixes int and str"),
         ([2**63], f"{2**63}, which needs more than 64 bits"),
@@ -68,6 +83,13 @@ def test_what_cannot_be_stored_is_named_with_its_key_and_document(value, got):
 
 def test_nested_metadata_are_flattened_under_the_path_of_their_keys():
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+    assert flatten({"a": [{"b": 1}, {"b": 2}], "c": ((1, 2), (3,)), "d": [4, 5]}) == {
+        "a.0.b": 1,
+        "a.1.b": 2,
+        "c.0": (1, 2),
+        "c.1": (3,),
+        "d": [4, 5],
+    }
     with pytest.raises(InvalidDocument, match=r"metadata have two values for 'a.b' when they are flattened"):
         flatten({"a": {"b": 1}, "a.b": 2})
 
@@ -93,7 +115,7 @@ def mappings(levels: int) -> dict[str, object]:
 
 def test_up_to_100_levels_of_mappings_are_flattened():
     assert flatten(mappings(100)) == {".".join("a" * 100): 1}
-    with pytest.raises(InvalidDocument, match="metadata must have at most 100 levels of mappings inside each other"):
+    with pytest.raises(InvalidDocument, match="metadata must have at most 100 levels of values inside each other"):
         flatten(mappings(101))
 
 

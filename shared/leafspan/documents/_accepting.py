@@ -66,6 +66,8 @@ def content_hash(document: Document) -> str:
     content: list[object] = [document.text, document.title, sorted(document.metadata.items())]
     if document.chunks:
         content.append([(chunk.end, sorted(chunk.metadata.items())) for chunk in document.chunks])
+    if document.hidden:
+        content.append({"hidden": sorted(document.hidden)})
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -122,7 +124,7 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
     chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
     if isinstance(given, GivenDocument) and given.id is None:
         id_ = made_id(given.text, metadata, source=given.source, position=given.position)
-    return Document(id_, given.text, given.title, metadata, chunks)
+    return Document(id_, given.text, given.title, metadata, chunks, hidden=_checked_hidden(id_, given, metadata))
 
 
 def _name(given: Document | GivenDocument) -> str:
@@ -133,6 +135,18 @@ def _name(given: Document | GivenDocument) -> str:
 
 def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) -> dict[str, object]:
     return clean_metadata(id_, flatten(metadata) if flat and isinstance(metadata, Mapping) else metadata)
+
+
+def _checked_hidden(id_: str, given: Document | GivenDocument, metadata: Mapping[str, object]) -> tuple[str, ...]:
+    """Those of the stored keys that are hidden, or are made of a hidden one by flattening."""
+    hidden = given.hidden
+    if not isinstance(hidden, tuple | list) or not all(isinstance(key, str) for key in hidden):
+        raise InvalidDocument(f"the hidden keys of document {shown(id_)} must be a list of strings, got {shown(hidden)}")
+    return tuple(
+        key
+        for key in metadata
+        if any(key == each or (key.startswith(f"{each}.") and each not in metadata) for each in hidden)
+    )
 
 
 def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) -> Iterator[Chunk]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leafspan.checks import shown
@@ -26,6 +26,7 @@ class GivenDocument:
         source: Id of the document that it was split from, if there is one.
         position: Where it is in its source, if its metadata do not say it.
         chunks: Always empty; a document of leafspan may have some.
+        hidden: Keys of its metadata that no model is to be shown.
     """
 
     id: str | None
@@ -35,6 +36,7 @@ class GivenDocument:
     source: str | None = None
     position: Mapping[str, object] = field(default_factory=dict)
     chunks: tuple[Chunk, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 def recognise(thing: object) -> Document | GivenDocument:
@@ -73,7 +75,7 @@ _HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
 
 
 def _from_mapping(thing: Mapping[str, Any]) -> Document:
-    unknown = set(thing) - {"id", "text", "title", "metadata", "chunks", "outline"}
+    unknown = set(thing) - {"id", "text", "title", "metadata", "chunks", "outline", "hidden"}
     if unknown or not {"id", "text"} <= set(thing):
         raise InvalidDocument(
             f"a mapping must have id and text, may have title, metadata and chunks, got keys {sorted(map(str, thing))}"
@@ -84,13 +86,19 @@ def _from_mapping(thing: Mapping[str, Any]) -> Document:
 
 def _from_llamaindex(node: Any) -> GivenDocument:
     """A LlamaIndex Document or node. LlamaIndex makes a random id for what was given none, and for pieces of a document."""
-    metadata = node.metadata or {}
+    metadata = dict(node.metadata or {})
+    if (referred := getattr(node, "index_id", None)) is not None:  # an IndexNode, which stands for something else
+        metadata.setdefault(_REFERENCE, referred)
     start, whole = getattr(node, "start_char_idx", None), getattr(node, "ref_doc_id", None)
     given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
     position = {} if start is None else {"start_char_idx": start}
     text = node.get_content()
-    return _given(node.node_id if given else None, text, metadata, whole, position if text else position | _in_place(node))
+    position = position if text else position | _in_place(node)
+    made = _given(node.node_id if given else None, text, metadata, whole, position)
+    return replace(made, hidden=tuple(getattr(node, "excluded_llm_metadata_keys", None) or ()))
 
+
+_REFERENCE = "reference"  # the key by which references are followed by default
 
 # What LlamaIndex's nodes may have in the place of a text: a picture, a sound, a film, the name of something else.
 _NO_TEXTS = ("image", "image_path", "image_url", "image_resource", "audio_resource", "video_resource", "index_id")

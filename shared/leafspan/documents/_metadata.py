@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import date, time
+from enum import Enum
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidDocument
@@ -28,8 +31,9 @@ def title_in(metadata: Mapping[str, object]) -> str | None:
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata as it will be stored.
 
-    None and empty lists are left out, tuples become lists, dates and times become ISO texts (``2024-05-31``), and numpy's
-    scalars become Python's.
+    What means that there is no value is left out: None, an empty list, NaN, and NaT of pandas. Tuples become lists, dates
+    and times ISO texts (``2024-05-31``), UUIDs and paths texts, members of an Enum their values, and numpy's scalars
+    Python's.
 
     Args:
         document_id: Id of the document, for error messages.
@@ -49,7 +53,8 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
             )
         if is_reserved(key):
             raise InvalidDocument(
-                f"metadata key {shown(key)} of document {shown(document_id)} is reserved; use another name"
+                f"metadata key {shown(key)} of document {shown(document_id)} is reserved for what leafspan says of a "
+                f"passage; give it another name first, such as metadata['own_{key}'] = metadata.pop({key!r})"
             )
         _check_text(document_id, key, key)
         stored = _clean_value(document_id, key, value)
@@ -65,7 +70,14 @@ def _clean_value(document_id: str, key: str, value: object) -> object:
             names = sorted({type(item).__name__ for item in items})
             raise _refusal(document_id, key, f"a list that mixes {' and '.join(names)}")
         return items or None
-    return None if value is None else _clean_scalar(document_id, key, value)
+    return None if _is_missing(value) else _clean_scalar(document_id, key, value)
+
+
+def _is_missing(value: object) -> bool:
+    """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
+    if value is None:
+        return True
+    return isinstance(value, float | date) and value != value  # noqa: PLR0124
 
 
 def _clean_scalar(document_id: str, key: str, value: object) -> object:
@@ -75,8 +87,12 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
     if isinstance(value, str):
         _check_text(document_id, key, value)
         return str.__str__(value)  # a plain str, also from a member of a string enum
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, Enum):
+        return _clean_scalar(document_id, key, value.value)
+    if isinstance(value, date | time):  # a datetime is a date, too
         return value.isoformat()
+    if isinstance(value, UUID | PurePath):
+        return _clean_scalar(document_id, key, str(value))
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(document_id, key, repr(value))
     if isinstance(value, bool | float):
@@ -85,12 +101,13 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         if not -(2**63) <= value < 2**63:
             raise _refusal(document_id, key, f"{shown(value)}, which needs more than 64 bits")
         return int(value)
-    remedy = "; flatten_metadata=True stores what is in it under keys of its own" if isinstance(value, Mapping) else ""
-    raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}{remedy}")
+    nested = isinstance(value, Mapping | list | tuple)
+    remedy = "flatten_metadata=True stores what is in it under keys of its own" if nested else "convert it, or leave it out"
+    raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}; {remedy}")
 
 
 def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Metadata without nested mappings: ``{"a": {"b": 1}}`` becomes ``{"a.b": 1}``.
+    """Metadata without nested values: ``{"a": {"b": 1}, "c": [[2], [3]]}`` becomes ``{"a.b": 1, "c.0": [2], "c.1": [3]}``.
 
     Raises:
         InvalidDocument: if two values would have the same key, or mappings are nested more than 100 deep.
@@ -105,12 +122,21 @@ def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
 
 def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[str, object]]:
     if level > _MOST_LEVELS:
-        raise InvalidDocument(f"metadata must have at most {_MOST_LEVELS} levels of mappings inside each other, got more")
+        raise InvalidDocument(f"metadata must have at most {_MOST_LEVELS} levels of values inside each other, got more")
     for key, value in metadata.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(value, level + 1))
+        if (inside := _inside(value)) is not None:
+            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(inside, level + 1))
         else:
             yield key, value
+
+
+def _inside(value: object) -> Mapping[str, object] | None:
+    """What a nested value holds, by key or number; None for a value that can be stored as it is, or not at all."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
+        return {str(number): item for number, item in enumerate(value)}
+    return None
 
 
 def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:

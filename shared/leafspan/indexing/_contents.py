@@ -144,7 +144,7 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
             texts, chunks = (yield from reader.fetch(ids)) if ids else {}, ()
         text = "".join(texts[id_] for id_ in ids)
         outline = outline_of(row, ((0, row.leaves - 1),) if ids else (), [texts[id_] for id_ in ids])
-        document = Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, outline)
+        document = Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, outline, row.hidden)
         if (problem := (yield Call(problem_of_content, (row, document)))) is not None:
             raise reader.error({document_id: problem})
         return document

@@ -83,7 +83,7 @@ def _name(id_: str) -> str:
 
 
 def _same(document: Document, row: Row) -> bool:
-    return content_hash(Document("", document.text, row.title, row.metadata)) == row.hash
+    return content_hash(Document("", document.text, row.title, row.metadata, hidden=row.hidden)) == row.hash
 
 
 def _is_there(row: Row, names: FileNames) -> bool:

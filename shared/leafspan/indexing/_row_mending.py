@@ -59,7 +59,7 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], i
     version, top = leaves[0][0].version, leaves[0][0].ancestors[-1]
     plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
     chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
-    document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks)
+    document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
     places = [leaf for leaf, _ in leaves]
     checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
     return replace(

@@ -21,7 +21,7 @@ from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, to_cuts
-from leafspan.store import DocumentToWrite, Row, Store
+from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
 
@@ -111,7 +111,11 @@ def split_document(
         words=leaves[0].ancestors[-1].words if leaves else 0,
         # Of a text that was put together of chunks, and of a piece of one, nobody knows the lines.
         lines="" if document.chunks or place_of(document.metadata) else pack_lines(document.text, leaves),
-        extra={**file_values(document), **({"chunks": True} if document.chunks else {})},
+        extra={
+            **file_values(document),
+            **({"chunks": True} if document.chunks else {}),
+            **({HIDDEN_KEY: list(document.hidden)} if document.hidden else {}),
+        },
     )
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))

@@ -54,7 +54,7 @@ def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., 
     leaves: list[tuple[Leaf, Mapping[str, Any]]] = [(read_leaf(row, *each), each[2]) for each in found]
     chunks = chunks_of_leaves(row, leaves) if row.extra.get("chunks") else ()
     text = "".join(text for _, text, _ in found)
-    return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks)
+    return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, hidden=row.hidden)
 
 
 def chunks_of_leaves(row: Row, leaves: list[tuple[Leaf, Mapping[str, Any]]]) -> tuple[Chunk, ...]:

@@ -45,7 +45,7 @@ def mask_document(
     chunks = _mask_chunks(clear, disguise, Restoring(text.places), metadata, notes)
     masked_title = None if title is None else title.text
     id_ = _mask_id(given, clear, disguise, text.text, metadata, notes)
-    masked = check_document(Document(id_, text.text, masked_title, metadata, chunks))
+    masked = check_document(Document(id_, text.text, masked_title, metadata, chunks, hidden=clear.hidden))
     if notes.originals:
         masked = replace(masked, metadata={**masked.metadata, entities_field: sorted(notes.originals)})
     return masked, notes
@@ -194,4 +194,5 @@ class Unmasking:
             self.title(masked.title),
             self.metadata(masked.metadata),
             chunks,
+            hidden=masked.hidden,
         )

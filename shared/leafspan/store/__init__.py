@@ -14,7 +14,7 @@ from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollectio
 from leafspan.store._forks import can_use_embedded_chroma
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
-from leafspan.store._manifest import Damage, Row, grouped
+from leafspan.store._manifest import HIDDEN_KEY, Damage, Row, grouped
 from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import Reader
 from leafspan.store._row_head import RowHead
@@ -27,6 +27,7 @@ from leafspan.store._waiting import WAITS
 from leafspan.store._writer import DocumentToWrite, Keep, Writer
 
 __all__ = [
+    "HIDDEN_KEY",
     "WAITS",
     "REMEDY",
     "MADE_BY_LEAFSPAN",

@@ -306,12 +306,13 @@ class Folder:
 
         Args:
             lock: The lock.
-            whole: False if something may be half written, or written and not counted as a change.
+            whole: False if something may be half written, or written and not counted as a change. Then the mark of a
+                writer stays, if there is one: who could not begin has not made any.
         """
         if lock.is_locked:
             try:
-                if not self.read_only:
-                    self.changes.writing = not whole
+                if whole and not self.read_only:
+                    self.changes.writing = False
             finally:
                 lock.release()
 

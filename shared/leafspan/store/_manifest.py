@@ -16,6 +16,9 @@ from leafspan.values import Section, leaf_ids
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
 """The id of the record with the token, which changes with every change that readers must see."""
 
+HIDDEN_KEY = "hidden"
+"""The key in a row's ``extra`` for the keys of the metadata that no model is to be shown."""
+
 _ROW_KEY = "row"
 _TOKEN_KEY = "token"
 
@@ -69,6 +72,12 @@ class Row:
     extra: Mapping[str, Any] = field(default_factory=dict)
     checksums: str = ""
     damage: Damage | None = None
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Keys of the metadata that no model is to be shown."""
+        found = self.extra.get(HIDDEN_KEY)
+        return tuple(found) if isinstance(found, list) else ()
 
     @property
     def leaf_ids(self) -> list[str]:

@@ -49,6 +49,7 @@ def leaf_passage(
         headings=row.headings([(span.first, span.last)]),
         lines=lines_of(row.lines, span.first, text),
         outline=outline_of(row, ((span.first, span.last),), pieces, ancestors),
+        hidden=row.hidden,
     )
 
 

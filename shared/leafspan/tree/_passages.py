@@ -45,4 +45,5 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
         headings=row.headings((run.first, run.last) for run in covers) if row else (),
         kind="summary",
         outline=outline_of(row, tuple([(run.first, run.last) for run in covers])) if row else None,
+        hidden=row.hidden if row else (),
     )
