@@ -20,7 +20,7 @@ from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitte
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
-from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import IndexNode, MetadataMode, NodeRelationship, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool
 
 import llamaindex_ext
@@ -32,6 +32,7 @@ from llamaindex_ext import (
     HybridRetriever,
     MultiQueryRetriever,
     NodeWithTrace,
+    RecursiveRetriever,
     RetrievalTraceEvent,
     SentenceWindowRetriever,
     SpanNodeParser,
@@ -90,6 +91,28 @@ class Rephrasing(CustomLLM):
 
     def stream_complete(self, prompt, formatted=False, **kwargs):
         raise AssertionError("nobody asked for a stream")
+
+
+def test_a_model_is_shown_no_metadata_that_the_document_hides(tmp_path):
+    tea = Document(
+        text="Green tea is steamed.",
+        id_="tea",
+        metadata={"file_path": "/srv/tea.md", "topic": "food"},
+        excluded_llm_metadata_keys=["file_path"],
+    )
+    with Index.open(tmp_path / "kb") as index:
+        index.add(tea)
+        (found,) = HybridRetriever(index, similarity_top_k=1).retrieve("tea")
+        assert found.node.get_content(MetadataMode.LLM) == tea.get_content(MetadataMode.LLM)
+        assert found.node.metadata["file_path"] == "/srv/tea.md"
+
+
+def test_an_added_index_node_refers_to_what_it_stands_for(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add([Document(text="Green tea wants water below eighty degrees.", id_="tea")])
+        index.add(IndexNode(text="An overview of hot drinks.", index_id="tea", id_="overview"))
+        (found,) = RecursiveRetriever(index, similarity_top_k=1).retrieve("An overview of hot drinks.")
+        assert found.node.metadata["doc_id"] == "tea"
 
 
 @pytest.mark.parametrize("adapter", [AutoMergingRetriever, HybridRetriever])

@@ -13,7 +13,7 @@ from leafspan.errors import StorageFailed
 from leafspan.store._file_lock import FileLock
 
 _LOCK = "leafspan.in-use"
-_SECONDS_TO_LOCK = 60.0  # a folder as young as this may be one whose process has not locked it yet
+_SECONDS_TO_LOCK = 10.0  # a folder as young as this may be one whose process has not locked it yet
 
 
 class TemporaryFolder:
