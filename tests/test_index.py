@@ -186,7 +186,6 @@ def test_metadata_comes_back_with_its_types(index: Index):
         ({"a": {"b": 1}}, r"metadata 'a' of document 'd' must be .*, got \{'b': 1\} of type dict"),
         ({"a": [1, "x"]}, "metadata 'a' of document 'd' must be .*, got a list that mixes int and str"),
         ({"a": [1, True]}, "metadata 'a' of document 'd' must be .*, got a list that mixes bool and int"),
-        ({"a": float("nan")}, "metadata 'a' of document 'd' must be .*, got nan"),
         ({"a": 2**63}, "metadata 'a' of document 'd' must be .*, got 9223372036854775808, which needs more than 64 bits"),
         ({1: "a"}, "metadata keys must be non-empty strings, got 1 in document 'd'"),
         ({"a": "\ud800"}, "metadata 'a' of document 'd' must be valid Unicode"),
@@ -510,7 +509,7 @@ def test_a_query_may_hold_an_array(shared_index: Index):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"a": float("nan")}, "nan"),
+        ({"a": [float("nan")]}, "nan"),
         ({"#document": "x"}, "the text of a document is no metadata: '#document'"),
         ({"score": {"$gt": 0.5}}, "no document can have the metadata key 'score'"),
     ],

@@ -287,7 +287,7 @@ class View:
 
     async def adocuments(self) -> list[DocumentInfo]:
         """Like ``documents``."""
-        return await arun(self._list_documents())
+        return await arun(self._list_documents(), reads=True)
 
     def get(self, document_id: str) -> Document:
         """The document with its full text, as it was added.
@@ -300,7 +300,7 @@ class View:
 
     async def aget(self, document_id: str) -> Document:
         """Like ``get``."""
-        return await arun(self._get(checked_id("document_id", document_id)))
+        return await arun(self._get(checked_id("document_id", document_id)), reads=True)
 
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
@@ -318,7 +318,7 @@ class View:
 
     async def aleaves(self, document_id: str | None = None) -> list[Passage]:
         """Like ``leaves``."""
-        return await arun(self._list_leaves(_checked_id(document_id)))
+        return await arun(self._list_leaves(_checked_id(document_id)), reads=True)
 
     def surroundings(
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
@@ -344,7 +344,7 @@ class View:
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
     ) -> Passage:
         """Like ``surroundings``."""
-        return await arun(self._surroundings(passage, before, after, words))
+        return await arun(self._surroundings(passage, before, after, words), reads=True)
 
     def count(self) -> int:
         """The number of documents."""
@@ -352,7 +352,7 @@ class View:
 
     async def acount(self) -> int:
         """Like ``count``."""
-        return len(await arun(self._list_documents()))
+        return len(await arun(self._list_documents(), reads=True))
 
     def stats(self) -> Stats:
         """The index in numbers."""
@@ -360,7 +360,7 @@ class View:
 
     async def astats(self) -> Stats:
         """Like ``stats``."""
-        return await arun(self._stats())
+        return await arun(self._stats(), reads=True)
 
     @overload
     def retrieve(
@@ -674,7 +674,7 @@ class View:
 
     async def asummaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
         """Like ``summaries``."""
-        return await arun(self._list_tree(_checked_id(document_id), leaves))
+        return await arun(self._list_tree(_checked_id(document_id), leaves), reads=True)
 
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.

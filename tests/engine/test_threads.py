@@ -35,7 +35,7 @@ def test_a_function_that_fails_gives_its_room_back(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_forked_process_has_all_the_room(monkeypatch):
-    monkeypatch.setattr(_threads, "_CORES", 2)
+    monkeypatch.setattr(_threads, "CORES", 2)
     monkeypatch.setattr(_threads, "_other_cores", [])  # all of it is taken
     child = os.fork()
     if child == 0:

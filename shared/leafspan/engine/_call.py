@@ -21,6 +21,7 @@ class Call:
         native: A coroutine function with the same arguments, which ``arun`` awaits instead of using a thread.
         finish: Whether a cancelled task waits for the end of the work, such as a write under a lock.
         what: Who or what is waited for, for errors. Default: the name of the function.
+        computes: Whether the work is computing alone, which waits for nobody. Then it is done where the flow itself runs.
     """
 
     function: Callable[..., Any] | None
@@ -29,6 +30,7 @@ class Call:
     native: Callable[..., Any] | None = None
     finish: bool = False
     what: str | None = None
+    computes: bool = False
 
     @property
     def name(self) -> str:

@@ -23,15 +23,15 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from leafspan.engine._aside import Aside, Returned
 from leafspan.engine._call import Call, Flow
-from leafspan.engine._deadline import Deadline, Stopped
+from leafspan.engine._deadline import Deadline, Stopped, stop_flow
 from leafspan.engine._threads import in_thread
 from leafspan.errors import LeafspanError
 
 T = TypeVar("T")
 
 _MOST_THREADS = 32  # that are waited for in one event loop
-_MOST_CLEANUPS = 100
 
 
 def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
@@ -64,28 +64,37 @@ def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
                 failure = error
             if deadline is not None and deadline.is_over:
                 late = deadline.error()
-                _stop(flow)
+                stop_flow(flow)
                 raise late
     finally:
         if deadline is not None:
             deadline.forget(flow)
 
 
-async def arun(flow: Flow[T], deadline: Deadline | None = None) -> T:
+async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool = False) -> T:
     """The flow's result, without blocking the event loop. Independent calls run together.
 
     Args:
         flow: The flow.
         deadline: What is told what the flow waits for. To end in time, cancel the task. Default: none.
+        reads: Whether the flow only reads, and so may be left where it is when the task is cancelled. Then the flow itself
+            runs in threads, as many at a time as there are cores: what it computes does not hold up the event loop.
+            Default: False.
     """
     answer: Any = None
     failure: BaseException | None = None
+    aside = Aside(flow) if reads else None
     try:
         while True:
             try:
-                request = flow.throw(failure) if failure else flow.send(answer)
+                if aside is None or isinstance(failure, asyncio.CancelledError):
+                    request = flow.throw(failure) if failure else flow.send(answer)
+                else:
+                    request = await aside.advance(answer, failure)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
+            except Returned as returned:
+                return returned.value  # type: ignore[no-any-return]
             answer = failure = None
             if deadline is not None:
                 deadline.waits(flow, request)
@@ -109,15 +118,6 @@ def _perform(call: Call, deadline: Deadline | None) -> Any:
     if deadline is not None and deadline.is_over:
         raise Stopped
     return call.function(*call.arguments, **call.options)
-
-
-def _stop(flow: Flow[Any]) -> None:
-    """End a flow that nobody waits for. What it asks for while it lets go is not done."""
-    for _ in range(_MOST_CLEANUPS):
-        try:
-            flow.throw(Stopped())
-        except BaseException:
-            return
 
 
 async def _aperform(call: Call) -> Any:

@@ -57,12 +57,12 @@ async def arun_within(flow: Flow[T], seconds: float | None) -> T:
         RetrievalTimeout: if the time is over.
     """
     if seconds is None:
-        return await arun(flow, current_deadline.get())
+        return await arun(flow, current_deadline.get(), reads=True)
     deadline = Deadline(seconds, current_deadline.get())
     context = contextvars.copy_context()
     context.run(current_deadline.set, deadline)
     # A task of its own: what finishes a step or ignores that it is cancelled is not waited for.
-    task = asyncio.create_task(arun(flow, deadline), context=context)
+    task = asyncio.create_task(arun(flow, deadline, reads=True), context=context)
     try:
         done, _ = await asyncio.wait([task], timeout=seconds)
         error = None if done else deadline.error()

@@ -14,12 +14,13 @@ T = TypeVar("T")
 
 _MOST_IDLE = 16
 _MOST_AT_ONCE = 16  # more threads do not make searches faster
-_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # for this process
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""How many cores this process may use."""
 
 # What appends to a list and pops from it needs no lock.
 _idle: list[SimpleQueue[_Job]] = []
 _slots: list[None] = [None] * _MOST_AT_ONCE
-_other_cores: list[None] = [None] * (_CORES - 1)
+_other_cores: list[None] = [None] * (CORES - 1)
 
 
 def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -106,7 +107,7 @@ def _forget_threads() -> None:
     """A forked process has none of them."""
     _idle.clear()
     _slots[:] = [None] * _MOST_AT_ONCE
-    _other_cores[:] = [None] * (_CORES - 1)
+    _other_cores[:] = [None] * (CORES - 1)
 
 
 if hasattr(os, "register_at_fork"):

@@ -60,7 +60,7 @@ class LeafReader:
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The nearest to each vector."""
         if (begun := self._begun.pop(request, None)) is not None:
-            return (yield Call(begun.hits))  # type: ignore[no-any-return]
+            return (yield Call(begun.hits, computes=True))  # type: ignore[no-any-return]
         return (
             yield from nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
         )

@@ -49,7 +49,7 @@ def find_mentions(
     """
     visible = yield from reader.whole_catalogue(request.where)
     looking = _Looking(visible, names, reader, request)
-    found: list[_Found] = yield Call(looking.look_through, ([(id_, texts[id_]) for id_ in request.ids],))
+    found: list[_Found] = yield Call(looking.look_through, ([(id_, texts[id_]) for id_ in request.ids],), computes=True)
     by_name = {each.written: sum(visible.rows[id_].leaves for id_ in each.namesakes) for each in found if each.namesakes}
     rarities: dict[str, float] = {}
     if by_name:

@@ -92,9 +92,9 @@ def nearest_leaves(
     needed = count if most is None else min(count, most)
     if copy is not None:
         snapshot = yield from copy.current(reader)
-        return (yield Call(scan, (snapshot, visible, chosen, vectors, needed)))  # type: ignore[no-any-return]
+        return (yield Call(scan, (snapshot, visible, chosen, vectors, needed), computes=True))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
-    return (yield Call(rank, (leaves, stored, vectors, needed)))  # type: ignore[no-any-return]
+    return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
 
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
@@ -117,7 +117,7 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
     if not 0 < chosen.leaves <= _FEW_NUMBERS // len(vectors[0]):
         return None
     snapshot = yield from copy.current(reader)
-    return (yield Call(Scan, (snapshot, visible, chosen, vectors, count)))  # type: ignore[no-any-return]
+    return (yield Call(Scan, (snapshot, visible, chosen, vectors, count), computes=True))  # type: ignore[no-any-return]
 
 
 def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) -> Flow[bool]:
@@ -161,10 +161,10 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
     """
     if copy is None:
         stored = yield from reader.fetch_vectors(ids)
-        return (yield Call(_cosines_of, ([stored[id_] for id_ in ids], vectors)))  # type: ignore[no-any-return]
+        return (yield Call(_cosines_of, ([stored[id_] for id_ in ids], vectors), computes=True))  # type: ignore[no-any-return]
     visible = yield from reader.catalogue()
     snapshot = yield from copy.current(reader)
-    return (yield Call(_cosines_in, (snapshot, visible, vectors, ids)))  # type: ignore[no-any-return]
+    return (yield Call(_cosines_in, (snapshot, visible, vectors, ids), computes=True))  # type: ignore[no-any-return]
 
 
 def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
@@ -185,7 +185,7 @@ def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flo
         return np.asarray([stored[id_] for id_ in ids], dtype=np.float32)
     visible = yield from reader.catalogue()
     snapshot = yield from copy.current(reader)
-    return (yield Call(_vectors_in, (snapshot, visible, ids)))  # type: ignore[no-any-return]
+    return (yield Call(_vectors_in, (snapshot, visible, ids), computes=True))  # type: ignore[no-any-return]
 
 
 def _cosines_in(snapshot: MirrorSnapshot, visible: Catalogue, vectors: Any, ids: Sequence[str]) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ class LexicalIndex:
         snapshot = yield from self._mirror.current(reader)
         matching = None if reader.scope is None and request.where is None else visible.select(request.where)
         counted = _counted(reader, visible)
-        return (yield Call(self._search, (snapshot, visible, matching, counted, request)))  # type: ignore[no-any-return]
+        return (yield Call(self._search, (snapshot, visible, matching, counted, request), computes=True))  # type: ignore[no-any-return]
 
     @property
     def keeps_leaf_words(self) -> bool:
@@ -85,7 +85,7 @@ class LexicalIndex:
         assert self._mirror is not None
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
-        return (yield Call(self._compare, (snapshot, visible, request)))  # type: ignore[no-any-return]
+        return (yield Call(self._compare, (snapshot, visible, request), computes=True))  # type: ignore[no-any-return]
 
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
         matcher = self._matcher(snapshot)
@@ -110,7 +110,7 @@ class LexicalIndex:
             return [0.0] * len(names)
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
-        return (yield Call(self._rarities, (snapshot, _counted(reader, visible), names)))  # type: ignore[no-any-return]
+        return (yield Call(self._rarities, (snapshot, _counted(reader, visible), names), computes=True))  # type: ignore[no-any-return]
 
     def _rarities(
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
