@@ -333,6 +333,16 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("PropertyGraphRetriever", {"store": 1}, "PropertyGraphRetriever has no option 'store'; here it is 'graph'"),
     ("MultiQueryRetriever", {"generate": len}, "MultiQueryRetriever has no option 'generate'; here it is 'llm'"),
     ("SpanRetriever", {"threshold": 0.9}, "SpanRetriever has no option 'threshold'"),
+    ("VectorRetriever", {"vectorstore": 1}, "VectorRetriever has no option 'vectorstore'; here it is 'index'"),
+    ("VectorRetriever", {"score_threshold": 1}, "VectorRetriever has no option 'score_threshold'; here it is 'min_score'"),
+    ("VectorRetriever", {"fetch_k": 1}, "VectorRetriever has no option 'fetch_k'; here it is 'candidates'"),
+    (
+        "VectorRetriever",
+        {"vector_store_query_mode": "hybrid"},
+        "VectorRetriever has no option 'vector_store_query_mode'; each kind of search has a retriever of its own, such as "
+        "HybridRetriever or BM25Retriever",
+    ),
+    ("SpanRetriever", {"search_type": "bm25"}, "SpanRetriever has no option 'search_type'; here it is 'strategy'"),
 ]
 
 
@@ -341,6 +351,13 @@ def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index:
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
     of_host = {"LangChain": "k must", "LlamaIndex": "similarity_top_k must"}[host.name]
     assert re.sub("^k must", of_host, message.replace("HOST", host.name)) == str(error)
+
+
+def test_what_langchain_has_within_one_option_is_given_itself(host: Host, shared_index: Index):
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, search_kwargs={"k": 2}))
+    limit = {"LangChain": "k", "LlamaIndex": "similarity_top_k"}[host.name]
+    expected = f"give what is in it itself, such as HybridRetriever(index=index, {limit}=2)"
+    assert str(error) == f"HybridRetriever has no option 'search_kwargs'; {expected}"
 
 
 def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
