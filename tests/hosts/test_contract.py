@@ -182,7 +182,12 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'; did you mean 'rank-bm25'?",
     ),
     ("HybridRetriever", {"bm25": 5}, "bm25 must be BM25Settings, got 5"),
-    ("HybridRetriever", {"weights": (1, 0)}, "weights must be a number > 0, got 0"),
+    ("HybridRetriever", {"weights": (1, -1)}, "weights must be a number > 0, got -1"),
+    (
+        "HybridRetriever",
+        {"weights": (1, 0)},
+        "weights must be two numbers > 0, of BM25 and of vectors, got (1, 0): one of them alone is BM25() or Vector()",
+    ),
     ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of BM25 and of vectors, got 1"),
     (
         "HybridRetriever",
@@ -439,7 +444,7 @@ def test_what_is_no_filter_is_refused_when_the_retriever_is_made(host: Host, sha
     error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where=5))
     assert str(error).startswith("where must be a filter made with F")
     error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
-    assert str(error).startswith("a filter's text must be like (F(")
+    assert str(error).startswith("where, given as a text, must be like (F(")
 
 
 @every_retriever

@@ -224,7 +224,7 @@ def test_the_filter_of_a_call_may_be_in_any_dialect(shared_index: Index):
         found = retriever.invoke(QUESTIONS[0], where=where)
         assert {d.metadata["doc_id"] for d in found} == {"tea"}
         assert HybridRetriever(index=shared_index, where=where).invoke(QUESTIONS[0]) == found
-    with pytest.raises(InvalidArgument, match=r"a filter.s text must be like"):
+    with pytest.raises(InvalidArgument, match="where, given as a text, must be like"):
         retriever.invoke(QUESTIONS[0], where="food")
 
 

@@ -113,7 +113,7 @@ def test_given_ids_take_the_place_of_own_ones(store: SpanVectorStore):
     ("arguments", "rule"),
     [
         ({"ids": ["a"]}, r"ids must have one for each of the 2 documents, got 1"),
-        ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'"),
+        ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'; did you mean \['ab'\]\?"),
         ({"metadatas": [{}]}, r"metadatas must have one for each of the 2 texts, got 1"),
         ({"idz": ["a", "b"]}, r"no option 'idz'; did you mean 'ids'\?"),
     ],
