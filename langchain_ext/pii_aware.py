@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from pydantic import Field
+
 from langchain_ext.retriever import BasedRetriever
 from leafspan import PIIAware, Strategy, View
 
@@ -47,7 +49,7 @@ class PIIAwareRetriever(BasedRetriever):
 
     kind: ClassVar[type[Strategy]] = PIIAware
 
-    index: View
+    index: View = Field(kw_only=False)
     weights: Sequence[float] = (0.2, 0.8)
     rank_constant: float = 60
     min_candidates: int = 1

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self, get_args
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from langchain_ext.child_runs import aall_ended, all_ended, with_run
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, Explanation, Passage, Strategy, View
+from leafspan import Budget, Explanation, InvalidArgument, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
@@ -57,7 +57,7 @@ class BaseSpanRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    index: View | None = None
+    index: View | None = Field(default=None, kw_only=False)
     k: int | None = None
     candidates: int | None = None
     budget: int | Budget | None = None
@@ -66,6 +66,10 @@ class BaseSpanRetriever(BaseRetriever):
     retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
+
+    def __init__(self, index: View | None = None, **options: Any) -> None:
+        """Takes the index by position, too, as LlamaIndex's retrievers do."""
+        super().__init__(**options if index is None else {"index": index, **options})
 
     @abstractmethod
     def _strategy(self, child: Any = None) -> Strategy:
@@ -98,6 +102,8 @@ class BaseSpanRetriever(BaseRetriever):
             InvalidArgument: if one is unknown or out of its range.
         """
         check_option_names(cls.__name__, values, cls.model_fields)
+        if values.get("index") is None and cls.model_fields["index"].is_required():
+            raise InvalidArgument(f"{cls.__name__} must have an index to search, got none: {cls.__name__}(index=index)")
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
             return values  # pydantic says which is missing
         values = read_options(cls._kind(), values)
@@ -258,7 +264,7 @@ class NamedRetriever(BaseSpanRetriever):
 class LeafRetriever(NamedRetriever):
     """The retriever of a strategy that finds leaves, and so needs an index."""
 
-    index: View
+    index: View = Field(kw_only=False)
 
 
 class BasedRetriever(NamedRetriever):
@@ -273,4 +279,4 @@ class BasedRetriever(NamedRetriever):
 class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
-    index: View
+    index: View = Field(kw_only=False)

@@ -49,6 +49,10 @@ _RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
     "relevant-segments": RelevantSegmentsRetriever,
     "tree": TreeRetriever,
 }
+_NAMES: Mapping[str, str] = {"filter": "where", "score_threshold": "min_score", "fetch_k": "candidates"}
+"""What options of a search are called in our retrievers."""
+_KINDS: Mapping[str, str] = {"score_threshold": "similarity_score_threshold", "fetch_k": "mmr", "lambda_mult": "mmr"}
+"""The kind of search that an option of LangChain's is for."""
 
 
 class SpanVectorStore(VectorStore):
@@ -366,7 +370,10 @@ class SpanVectorStore(VectorStore):
         )
 
     def _check_search(self, options: Mapping[str, Any]) -> None:
-        check_option_names(f"a search of {type(self).__name__}", options, ("k", "filter"))
+        owner = f"a search of {type(self).__name__}"
+        for name in _KINDS.keys() & options.keys():
+            raise InvalidArgument(f"{owner} has no option {name!r}: that is for search_type={_KINDS[name]!r}")
+        check_option_names(owner, options, ("k", "filter"))
 
     def search(self, query: str, search_type: str, **options: Any) -> list[Document]:
         """What ``as_retriever`` with this ``search_type`` returns; the options are its ``search_kwargs``."""
@@ -388,7 +395,8 @@ class SpanVectorStore(VectorStore):
                 LangChain's own ``VectorStoreRetriever``; or ``"hybrid"``, ``"bm25"``, ``"relevant-segments"``,
                 ``"auto-merging"``, ``"sentence-window"``, ``"parent-document"`` or ``"tree"``, for the retriever of this
                 package, such as ``HybridRetriever``. ``search_kwargs``: options of each search, such as ``k``, ``filter``,
-                ``fetch_k``, ``lambda_mult`` and ``score_threshold``; for a retriever of this package, its options. And
+                ``fetch_k``, ``lambda_mult`` and ``score_threshold``; for a retriever of this package, its options, where
+                ``filter``, ``score_threshold`` and ``fetch_k`` count as ``where``, ``min_score`` and ``candidates``. And
                 those of any retriever, such as ``tags``.
 
         Raises:
@@ -399,10 +407,11 @@ class SpanVectorStore(VectorStore):
         if kind in _HOSTS_OWN:
             return super().as_retriever(**options)
         given = {**options, **(options.get("search_kwargs") or {})}
-        if "filter" in given:
-            if "where" in given:
-                raise InvalidArgument("search_kwargs must have either filter or where, got both")
-            given["where"] = given.pop("filter")
+        for name in _NAMES.keys() & given.keys():
+            here = _NAMES[name]
+            if here in given:
+                raise InvalidArgument(f"search_kwargs must have either {name} or {here}, got both")
+            given[here] = given.pop(name)
         own = {name: value for name, value in given.items() if name not in ("search_type", "search_kwargs")}
         retriever = _RETRIEVERS[kind]
         check_option_names(retriever.__name__, own, [name for name in retriever.model_fields if name != "index"])

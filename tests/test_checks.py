@@ -158,6 +158,13 @@ NAMES_OF_OTHERS = {
     "Index.aretrieve has no option 'top_k'; here it is 'k'": lambda index: asyncio.run(index.aretrieve("bees", top_k=3)),
     "Index.explain has no option 'top_k'; here it is 'k'": lambda index: index.explain("bees", top_k=3),
     "retrieve has no option 'top_k'; here it is 'k'": lambda index: leafspan.retrieve("bees", HostRetriever, top_k=3),
+    "Index.retrieve has no option 'fetch_k'; here it is 'candidates'": lambda index: index.retrieve("bees", fetch_k=9),
+    "Index.retrieve has no option 'search_type'; here it is 'strategy'": lambda index: index.retrieve(
+        "bees", search_type="bm25"
+    ),
+    "Index.retrieve has no option 'search_kwargs'; give what is in it itself, such as k=2": lambda index: index.retrieve(
+        "bees", search_kwargs={"k": 3}
+    ),
     "Hybrid has no option 'alpha'; here it is 'weights'": lambda index: Hybrid(alpha=0.5),
     "Hybrid has no option 'soft_match'; did you mean 'soft_matches'?": lambda index: Hybrid(soft_match=0.5),
     "Vector has no option 'top_k'; here it is 'k'": lambda index: Vector(top_k=3),

@@ -228,7 +228,7 @@ def test_documents_that_cannot_be_stored_are_refused(shared_index: Index, docume
         ({"candidates": -1}, "candidates must be a whole number >= 1, got -1"),
         ({"candidates": MOST_RESULTS + 1}, f"candidates must be <= {MOST_RESULTS}, got {MOST_RESULTS + 1}"),
         ({"budget": 0}, "budget must be a whole number >= 1, got 0"),
-        ({"where": "topic"}, "a filter's text must be like .*, got 'topic' in 'topic'"),
+        ({"where": "topic"}, "where, given as a text, must be like .*, got 'topic' in 'topic'"),
         ({"where": {"topic": {"$like": "x"}}}, "unknown operator .\\$like. in "),
         ({"strategy": 3}, r"strategy must be a strategy such as Vector\(\), got 3"),
         (

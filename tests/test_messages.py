@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from haystack.components.preprocessors import DocumentSplitter
+from langchain_core.messages import HumanMessage
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
 
@@ -109,8 +110,9 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "an embedder": (
         lambda index: Index.open("kb", embedder="bge"),
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
-        "SentenceTransformer, or a function from texts to vectors, got str; for the model of that name, "
-        "SentenceTransformer('bge') (pip install sentence-transformers)",
+        "SentenceTransformer, or a function from texts to vectors, got 'bge'; a model's name is not enough: give an "
+        "object that embeds with it, such as LangChain's OpenAIEmbeddings(model=...) for a model of OpenAI's, or "
+        "SentenceTransformer(...) for one from Hugging Face",
     ),
     "an id": (lambda index: index.add(Document("", "text")), "a document's id must be a non-empty string, got ''"),
     "an id of another type": (
@@ -136,11 +138,21 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "get": (lambda index: index.get("b"), "there is no document 'b' in the index"),
     "get by a number": (lambda index: index.get(3), "document_id must be the id of a document, a string, got 3"),  # type: ignore[arg-type]
     "delete": (lambda index: index.delete(), "give either ids or where, got ids=None and where=None"),
-    "delete one": (lambda index: index.delete("bees"), "ids must be a list of strings, got 'bees'"),
+    "delete one": (lambda index: index.delete("bees"), "ids must be a list of strings, got 'bees'; did you mean ['bees']?"),
     "delete all": (lambda index: index.delete(where={}), "where must have a condition that says what to delete, got {}"),
     "a blank query": (
         lambda index: index.retrieve(" "),
         "a query must be a text that is not blank, or a vector of numbers, got ' '",
+    ),
+    "a chain's mapping": (
+        lambda index: index.retrieve({"query": "Who dances?"}),
+        "a query must be a text that is not blank, or a vector of numbers, got {'query': 'Who dances?'}: pass the text "
+        "itself, in a chain as itemgetter('query') | retriever",
+    ),
+    "a message": (
+        lambda index: index.retrieve(HumanMessage("Who dances?")),
+        "a query must be a text that is not blank, or a vector of numbers, got HumanMessage(content='Who dances?', "
+        "additional_kwargs={}, response_metadata={}): pass its text, message.content",
     ),
     "k": (lambda index: index.retrieve("q", k=0), "k must be a whole number >= 1, got 0"),
     "k as a flag": (lambda index: index.retrieve("q", k=True), "k must be a whole number >= 1, got True"),
@@ -163,7 +175,17 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     ),
     "a filter's text": (
         lambda index: index.retrieve("q", where="year > 3"),
-        'a filter\'s text must be like (F("year") >= 2020) & ~F("tags").contains("draft"), got \'year\' in \'year > 3\'',
+        'where, given as a text, must be like (F("year") >= 2020) & ~F("tags").contains("draft"), got \'year\' in \'year > 3\'',
+    ),
+    "a text that compares no key": (
+        lambda index: index.retrieve("q", where="cap == Ann"),
+        'where, given as a text, must be like (F("year") >= 2020) & ~F("tags").contains("draft"), got \'cap\' in '
+        "'cap == Ann'",
+    ),
+    "an order of texts": (
+        lambda index: index.retrieve("q", where={"date": {"$gt": "2024-01-05"}}),
+        "where: an order comparison needs a number, got '2024-01-05' in {'date': {'$gt': '2024-01-05'}}; texts, such as ISO "
+        "dates, are compared by F('date') > '2024-01-05'",
     ),
     "an operator": (
         lambda index: index.retrieve("q", where={"year": {"$gte2": 3}}),

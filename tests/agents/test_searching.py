@@ -189,7 +189,7 @@ def test_strategies_of_ones_own_have_names(shared_index):
         ({"question": "tea", "budget": True}, "budget must be a whole number"),
         ({"question": "tea", "where": "year > 3"}, "where must be JSON, or like F(\"year\") >= 2020, got 'year > 3'$"),
         ({"question": "tea", "where": '{"year" 3}'}, "got '{\"year\" 3}': expecting ':' delimiter at character 9"),
-        ({"question": "tea", "where": "(__import__('os'))"}, "a filter's text must be like"),
+        ({"question": "tea", "where": "(__import__('os'))"}, "where, given as a text, must be like"),
         ({"question": "tea", "where": "{"}, "where must be JSON"),
         ({"question": "tea", "where": {"year": {"$near": 3}}}, r"unknown operator '\$near'"),
         ({"question": "tea", "where": [1]}, "where must be a string"),

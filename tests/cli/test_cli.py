@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACE
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.indexing import summaries_of
 from leafspan.mirror._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
 from tests.lateness import longer_and_longer
@@ -399,8 +401,10 @@ def test_show_lists_the_trees(forest):
     built()
     with Index.open(forest, create=False) as index:
         stats = index.stats()
-    line = f"trees              2, with {stats.summaries} summaries in {stats.layers} layers"
+    line = f"trees              2, with {summaries_of(stats)}"
     assert line in leafspan("show", "--kb", forest).stdout
+    assert summaries_of(replace(stats, summaries=1, layers=1)) == "1 summary in 1 layer"
+    assert summaries_of(replace(stats, summaries=1200, layers=2)) == "1,200 summaries in 2 layers"
 
 
 def test_a_summary_that_is_found_says_what_it_is_of(forest):

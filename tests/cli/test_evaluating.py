@@ -212,7 +212,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         ),
         (["eval", "good.jsonl", "--measure", "recall@7"], "--measure must be one of 'recall@150'"),
         (["eval", "good.jsonl", "-s", "bm25", "--measure", "recall@7"], "--measure must be one of 'recall@150'"),
-        (["query", "bees", "--where", "F('a') >"], "a filter's text must be like"),
+        (["query", "bees", "--where", "F('a') >"], "where, given as a text, must be like"),
     ],
 )
 def test_what_is_wrong_is_told(kb: Path, arguments, message):

@@ -338,6 +338,8 @@ def test_filters_of_chroma_are_read(where, same):
     [
         ({"year": {"$gtt": 3}}, r"where: unknown operator '\$gtt' in {'year': {'\$gtt': 3}}; one of \$eq, \$ne, "),
         ({"year": {"$gt": "x"}}, r"where: an order comparison needs a number, got 'x' in {'year': {'\$gt': 'x'}}"),
+        ({"day": {"$gte": "2024-01-05"}}, r"; texts, such as ISO dates, are compared by F\('day'\) >= '2024-01-05'$"),
+        ({"day": {"$lt": date(2024, 1, 5)}}, r"are compared by F\('day'\) < datetime.date\(2024, 1, 5\)$"),
         ({"year": {"$gt": True}}, "an order comparison needs a number, got True"),
         ({"year": {"$gt": float("nan")}}, "a number must be finite, got nan in"),
         ({"a": 1, "year": None}, "where: a value must be a str, int, float, bool or date, got None in {'year': None}"),
@@ -356,7 +358,7 @@ def test_filters_of_chroma_are_read(where, same):
         ({"#document": {"$contains": "x"}}, "the text of a document is no metadata: '#document'"),
         ({3: 4}, "a key must be a non-empty str, got 3"),
         (["a"], r"where must be a filter made with F, its text, a mapping .*, got \['a'\]"),
-        ("year > 3", "a filter's text must be like .*, got 'year' in 'year > 3'"),
+        ("year > 3", "where, given as a text, must be like .*, got 'year' in 'year > 3'"),
     ],
 )
 def test_the_part_that_is_wrong_is_shown(where, message):

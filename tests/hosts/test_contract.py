@@ -182,7 +182,12 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'; did you mean 'rank-bm25'?",
     ),
     ("HybridRetriever", {"bm25": 5}, "bm25 must be BM25Settings, got 5"),
-    ("HybridRetriever", {"weights": (1, 0)}, "weights must be a number > 0, got 0"),
+    ("HybridRetriever", {"weights": (1, -1)}, "weights must be a number > 0, got -1"),
+    (
+        "HybridRetriever",
+        {"weights": (1, 0)},
+        "weights must be two numbers > 0, of BM25 and of vectors, got (1, 0): one of them alone is BM25() or Vector()",
+    ),
     ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of BM25 and of vectors, got 1"),
     (
         "HybridRetriever",
@@ -333,6 +338,16 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("PropertyGraphRetriever", {"store": 1}, "PropertyGraphRetriever has no option 'store'; here it is 'graph'"),
     ("MultiQueryRetriever", {"generate": len}, "MultiQueryRetriever has no option 'generate'; here it is 'llm'"),
     ("SpanRetriever", {"threshold": 0.9}, "SpanRetriever has no option 'threshold'"),
+    ("VectorRetriever", {"vectorstore": 1}, "VectorRetriever has no option 'vectorstore'; here it is 'index'"),
+    ("VectorRetriever", {"score_threshold": 1}, "VectorRetriever has no option 'score_threshold'; here it is 'min_score'"),
+    ("VectorRetriever", {"fetch_k": 1}, "VectorRetriever has no option 'fetch_k'; here it is 'candidates'"),
+    (
+        "VectorRetriever",
+        {"vector_store_query_mode": "hybrid"},
+        "VectorRetriever has no option 'vector_store_query_mode'; each kind of search has a retriever of its own, such as "
+        "HybridRetriever or BM25Retriever",
+    ),
+    ("SpanRetriever", {"search_type": "bm25"}, "SpanRetriever has no option 'search_type'; here it is 'strategy'"),
 ]
 
 
@@ -341,6 +356,13 @@ def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index:
     error = host.refusal(lambda: host.make(name, **{"index": shared_index, **needed(name), **options}))
     of_host = {"LangChain": "k must", "LlamaIndex": "similarity_top_k must"}[host.name]
     assert re.sub("^k must", of_host, message.replace("HOST", host.name)) == str(error)
+
+
+def test_what_langchain_has_within_one_option_is_given_itself(host: Host, shared_index: Index):
+    error = host.refusal(lambda: host.make("HybridRetriever", shared_index, search_kwargs={"k": 2}))
+    limit = {"LangChain": "k", "LlamaIndex": "similarity_top_k"}[host.name]
+    expected = f"give what is in it itself, such as HybridRetriever(index=index, {limit}=2)"
+    assert str(error) == f"HybridRetriever has no option 'search_kwargs'; {expected}"
 
 
 def test_a_strategy_can_be_named_or_described(host: Host, shared_index: Index):
@@ -422,7 +444,7 @@ def test_what_is_no_filter_is_refused_when_the_retriever_is_made(host: Host, sha
     error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where=5))
     assert str(error).startswith("where must be a filter made with F")
     error = host.refusal(lambda: host.make("HybridRetriever", shared_index, where="food"))
-    assert str(error).startswith("a filter's text must be like (F(")
+    assert str(error).startswith("where, given as a text, must be like (F(")
 
 
 @every_retriever

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 from collections.abc import Iterator
 from operator import itemgetter
@@ -32,6 +34,7 @@ from langchain_ext import (
     MultiQueryRetriever,
     ParentDocumentRetriever,
     RelevantSegmentsRetriever,
+    RouterRetriever,
     SentenceWindowRetriever,
     SpanRetriever,
     TreeRetriever,
@@ -221,7 +224,7 @@ def test_the_filter_of_a_call_may_be_in_any_dialect(shared_index: Index):
         found = retriever.invoke(QUESTIONS[0], where=where)
         assert {d.metadata["doc_id"] for d in found} == {"tea"}
         assert HybridRetriever(index=shared_index, where=where).invoke(QUESTIONS[0]) == found
-    with pytest.raises(InvalidArgument, match=r"a filter.s text must be like"):
+    with pytest.raises(InvalidArgument, match="where, given as a text, must be like"):
         retriever.invoke(QUESTIONS[0], where="food")
 
 
@@ -247,15 +250,34 @@ def test_the_filter_of_a_call_shows_no_more_than_the_view(shared_index: Index, n
     assert retriever.invoke(QUESTIONS[1], where=F("topic") == "animals") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [("EnsembleRetriever", "retrievers"), *((name, "index") for name in RETRIEVERS if name not in WITHOUT_INDEX)],
-)
-def test_an_option_that_is_missing_is_named_as_pydantic_does(shared_index: Index, name, option):
-    options = {"index": shared_index, **needed(name)}
-    del options[option]
-    with pytest.raises(ValidationError, match=f"1 validation error for {name}\n{option}\n  Field required"):
-        getattr(langchain_ext, name)(**options)
+def test_an_option_that_is_missing_is_named_as_pydantic_does(shared_index: Index):
+    with pytest.raises(ValidationError, match="1 validation error for EnsembleRetriever\nretrievers\n  Field required"):
+        EnsembleRetriever(index=shared_index)
+
+
+@pytest.mark.parametrize("name", [name for name in RETRIEVERS if name not in WITHOUT_INDEX])
+@pytest.mark.parametrize("given", [{}, {"index": None}])
+def test_a_retriever_without_an_index_says_what_to_write(name, given):
+    options = {option: value for option, value in needed(name).items() if option != "index"}
+    error = HOST.refusal(lambda: getattr(langchain_ext, name)(**options, **given))
+    assert str(error) == f"{name} must have an index to search, got none: {name}(index=index)"
+
+
+def test_the_index_may_come_first_without_its_name(shared_index: Index):
+    class Mine(HybridRetriever):
+        note: str = ""
+
+    retriever = HybridRetriever(shared_index, k=2)
+    assert retriever == HybridRetriever(index=shared_index, k=2)
+    assert retriever.model_copy(update={"k": 1}) == HybridRetriever(shared_index, k=1)
+    assert copy.copy(retriever) == retriever
+    assert pickle.loads(pickle.dumps(retriever)).invoke(QUESTIONS[0]) == retriever.invoke(QUESTIONS[0])
+    assert retriever.with_config(tags=["mine"]).invoke(QUESTIONS[0]) == retriever.invoke(QUESTIONS[0])
+    assert RouterRetriever(shared_index, retrievers={"words": BM25()}, choose=lambda _: "words").index is shared_index
+    assert (Mine(shared_index, note="mine").index, Mine(shared_index, note="mine").note) == (shared_index, "mine")
+    with pytest.raises(TypeError, match="multiple values for argument 'index'"):
+        HybridRetriever(shared_index, index=shared_index)
+    assert str(HOST.refusal(lambda: HybridRetriever("kb"))) == "index must be an Index or a view of one, got 'kb'"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ BAD_OPTIONS = [
     (
         "TransformRetriever",
         {"how": "hyde"},
-        "how='hyde' must have a language model, got generate=None (llm in LangChain and LlamaIndex)",
+        "how='hyde' must have a language model, got none: give llm=... in LangChain and LlamaIndex, generate=... in plain "
+        "Python",
     ),
     ("TransformRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
     ("TransformRetriever", {"generate": len}, "TransformRetriever has no option 'generate'; here it is 'llm'"),

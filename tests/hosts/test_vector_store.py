@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +113,7 @@ def test_given_ids_take_the_place_of_own_ones(store: SpanVectorStore):
     ("arguments", "rule"),
     [
         ({"ids": ["a"]}, r"ids must have one for each of the 2 documents, got 1"),
-        ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'"),
+        ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'; did you mean \['ab'\]\?"),
         ({"metadatas": [{}]}, r"metadatas must have one for each of the 2 texts, got 1"),
         ({"idz": ["a", "b"]}, r"no option 'idz'; did you mean 'ids'\?"),
     ],
@@ -288,12 +289,34 @@ async def test_a_retriever_of_ours_searches_the_index(store: SpanVectorStore):
 def test_an_unknown_kind_of_search_is_named(store: SpanVectorStore):
     with pytest.raises(InvalidArgument, match="did you mean 'hybrid'"):
         store.as_retriever(search_type="hybird")
-    with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'fetch_k'"):
-        store.as_retriever(search_type="hybrid", search_kwargs={"fetch_k": 9})
+    with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'lambda_mult'"):
+        store.as_retriever(search_type="hybrid", search_kwargs={"lambda_mult": 0.5})
     with pytest.raises(InvalidArgument, match="HybridRetriever has no option 'index'"):
         store.as_retriever(search_type="hybrid", index=store.index)
-    with pytest.raises(InvalidArgument, match="either filter or where"):
-        store.as_retriever(search_type="hybrid", search_kwargs={"filter": {"a": 1}, "where": {"a": 1}})
+
+
+@pytest.mark.parametrize("search_type", ["hybrid", "bm25", "relevant-segments", "auto-merging", "sentence-window", "tree"])
+def test_a_retriever_of_ours_takes_the_names_of_langchain(store: SpanVectorStore, search_type: str):
+    theirs = {"k": 2, "filter": {"topic": "animals"}, "score_threshold": 0.1, "fetch_k": 9}
+    retriever: Any = store.as_retriever(search_type=search_type, search_kwargs=theirs)
+    ours = (retriever.k, retriever.where, retriever.min_score, retriever.candidates)
+    assert ours == (2, {"topic": "animals"}, 0.1, 9)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "value"),
+    [("filter", "where", {"a": 1}), ("score_threshold", "min_score", 0.1), ("fetch_k", "candidates", 9)],
+)
+def test_an_option_is_given_by_one_of_its_names(store: SpanVectorStore, theirs: str, ours: str, value: object):
+    with pytest.raises(InvalidArgument, match=f"search_kwargs must have either {theirs} or {ours}, got both"):
+        store.as_retriever(search_type="hybrid", search_kwargs={theirs: value, ours: value})
+
+
+@pytest.mark.parametrize(("option", "kind"), [("score_threshold", "similarity_score_threshold"), ("fetch_k", "mmr")])
+def test_an_option_of_another_kind_of_search_says_of_which(store: SpanVectorStore, option: str, kind: str):
+    retriever = store.as_retriever(search_kwargs={option: 1})
+    with pytest.raises(InvalidArgument, match=f"has no option '{option}': that is for search_type='{kind}'"):
+        retriever.invoke("Who sleeps?")
 
 
 @pytest.mark.parametrize("vector", ["hello", ["hello"], [], None, [float("nan")]])

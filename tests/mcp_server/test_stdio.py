@@ -168,7 +168,7 @@ def test_the_end_of_input_ends_the_process_while_a_call_goes_on(kb):
     ("options", "message"),
     [
         (["--where", "{}"], "a scope must have a filter"),
-        (["--where", 'F("tenant")'], "a filter's text must be like"),
+        (["--where", 'F("tenant")'], "where, given as a text, must be like"),
         (["--where", ""], "where must be JSON, or like"),
         (["--strategy", "vectors"], "did you mean 'vector'"),
         (["--budget", "5"], "budget must be a whole number >= 20, got 5"),

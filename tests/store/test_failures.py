@@ -132,6 +132,26 @@ def test_every_failure_is_an_error_of_ours_with_its_cause_in_one_line(error, in_
         assert "whether it was written" not in said  # nothing was
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("ids"),
+        IndexError("list index out of range"),
+        TypeError("string indices must be integers"),
+        AttributeError("'NoneType' object has no attribute 'get'"),
+        json.JSONDecodeError("Expecting value", "", 0),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_an_answer_that_chromas_client_cannot_read_is_named_as_such(error):
+    doing, place = "read the rows", SERVER.place
+    told = str(translated(error, doing, place, server=True, writing=False))
+    assert told == (
+        "could not read the rows in the Chroma server at http://somewhere: its answer is not one of Chroma's; see whether "
+        "the server runs and is reached, and is a Chroma server that goes with this client"
+    )
+
+
 def test_a_write_that_fails_in_a_folder_says_what_it_was():
     class Use:
         def call(self, function: Any, **options: Any) -> None:

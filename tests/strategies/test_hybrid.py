@@ -190,7 +190,10 @@ def test_a_leaf_gets_a_share_of_its_better_neighbours_score():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": (1, 0)}, r"weights must be a number > 0, got 0"),
+        (
+            {"weights": (1, 0)},
+            r"weights must be two numbers > 0, .*, got \(1, 0\): one of them alone is BM25\(\) or Vector\(\)",
+        ),
         ({"weights": (1, 2, 3)}, r"weights must be two numbers > 0, of BM25 and of vectors, got \(1, 2, 3\)"),
         ({"fusion": "best"}, "fusion must be one of 'rrf', .*, got 'best'"),
         ({"depth": 0}, "depth must be a whole number >= 1, got 0"),

@@ -219,7 +219,7 @@ def test_no_queries_have_no_results():
         ({"generate": asyncio.sleep}, "generate must be a function that is not awaited, got .*: that is for agenerate"),
         ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it"),
-        ({}, "MultiQuery must have a language model or phrasings, got generate=None .*: without, nothing but the question"),
+        ({}, "MultiQuery must have a language model or phrasings, got neither, .*: give llm=.*, or phrasings="),
         ({"phrasings": []}, "MultiQuery must have a language model or phrasings"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),
         ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),

@@ -314,7 +314,10 @@ def test_a_mistake_of_the_caller_is_raised_all_the_same():
         ({"choose": None, "achoose": never}, "achoose must have choose beside it, got achoose alone"),
         ({"agenerate": never}, "agenerate must have generate beside it, got agenerate alone"),
         ({"generate": never}, "give either choose or a language model, got both"),
-        ({"choose": None}, "descriptions must have one for each retriever, got none for 'words', 'meaning'"),
+        (
+            {"choose": None},
+            "descriptions must say of each retriever what it is for, got none for 'words', 'meaning': retrievers",
+        ),
         ({"choose": None, "descriptions": {"words": "a"}}, "got none for 'meaning'"),
         ({"descriptions": "words"}, "descriptions must be a text, not blank, for names of retrievers, got 'words'"),
         ({"descriptions": {"word": "a"}}, "a name in descriptions must be one of .*did you mean 'words'"),

@@ -248,8 +248,8 @@ def test_a_vector_is_searched_as_it_is_and_nothing_is_asked():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "how='rewrite' must have a language model, got generate=None"),
-        ({"how": "hyde"}, "how='hyde' must have a language model, got generate=None"),
+        ({}, "how='rewrite' must have a language model, got none: give llm="),
+        ({"how": "hyde"}, "how='hyde' must have a language model, got none: give llm="),
         (
             {"how": "stepback", "generate": never},
             "how must be one of .*, or a function, got 'stepback'; did you mean 'step-back'",

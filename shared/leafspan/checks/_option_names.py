@@ -16,6 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SAME = (
     ("k", "similarity_top_k", "top_k", "n_results"),
     ("where", "filter", "filters"),
+    ("candidates", "fetch_k"),
+    ("strategy", "search_type", "vector_store_query_mode"),
+    ("index", "vectorstore", "vector_store"),
     ("min_score", "score_threshold", "similarity_cutoff"),
     ("llm", "generate", "agenerate"),
     ("retrieval_timeout", "timeout"),
@@ -35,6 +38,8 @@ _SAME = (
 )
 """Names that hosts and we have for the same option."""
 
+_KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
+
 
 def check_option_names(
     owner: str, given: Collection[str], known: Collection[str], *, of_a_call: Collection[str] = ()
@@ -52,11 +57,16 @@ def check_option_names(
     """
     for name in given:
         if name not in known:
-            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(name, known, of_a_call)}")
+            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(owner, name, known, of_a_call)}")
 
 
-def _hint(name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
+def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
     """What was meant, as the end of a sentence."""
+    if name == "search_kwargs" and (limits := [word for word in ("k", "similarity_top_k") if word in known]):
+        itself = f"{limits[0]}=2"
+        return f"; give what is in it itself, such as {f'{owner}(index=index, {itself})' if 'index' in known else itself}"
+    if name in _KINDS_OF_SEARCH and "index" in known and "strategy" not in known:
+        return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
     same = {name: None, **{word: None for words in _SAME if name in words for word in words}}
     if here := [word for word in same if word in known]:
         return f"; here it is {here[0]!r}"

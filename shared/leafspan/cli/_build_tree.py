@@ -12,6 +12,7 @@ from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
+from leafspan.indexing import summaries_of
 from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
 
 CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorClusters()}
@@ -72,7 +73,7 @@ def build(
             _print_dry_run(str(kb), result, build_with(language_model), console())
             return
         stats = opened.stats()
-    now = f"now {stats.trees} trees, {stats.summaries} summaries in {stats.layers} layers"
+    now = f"now {stats.trees} {'tree' if stats.trees == 1 else 'trees'}, {summaries_of(stats)}"
     console().print(plain(f"{kb}: {_counts(result)}; "), plain(now, "dim"), sep="")
     for failed in result.failed[:_SHOWN]:
         console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))

@@ -19,6 +19,7 @@ from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, theme_cover
 from leafspan.errors import MissingExtra
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.index import Index
+from leafspan.indexing import summaries_of
 
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
 """The names of the strategies that the demo compares."""
@@ -79,7 +80,7 @@ def _build_trees(index: Index, out: Console) -> None:
     """Build the trees, and print the upper part of one."""
     index.build_tree()
     stats = index.stats()
-    out.print(plain(f"Built a tree over each text: {stats.summaries} summaries in {stats.layers} layers, such as these:"))
+    out.print(plain(f"Built a tree over each text: {summaries_of(stats)}, such as these:"))
     lines = list(tree_lines(index, THEME_DOCUMENT))
     for line in lines[:_MAX_NODES]:
         _print(out, 2, line.fitted(out.width - 2), "dim")

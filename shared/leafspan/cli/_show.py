@@ -10,6 +10,7 @@ from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
+from leafspan.indexing import summaries_of
 
 
 def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
@@ -26,7 +27,7 @@ def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     out.print(plain(f"splitter           {stats.splitter}"))
     out.print(plain(f"context sentences  {stats.context_sentences}"))
     out.print(plain(f"texts in           {stats.texts_in}"))
-    trees = f"{stats.trees}, with {stats.summaries} summaries in {stats.layers} layers" if stats.trees else "none"
+    trees = f"{stats.trees}, with {summaries_of(stats)}" if stats.trees else "none"
     out.print(plain(f"trees              {trees}"))
     table = Table()
     for name in ("document", "title"):

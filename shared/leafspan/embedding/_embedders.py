@@ -97,12 +97,15 @@ def to_embedder(thing: object) -> Embedder:
     if callable(model):
         queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list
         return Embedder(_name(model), model, queries, model=_model(model), settings=_settings(model))
-    hint = ""
+    got = type(thing).__name__
     if isinstance(model, str):
-        hint = f"; for the model of that name, SentenceTransformer({shown(model)}) (pip install sentence-transformers)"
+        got = (
+            f"{shown(model)}; a model's name is not enough: give an object that embeds with it, such as LangChain's "
+            "OpenAIEmbeddings(model=...) for a model of OpenAI's, or SentenceTransformer(...) for one from Hugging Face"
+        )
     raise InvalidArgument(
         "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
-        f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}{hint}"
+        f"SentenceTransformer, or a function from texts to vectors, got {got}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
 from leafspan.checks import shown
@@ -72,9 +73,16 @@ def _conditions(key: str, value: object) -> list[Where]:
     for operator, operand in value.items():
         if not isinstance(operator, str) or operator not in _OPERATORS:
             raise refusal(f"unknown operator {operator!r}", part, f"one of {_NAMES}")
-        with showing({key: {operator: operand}}):
+        with showing({key: {operator: operand}}, _advice(key, operator, operand)):
             filters.append(_OPERATORS[operator](key, operand))
     return filters
+
+
+def _advice(key: str, operator: str, bound: object) -> str:
+    """How to compare what Chroma's dialect does not: texts and dates."""
+    if operator not in _ORDERS or not isinstance(bound, str | date):
+        return ""
+    return f"texts, such as ISO dates, are compared by F({key!r}) {_ORDERS[operator]} {shown(bound)}"
 
 
 def _ordered(operator: str) -> Callable[[str, Any], Where]:
@@ -86,13 +94,11 @@ def _ordered(operator: str) -> Callable[[str, Any], Where]:
     return make
 
 
+_ORDERS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "$eq": Equal,
     "$ne": lambda key, value: ~Equal(key, value),
-    "$gt": _ordered(">"),
-    "$gte": _ordered(">="),
-    "$lt": _ordered("<"),
-    "$lte": _ordered("<="),
+    **{operator: _ordered(order) for operator, order in _ORDERS.items()},
     "$in": OneOf,
     "$nin": lambda key, values: ~OneOf(key, values),
     "$contains": Contains,

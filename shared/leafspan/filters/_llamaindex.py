@@ -61,7 +61,8 @@ def _comparison(thing: Any) -> Where:
         raise refusal(f"unknown operator {operator!r}", thing, f"one of {', '.join(_OPERATORS)}")
     if thing.value is None and operator != "is_empty":
         raise refusal(f"operator {operator!r} needs a value, got None", thing, "is_empty asks for a missing key")
-    with showing(thing):
+    a_list = operator == "contains" and isinstance(thing.value, list | tuple)
+    with showing(thing, "use ANY for one of several members, ALL for all of them" if a_list else ""):
         return _OPERATORS[operator](thing.key, thing.value)
 
 

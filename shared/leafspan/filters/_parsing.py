@@ -23,7 +23,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 _METHODS = ("in_", "not_in", "contains", "contains_any", "contains_all", "text_match", "exists")
-_RULE = 'a filter\'s text must be like (F("year") >= 2020) & ~F("tags").contains("draft")'
+_RULE = 'where, given as a text, must be like (F("year") >= 2020) & ~F("tags").contains("draft")'
 
 
 def filter_from_text(text: str) -> Where:

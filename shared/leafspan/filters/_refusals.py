@@ -21,9 +21,9 @@ def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
 
 
 @contextmanager
-def showing(part: object) -> Iterator[None]:
-    """Add the ``part`` of the filter to every InvalidArgument that is raised inside."""
+def showing(part: object, advice: str = "") -> Iterator[None]:
+    """Add the ``part`` of the filter, and advice, to every InvalidArgument that is raised inside."""
     try:
         yield
     except InvalidArgument as error:
-        raise refusal(str(error), part) from None
+        raise refusal(str(error), part, advice) from None

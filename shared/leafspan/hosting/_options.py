@@ -112,8 +112,8 @@ def check_index(index: object, strategy: Strategy | None = None) -> None:
     """
     if isinstance(strategy, PIIAware) and isinstance(index, View) and not index.is_private:
         raise InvalidArgument(
-            f"index must be a private view for PIIAware, index.private(vault), got {shown(index)}: otherwise the question "
-            "is not masked"
+            f"index must be a private view for PIIAware, index.private(vault), got {shown(index)}: only there are "
+            "the names in a question replaced by the pseudonyms that the texts have"
         )
     if index is not None and not isinstance(index, View):
         raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")

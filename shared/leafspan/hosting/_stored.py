@@ -130,5 +130,6 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 def _listed(ids: Iterable[T]) -> list[T]:
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}")
+        meant = f"; did you mean [{shown(ids)}]?" if isinstance(ids, str) else ""
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}{meant}")
     return list(ids)

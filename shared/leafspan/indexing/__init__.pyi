@@ -1,6 +1,6 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
-from ._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves
+from ._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves, summaries_of
 from ._deleting import delete_documents, delete_matching
 from ._doctor import Examination, Finding, examine
 from ._ingest import Added, ingest
@@ -46,6 +46,7 @@ __all__ = [
     "make_vectors_anew",
     "moved_warning",
     "split_document",
+    "summaries_of",
     "surrounding_text",
     "sync",
     "verify",

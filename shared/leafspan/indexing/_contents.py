@@ -85,6 +85,12 @@ class Stats:
         )
 
 
+def summaries_of(stats: Stats) -> str:
+    """What trees hold, as text: ``12 summaries in 2 layers``."""
+    summaries = "1 summary" if stats.summaries == 1 else f"{stats.summaries:,} summaries"
+    return f"{summaries} in {stats.layers} {'layer' if stats.layers == 1 else 'layers'}"
+
+
 def index_stats(
     store: Store, embedder: CheckedEmbedder, trees: Trees, settings: IndexSettings, scope: Scope | None
 ) -> Flow[Stats]:

@@ -43,7 +43,8 @@ def delete_documents(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     if isinstance(ids, str) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
-        raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}")
+        meant = f"; did you mean [{shown(ids)}]?" if isinstance(ids, str) else ""
+        raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}{meant}")
     given = list(ids)
     if not all(isinstance(id_, str) for id_ in given):
         raise InvalidArgument(f"ids must be a list of strings, got {shown(given)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leafspan.engine import Flow, run
 from leafspan.errors import LeafspanError
-from leafspan.indexing._contents import DocumentInfo, Stats
+from leafspan.indexing._contents import DocumentInfo, Stats, summaries_of
 
 
 def view_picture(title: str, documents: Flow[list[DocumentInfo]], stats: Flow[Stats]) -> str:
@@ -34,5 +34,5 @@ def facts_of(stats: Stats) -> dict[str, str]:
     if stats.embedder is not None:
         facts = {"embedder": f"{stats.embedder}, {stats.dimension} dimensions", **facts}
     if stats.trees:
-        facts["trees"] = f"{stats.trees:,}, with {stats.summaries:,} summaries in {stats.layers} layers"
+        facts["trees"] = f"{stats.trees:,}, with {summaries_of(stats)}"
     return facts

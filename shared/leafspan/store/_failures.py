@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import sqlite3
 
 from leafspan.errors import (
@@ -18,6 +19,8 @@ from leafspan.store._database_file import RESTORE
 from leafspan.store._stale_read import StaleRead
 
 _PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
+
+_NOT_UNDERSTOOD = (KeyError, IndexError, AttributeError, TypeError, json.JSONDecodeError)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -48,6 +51,7 @@ _CHECK = "run doctor(), and if that fails, restore the folder from a backup or a
 _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
 _SERVER = "see whether the server runs and is reached, and what its log says, then try again"
+_OTHER_SERVER = "see whether the server runs and is reached, and is a Chroma server that goes with this client"
 _AGAIN = "try again; if it fails again, run doctor()"
 
 
@@ -98,6 +102,8 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
         ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
     ):
         return InvalidArgument(f"{told}; give vectors as long as those of the index")
+    if server and isinstance(error, _NOT_UNDERSTOOD):  # raised in Chroma's client, about what it has read
+        return StorageFailed(f"could not {doing} in {place}: its answer is not one of Chroma's; {_OTHER_SERVER}")
     if server:
         return StorageFailed(f"{told}; {_SERVER}")
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):

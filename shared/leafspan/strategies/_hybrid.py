@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
-from leafspan.checks import check_flag, check_number, check_text, check_whole, shown
+from leafspan.checks import check_flag, check_number, check_text, check_whole, is_number, shown
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.scoring import EMBEDDER
@@ -115,6 +115,11 @@ class Hybrid(Strategy):
         if not isinstance(self.weights, Sequence) or len(self.weights) != 2:
             raise InvalidArgument(f"weights must be two numbers > 0, of BM25 and of vectors, got {shown(self.weights)}")
         for weight in self.weights:
+            if is_number(weight) and weight == 0:
+                raise InvalidArgument(
+                    "weights must be two numbers > 0, of BM25 and of vectors, got "
+                    f"{shown(self.weights)}: one of them alone is BM25() or Vector()"
+                )
             check_number("weights", weight, above=0)
         object.__setattr__(self, "weights", tuple(self.weights))
         object.__setattr__(self, "fusion", to_fusion(self.fusion))

@@ -77,8 +77,8 @@ class MultiQuery(Strategy):
         object.__setattr__(self, "fusion", to_fusion(self.fusion, ("rrf", "maximum")))
         if self.generate is None and not self.phrasings:
             raise InvalidArgument(
-                "MultiQuery must have a language model or phrasings, got generate=None (llm in LangChain and LlamaIndex) "
-                "and phrasings=(): without, nothing but the question would be searched"
+                "MultiQuery must have a language model or phrasings, got neither, so only the question would be searched: "
+                "give llm=... in LangChain and LlamaIndex, generate=... in plain Python, or phrasings=[...]"
             )
 
     @property

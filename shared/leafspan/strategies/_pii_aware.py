@@ -25,9 +25,11 @@ _MOST = 10_000
 class PIIAware(Strategy):
     """Leaves that mention a name, address or number of the question, fused with what ``base`` finds for the question.
 
-    It is for private views (``Index.private``), in which these are pseudonyms. Of the leaves with a pseudonym of the
-    question, and of its documents' titles and headings, those nearest to the question come first. For a question without
-    a pseudonym, only the base counts. If ``base`` finds spans longer than leaves, those that overlap become one passage.
+    It is for private views (``Index.private``), in which these are pseudonyms: only there are the names in a question
+    replaced by the pseudonyms that the texts have, so through anything else it is an error. Of the leaves with a pseudonym
+    of the question, and of its documents' titles and headings, those nearest to the question come first. For a question
+    without a pseudonym, only the base counts. If ``base`` finds spans longer than leaves, those that overlap become one
+    passage.
 
     Args:
         weights: Of the leaves with a pseudonym, and of the base, both > 0; only their ratio counts. Default: (0.2, 0.8).
@@ -78,7 +80,8 @@ class PIIAware(Strategy):
         """See Strategy: the leaves with pseudonyms, then the base."""
         if not context.private:
             raise InvalidArgument(
-                "PIIAware must be asked through a private view, index.private(vault): otherwise the question is not masked"
+                "PIIAware must be asked through a private view, index.private(vault): only there are the names in a "
+                "question replaced by the pseudonyms that the texts have"
             )
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))
         mentions = yield from self._mentions(queries, deep)

@@ -78,7 +78,20 @@ def _vector(numbers: Any) -> tuple[float, ...]:
 
 
 def _refusal(thing: Any) -> InvalidArgument:
-    return InvalidArgument(f"a query must be a text that is not blank, or a vector of numbers, got {shown(thing)}")
+    rule = "a query must be a text that is not blank, or a vector of numbers"
+    return InvalidArgument(f"{rule}, got {shown(thing)}{_where_the_text_is(thing)}")
+
+
+def _where_the_text_is(thing: Any) -> str:
+    """What to pass in place of a chain's mapping, a message or a prompt, as the end of a sentence."""
+    if isinstance(thing, Mapping):
+        keys = [key for key, value in thing.items() if isinstance(key, str) and isinstance(value, str) and value.strip()]
+        return f": pass the text itself, in a chain as itemgetter({keys[0]!r}) | retriever" if keys else ""
+    if isinstance(thing, type):
+        return ""
+    if hasattr(thing, "to_string"):
+        return ": pass the text itself, in a chain without the prompt before the retriever"
+    return ": pass its text, message.content" if hasattr(thing, "content") else ""
 
 
 def _is_blank(thing: Any) -> bool:

@@ -119,8 +119,8 @@ class Router(Strategy):
         missing = [name for name in self.retrievers if name not in self.descriptions]
         if missing and self.choose is None:
             raise InvalidArgument(
-                f"descriptions must have one for each retriever, got none for {', '.join(map(repr, missing))}: they are "
-                "what is chosen by, unless there is choose"
+                f"descriptions must say of each retriever what it is for, got none for {', '.join(map(repr, missing))}: "
+                "retrievers are chosen by them, unless you give a function choose=..."
             )
         return dict(self.descriptions)
 

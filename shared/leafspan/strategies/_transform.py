@@ -85,7 +85,8 @@ class Transform(OverBase):
             self._check_alone("how is no function", ("ahow",))
             if self.generate is None:
                 raise InvalidArgument(
-                    f"how={self.how!r} must have a language model, got generate=None (llm in LangChain and LlamaIndex)"
+                    f"how={self.how!r} must have a language model, got none: give llm=... in LangChain and LlamaIndex, "
+                    "generate=... in plain Python"
                 )
         if self.count is not None:
             check_whole("count", self.count, 1)
