@@ -22,8 +22,8 @@ _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 def front_matter_fields(front: str) -> dict[str, object]:
     """The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
 
-    Others are left out, and so is a front matter that is no YAML, or that would keep the parser busy: a page is read whatever
-    stands there.
+    Others are left out, and so is a front matter that is no YAML, or would keep the parser busy: a page is read with any
+    front matter.
 
     Args:
         front: The front matter with the lines of dashes around it, or an empty text.
