@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import weakref
 from pathlib import Path
 
@@ -86,11 +87,16 @@ def check_there(folder: Path) -> bool:
     """Whether there is a database in a folder.
 
     Raises:
-        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one.
+        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one; or if a folder
+            is in its place.
     """
     path = folder / DATABASE
     try:
-        if path.stat().st_size:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file"
+            raise DamagedIndex(f"{str(path)!r} must be an SQLite database, and is {kind}: {RESTORE}")
+        if found.st_size:
             return True
     except FileNotFoundError:
         pass

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 import weakref
+from pathlib import Path
 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
 
 _mutex = threading.Lock()  # where reading at a place takes two steps
+
+
+def open_file(path: Path, flags: int) -> int:
+    """A descriptor of a file, opened with these flags of ``os.open``.
+
+    Raises:
+        OSError: if it cannot be opened, or is a folder, which can be opened to be read, but not read.
+    """
+    descriptor = os.open(path, flags, 0o666)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return descriptor
 
 
 def read_at(descriptor: int, length: int, place: int) -> bytes:

@@ -29,6 +29,8 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
         return StorageReadOnly(f"cannot {doing}: {words}; see who may read and write there, and how it is mounted")
     if error.errno == errno.ELOOP:
         return StorageFailed(f"cannot {doing}: it is a link, which is not followed; put the file itself there")
+    if error.errno == errno.EISDIR:
+        return StorageFailed(f"cannot {doing}: it is a folder; move it away, since a file belongs there")
     return StorageFailed(f"cannot {doing}: {words}")
 
 
