@@ -16,6 +16,7 @@ from zlib import crc32
 
 from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, ChangedRows, Head, KnownIndex, Record, whole_index
 from leafspan.store._descriptors import NO_FOLLOW, OpenFile, open_file
+from leafspan.store._open_files import check_not_too_many
 from leafspan.store._row_block import DamagedCatalogue, RowSource
 
 _SMALL = 1 << 18  # bytes of changes that are not worth writing an index whole again
@@ -132,7 +133,8 @@ class CatalogueFile:
         except IsADirectoryError:
             self._tell_of_folder()
             return None
-        except OSError:
+        except OSError as error:
+            check_not_too_many(error, f"read {str(self._path)!r}")
             return None
         with open(descriptor, "rb") as file:
             if place is not None and place.is_of(file) and place.go_on(file, name, count):

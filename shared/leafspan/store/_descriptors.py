@@ -9,6 +9,8 @@ import threading
 import weakref
 from pathlib import Path
 
+from leafspan.store._disk_errors import disk_error
+
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
 
@@ -55,7 +57,10 @@ class OpenFile:
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = os.dup(descriptor)
+        try:
+            self._descriptor = os.dup(descriptor)
+        except OSError as error:
+            raise disk_error(error, "keep a file open") from error
         weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, length: int, place: int) -> bytes:
