@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
+from leafspan.store._open_files import too_many_files
 from tests.durability.versions import EMBEDDER
 
 pytest.importorskip("resource", reason="this system has no limit that could be set")
@@ -83,3 +85,9 @@ def test_too_many_open_files_are_an_error_about_the_limit_and_nothing_counts_as_
         with Index.open(tmp_path / "kb", embedder=EMBEDDER) as index:  # what was written is whole
             assert len(index.retrieve("honey", k=9)) == 5
             assert not index.doctor()
+
+
+def test_a_limit_of_the_whole_system_is_told_apart():
+    error = too_many_files(OSError(errno.ENFILE, "Too many open files in system"), "read 'a'")
+    assert str(error) == "cannot read 'a': the system has as many files open as it may have; close some, and try again"
+    assert too_many_files(OSError(errno.ENOENT, "No such file or directory"), "read 'a'") is None

@@ -21,11 +21,14 @@ def too_many_files(error: BaseException, doing: str) -> StorageFailed | None:
     """
     if isinstance(error, StorageFailed) or not _says_so(error):
         return None
+    if getattr(error, "errno", None) == errno.ENFILE:
+        return StorageFailed(
+            f"cannot {doing}: the system has as many files open as it may have; close some, then try again"
+        )
     limit = _limit()
-    has = "the system has" if getattr(error, "errno", None) == errno.ENFILE else "this process has"
     most = "" if limit is None else f" ({limit:,})"
     remedy = "raise the limit (`ulimit -n`), or close indexes and files that are not needed"
-    return StorageFailed(f"cannot {doing}: {has} as many files open as it may have{most}; {remedy}")
+    return StorageFailed(f"cannot {doing}: this process has as many files open as it may have{most}; {remedy}")
 
 
 def check_not_too_many(error: BaseException, doing: str) -> None:
