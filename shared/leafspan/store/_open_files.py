@@ -22,9 +22,7 @@ def too_many_files(error: BaseException, doing: str) -> StorageFailed | None:
     if isinstance(error, StorageFailed) or not _says_so(error):
         return None
     if getattr(error, "errno", None) == errno.ENFILE:
-        return StorageFailed(
-            f"cannot {doing}: the system has as many files open as it may have; close some, then try again"
-        )
+        return StorageFailed(f"cannot {doing}: the system has as many files open as it may have; close some, and try again")
     limit = _limit()
     most = "" if limit is None else f" ({limit:,})"
     remedy = "raise the limit (`ulimit -n`), or close indexes and files that are not needed"
