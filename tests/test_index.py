@@ -509,7 +509,7 @@ def test_a_query_may_hold_an_array(shared_index: Index):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"a": [float("nan")]}, "nan"),
+        ({"a": float("nan")}, "nan"),
         ({"#document": "x"}, "the text of a document is no metadata: '#document'"),
         ({"score": {"$gt": 0.5}}, "no document can have the metadata key 'score'"),
     ],

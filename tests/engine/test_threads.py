@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 
 import pytest
 
 from leafspan.engine import _threads, on_other_core
-from leafspan.engine._threads import in_spare_thread
+from leafspan.engine._threads import in_spare_thread, in_thread
 
 PATIENCE = 60.0  # seconds
 
@@ -24,6 +25,19 @@ def test_no_more_functions_run_than_there_is_room_for(start, slots, most, monkey
     done.set()
     assert [each.result(PATIENCE) for each in running] == [True] * most
     assert start(str, 5).result(PATIENCE) == "5"
+
+
+def test_a_thread_that_has_nothing_to_do_keeps_nothing_alive(monkeypatch):
+    class Argument:
+        pass
+
+    monkeypatch.setattr(_threads, "_idle", [])  # so that a new thread is started
+    argument = Argument()
+    gone = threading.Event()
+    weakref.finalize(argument, gone.set)
+    in_thread(str, argument).result(PATIENCE)
+    del argument
+    assert gone.wait(PATIENCE)
 
 
 def test_a_function_that_fails_gives_its_room_back(monkeypatch):

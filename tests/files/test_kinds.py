@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,9 @@ def test_the_fields_of_front_matter_are_metadata(tmp_path: Path):
         "just a text",
         "a: &a {x: 1}\nb: &b {<<: [*a, *a]}\nc: {<<: [*b, *b]}",
         "deep: " + "[" * 3000,
+        "block: " + "- " * 3000,
+        'beyond: "\\UFFFFFFFF"',  # Unicode ends at U+10FFFF
+        "%YAML " + "1" * 5000 + ".1\n--- {a: b}",
     ],
     ids=lambda fields: fields[:12],
 )
@@ -264,6 +268,31 @@ def test_what_cannot_be_metadata_is_left_out_of_front_matter_and_the_page_is_rea
     assert (document.title, dict(document.metadata), skipped) == ("Bees", {"source": "bees.md"}, [])
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "a: " + "[" * 50_000,
+        "a: " + "{b: " * 10_000,
+        "a: [" + "x," * 2**15 + "]",
+        "a: &a [" + "x," * 15_000 + "]\n" + "".join(f"k{i}: *a\n" for i in range(150)),  # over two million, written out
+        "a: &a '" + "x" * 30_000 + "'\n" + "".join(f"k{i}: *a\n" for i in range(150)),
+    ],
+    ids=["brackets", "braces", "long", "a list repeated", "a text repeated"],
+)
+def test_a_front_matter_that_would_keep_its_parser_busy_is_not_parsed_and_the_page_is_read(tmp_path: Path, fields: str):
+    (tmp_path / "bees.md").write_text(f"---\n{fields}\n---\n\n# Bees\n")
+    before = time.process_time()
+    [document], skipped = read(tmp_path)
+    assert time.process_time() - before < 2  # the first would take minutes
+    assert (document.title, dict(document.metadata), skipped) == ("Bees", {"source": "bees.md"}, [])
+
+
+def test_an_alias_in_front_matter_stands_for_its_value(tmp_path: Path):
+    (tmp_path / "bees.md").write_text("---\ntags: &bees [bees, honey]\nkeywords: *bees\n---\n")
+    [document], _ = read(tmp_path)
+    assert document.metadata["keywords"] == ["bees", "honey"]
+
+
 @pytest.mark.parametrize("number", ["9" * 30, "-" + "9" * 19, "1e999", "9" * 400 + ".0"])
 def test_a_number_in_front_matter_that_does_not_fit_is_a_text(tmp_path: Path, number: str):
     (tmp_path / "bees.md").write_text(f"---\nn: {number}\n---\n")
@@ -271,9 +300,27 @@ def test_a_number_in_front_matter_that_does_not_fit_is_a_text(tmp_path: Path, nu
     assert document.metadata["n"] == number
 
 
-@pytest.mark.parametrize("field", ['title: "The dance"', "title: 'The dance'", "title: The dance"])
-def test_the_title_of_a_markdown_page_may_be_in_its_front_matter(tmp_path: Path, field: str):
-    (tmp_path / "bees.md").write_text(f"---\nlayout: post\n{field}\n---\n\n# Bees\n\nThey dance.\n")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.rst", " " * 200_000 + "x\n\ny"),
+        ("a.rst", "x" + " " * 200_000 + "y"),
+        ("a.md", "---\ntitle: x" + " " * 200_000 + "y\n---\n"),
+    ],
+)
+def test_a_title_is_looked_for_in_a_line_with_many_blanks_without_trying_each(tmp_path: Path, name: str, text: str):
+    (tmp_path / name).write_text(text)
+    before = time.process_time()
+    [document], _ = read(tmp_path)
+    assert time.process_time() - before < 2  # minutes, if all pairs of blanks were tried
+    assert document.text == text
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+@pytest.mark.parametrize("field", ['title: "The dance"', "title: 'The dance'", "title: The dance", "title:  The dance  "])
+def test_the_title_of_a_markdown_page_may_be_in_its_front_matter(tmp_path: Path, field: str, line: str):
+    lines = ["---", "layout: post", field, "---", "", "# Bees", "", "They dance.", ""]
+    (tmp_path / "bees.md").write_bytes(line.join(lines).encode())
     [document] = read_documents(tmp_path / "bees.md")
     assert document.title == "The dance"
     (tmp_path / "bees.md").write_text("---\nlayout: post\n---\n\n# Bees\n\nThey dance.\n")

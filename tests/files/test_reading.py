@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -157,6 +158,51 @@ def test_a_folder_without_permission_is_skipped(open_folder: Path):
         (open_folder / "deep").chmod(0o755)
     assert [document.id for document in documents] == ["zebra.txt"]
     assert skipped == [Skipped("deep", "Permission denied")]
+
+
+def test_a_folder_that_must_not_be_searched_is_skipped_file_by_file(open_folder: Path):
+    (open_folder / "zebra.txt").write_text("Stripes.")
+    (open_folder / "deep").mkdir()
+    (open_folder / "deep" / "a.txt").write_text("Secret.")
+    (open_folder / "deep").chmod(0o744)  # its names can be read, and no more
+    try:
+        with as_nobody():
+            documents, skipped = read(open_folder)
+    finally:
+        (open_folder / "deep").chmod(0o755)
+    assert [document.id for document in documents] == ["zebra.txt"]
+    assert skipped == [Skipped("deep/a.txt", "Permission denied")]
+
+
+@contextmanager
+def beyond_the_longest_path(folder: Path) -> Iterator[None]:
+    """A folder with folders in each other, of which the innermost have longer paths than the system takes."""
+    names = ["deep", *("n" * 25 for _ in range(200))]  # 200 * 26 characters, and Linux takes 4096
+    there = Path.cwd()
+    os.chdir(folder)
+    try:
+        for name in names:
+            os.mkdir(name)
+            os.chdir(name)
+        Path("a.txt").write_text("Nobody gets here.")
+        yield
+    finally:
+        os.chdir(there)
+        shutil.rmtree(folder / "deep")  # which needs no long paths
+
+
+def test_a_folder_whose_path_is_too_long_is_skipped(tmp_path: Path):
+    with beyond_the_longest_path(tmp_path):
+        (tmp_path / "zebra.txt").write_text("Stripes.")
+        documents, [each] = read(tmp_path)
+    assert [document.id for document in documents] == ["zebra.txt"]
+    assert each.path.startswith("deep/nnn")
+    assert each.reason == "File name too long"
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidDocument, match=r"must be one that can be looked at, got '.*nnn': File name too long"):
+        list(FileReading(check_document).read(Files(tmp_path / ("n" * 300))))
 
 
 def test_a_file_that_vanishes_meanwhile_is_skipped(tmp_path: Path):

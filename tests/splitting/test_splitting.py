@@ -410,6 +410,10 @@ def test_what_does_not_begin_with_front_matter_has_none(text: str):
     assert front_matter(text) == ""
 
 
+def test_a_page_with_the_line_ends_of_windows_may_begin_with_a_line_of_dashes_that_has_no_second_one():
+    assert front_matter("---\r\n" + "Text.\r\n" * 300) == ""  # a hang, if each line end could be taken as one or as two
+
+
 def broken(text):
     raise ZeroDivisionError("boom")
 

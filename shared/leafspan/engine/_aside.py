@@ -63,19 +63,22 @@ class Aside:
             raise
 
     def _advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call]:
-        while True:
-            try:
-                request = self._flow.throw(failure) if failure else self._flow.send(answer)
-            except StopIteration as stop:
-                raise Returned(stop.value) from None
-            answer = failure = None
-            if not isinstance(request, Call) or not request.computes or self._is_given_up:
-                return request
-            assert request.function is not None
-            try:
-                answer = request.function(*request.arguments, **request.options)
-            except BaseException as error:
-                failure = error
+        try:
+            while True:
+                try:
+                    request = self._flow.throw(failure) if failure else self._flow.send(answer)
+                except StopIteration as stop:
+                    raise Returned(stop.value) from None
+                answer = failure = None
+                if not isinstance(request, Call) or not request.computes or self._is_given_up:
+                    return request
+                assert request.function is not None
+                try:
+                    answer = request.function(*request.arguments, **request.options)
+                except BaseException as error:
+                    failure = error
+        finally:
+            failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
 
     def _stop(self, _: Future[Any] | None = None) -> None:
         self._context.run(stop_flow, self._flow)

@@ -67,6 +67,7 @@ def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
                 stop_flow(flow)
                 raise late
     finally:
+        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
         if deadline is not None:
             deadline.forget(flow)
 
@@ -106,6 +107,7 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
             except BaseException as error:
                 failure = error
     finally:
+        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
         if deadline is not None:
             deadline.forget(flow)
 

@@ -35,9 +35,9 @@ def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
     try:
         inbox = _idle.pop()
     except IndexError:
-        threading.Thread(target=_work, args=(job,), name="leafspan", daemon=True).start()
-    else:
-        inbox.put(job)
+        inbox = SimpleQueue()
+        threading.Thread(target=_work, args=(inbox,), name="leafspan", daemon=True).start()
+    inbox.put(job)
     return future
 
 
@@ -76,15 +76,12 @@ class _Job(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-def _work(job: _Job) -> None:
-    inbox: SimpleQueue[_Job] = SimpleQueue()
+def _work(inbox: SimpleQueue[_Job]) -> None:
     while True:
-        _do(job)
-        del job  # an idle thread keeps nothing alive
+        _do(inbox.get())  # nowhere else, not even among the thread's arguments: an idle thread keeps nothing alive
         if len(_idle) >= _MOST_IDLE:
             return
         _idle.append(inbox)
-        job = inbox.get()
 
 
 def _do(job: _Job) -> None:

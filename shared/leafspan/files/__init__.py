@@ -5,7 +5,7 @@ from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
-from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, real_path
+from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, is_there, real_path
 from leafspan.files._source import Files
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "decode",
     "files_at",
     "is_report",
+    "is_there",
     "real_path",
 ]

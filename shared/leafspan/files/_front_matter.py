@@ -9,9 +9,11 @@ from typing import Any
 
 from leafspan.reserved import is_reserved
 
+_LONGEST = 1 << 16  # characters; yaml reads some 50,000 a second
+_DEEPEST = 32  # yaml looks at all open brackets for each word, and no field that is kept has two of them within each other
 _TAKEN = frozenset({"title", "source"})  # the document's own, and the name of its file
 _HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
-_FENCES = re.compile(r"\A[^\r\n]*|[^\r\n]*\Z")
+_BRACKET = re.compile(r"[\[{\]}]")
 # As in YAML 1.2, in which "no" and dates are texts; but what begins with 0 is a code, and longer numbers cannot be stored.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
@@ -20,18 +22,50 @@ _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 def front_matter_fields(front: str) -> dict[str, object]:
     """The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
 
-    Others are left out, and so is a front matter that is no YAML: a page is read whatever stands there.
+    Others are left out, and so is a front matter that is no YAML, or would keep the parser busy: a page is read with any
+    front matter.
 
     Args:
         front: The front matter with the lines of dashes around it, or an empty text.
     """
+    if len(front) > _LONGEST or _depth(front) > _DEEPEST:
+        return {}
+
     import yaml  # here, since most pages have none
 
     try:
-        node = yaml.compose(_FENCES.sub("", front), Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError):
+        node = yaml.compose(_without_fences(front), Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two are of numbers without a character
         return {}
-    return dict(_fields(node)) if isinstance(node, yaml.MappingNode) else {}
+    if not isinstance(node, yaml.MappingNode) or _written_out(node) > _LONGEST:
+        return {}
+    return dict(_fields(node))
+
+
+def _without_fences(front: str) -> str:
+    return front[len("---") : max(front.rfind("\n"), front.rfind("\r")) + 1].lstrip(" \t")
+
+
+def _depth(front: str) -> int:
+    """How many brackets are open at once at most. Those in quotes and comments count, too."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(front):
+        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _written_out(mapping: Any) -> int:
+    """The length of all values if aliases are written out: a few characters can repeat a long text or list many times."""
+    values = {id(value): value for _, value in mapping.value}  # each is measured once, however often it is repeated
+    lengths = {key: _length(value) for key, value in values.items()}
+    return sum(lengths[id(value)] for _, value in mapping.value)
+
+
+def _length(node: Any) -> int:
+    if node.id == "sequence":
+        return sum(1 + len(each.value) for each in node.value)
+    return len(node.value)
 
 
 def _fields(mapping: Any) -> Iterator[tuple[str, object]]:

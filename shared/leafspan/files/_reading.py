@@ -151,11 +151,24 @@ def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:
         InvalidDocument: if one is not.
     """
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise InvalidDocument(f"there is no file or folder {str(path)!r}{remedy}")
         real = real_path(path)
         if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
             raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is something at a path that the user named.
+
+    Raises:
+        InvalidDocument: if that cannot be told, so that nobody takes its documents for deleted.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        problem = f"got {str(path)!r}: {error.strerror}"
+        raise InvalidDocument(f"a file or folder must be one that can be looked at, {problem}") from None
 
 
 def wanted_files(files: Files) -> Iterator[Path | NotRead | LeftOut]:

@@ -16,11 +16,11 @@ from leafspan.splitting import find_headings, front_matter
 # Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
 _FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
 
-# The title among the fields of front matter, without quotes around it.
-_FIELD_TITLE = re.compile(r"^title:[ \t]+([\"']?)(\S.*?)\1[ \t]*$", re.MULTILINE)
+# The title among the fields of front matter. Here and below no blanks are given back (++, *+), since a line may have many.
+_FIELD_TITLE = re.compile(r"^title:[ \t]++([^\r\n]++)", re.MULTILINE)
 
 # A title that is underlined, and perhaps overlined, by one repeated character.
-_RST_TITLE = re.compile(r"\s*(?:([^\w\s])\1+[ \t]*\r?\n)?[ \t]*(\S[^\r\n]*?)[ \t]*\r?\n([^\w\s])\3+[ \t]*(?:\r?\n|\Z)")
+_RST_TITLE = re.compile(r"\s*+(?:([^\w\s])\1++[ \t]*+\r?\n)?[ \t]*+(\S[^\r\n]*+)\r?\n([^\w\s])\3++[ \t]*+(?:\r?\n|\Z)")
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
@@ -29,7 +29,7 @@ def read_markdown(path: Path, files: Files) -> Iterator[Record]:
     front = front_matter(text)
     fields = front_matter_fields(front) if front else {}
     if front and (title := _FIELD_TITLE.search(front)):
-        yield Record(text, title[2], fields)
+        yield Record(text, _without_quotes(title[1].rstrip()), fields)
         return
     body = text[len(front) :]
     block = _FIRST_BLOCK.match(body)
@@ -42,4 +42,9 @@ def read_rst(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is a heading at its start."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     title = _RST_TITLE.match(text)
-    yield Record(text, title[2] if title else None, {})
+    yield Record(text, title[2].rstrip() if title else None, {})
+
+
+def _without_quotes(title: str) -> str:
+    quoted = len(title) > 2 and title[0] == title[-1] and title[0] in "\"'"
+    return title[1:-1] if quoted else title

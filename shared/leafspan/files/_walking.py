@@ -40,21 +40,25 @@ def find_files(
     while waiting:
         if (path := next(waiting[-1], None)) is None:
             waiting.pop()
-        elif _is_link(path) and path != folder:
-            if (takes(path) or (enters(path) and path.is_dir())) and not _leads_into(path, folder):
-                yield NotRead(path, "it is a link that leads out of the folder")
-            elif not path.exists():
-                yield LeftOut(path, "links to nothing")
-        elif path == folder or (path.is_dir() and enters(path)):
-            try:
-                names = sorted(os.listdir(path))
-            except OSError as error:
+            continue
+        try:
+            is_link, is_folder = path != folder and _is_link(path), path.is_dir()
+            is_there = not is_link or path.exists()
+            names = sorted(os.listdir(path)) if path == folder or (is_folder and not is_link and enters(path)) else None
+        except OSError as error:  # its path is too long, or its folder must not be searched: perhaps it is to be read
+            if path == folder or takes(path) or enters(path):
                 yield NotRead(path, error.strerror or str(error))
-                continue
+            continue
+        if is_link:
+            if (takes(path) or (enters(path) and is_folder)) and not _leads_into(path, folder):
+                yield NotRead(path, "it is a link that leads out of the folder")
+            elif not is_there:
+                yield LeftOut(path, "links to nothing")
+        elif names is not None:
             if "chroma.sqlite3" in names or path.parent in indexes:
                 indexes.add(path)
             waiting.append(iter([path / name for name in names]))
-        elif path.is_dir() or not takes(path):
+        elif is_folder or not takes(path):
             if path.parent not in indexes:
                 yield LeftOut(path, _kind(path))
         else:

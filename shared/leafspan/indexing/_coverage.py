@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from leafspan.checks import check_text, shown
 from leafspan.documents import read_documents, to_document
 from leafspan.errors import InvalidArgument, InvalidDocument
-from leafspan.files import FileNames, FileReading, Files, below_folder, check_paths, real_path
+from leafspan.files import FileNames, FileReading, Files, below_folder, check_paths, is_there, real_path
 from leafspan.filters import Where, constant, to_filter
 from leafspan.indexing._known_files import file_path
 from leafspan.store import Row, Scope
@@ -124,7 +124,7 @@ class FileCoverage:
 
     def read(self) -> Iterator[Document]:
         """See Coverage. A path that is not there is an error before anything is read."""
-        present = [part for part in self._parts if not self._allow_empty or part.given.exists()]
+        present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
         remedy = "; if the documents that were read there are to be deleted, say allow_empty=True (--allow-empty)"
         check_paths((part.given for part in present), remedy=remedy)
         for part in present:

@@ -118,7 +118,7 @@ def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
 def _actual_path(row: Row, names: FileNames) -> Path | None:
     """The path of a document's file, as far as it can be found out."""
     path = file_path(row, names)
-    if FILE_KEY not in row.extra and (path is None or not path.exists()):
+    if FILE_KEY not in row.extra and (path is None or not os.path.exists(path)):
         # As it was typed, in the folder in which the command or the program was run: perhaps in this one.
         path = Path(os.path.realpath(row.document_id))
     return path

@@ -117,6 +117,16 @@ class Mirror:
         """What it is a copy of, as words of a sentence."""
         return self._recipe.content
 
+    def close(self) -> None:
+        """Let go of the segments. Each file is closed with the last who uses it, perhaps a question in another thread."""
+        if not self._mutex.acquire(blocking=False):
+            return  # another thread is making segments: they are let go of with this object
+        try:
+            self._segments = self._snapshot = self._glimpse = None
+            self._looked_at = []
+        finally:
+            self._mutex.release()
+
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
         """The whole index as the reader's catalogue has it, whatever the reader's scope.
 

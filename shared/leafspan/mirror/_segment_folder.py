@@ -13,6 +13,7 @@ from pathlib import Path
 
 from leafspan.mirror._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
 from leafspan.mirror._snapshot import OpenSegment
+from leafspan.store import check_not_too_many
 
 _SUFFIX = ".segment"
 _MIRRORS = "leafspan.mirror"  # the folder of all mirrors in the folder of an index
@@ -80,6 +81,7 @@ class SegmentFolder:
                     except FileNotFoundError:
                         vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:
+                        check_not_too_many(error, f"read {str(path)!r}")
                         warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
                         self._unlink(path)
             if not vanished:
@@ -98,6 +100,7 @@ class SegmentFolder:
             except FileNotFoundError:
                 continue  # another process has just merged it
             except (OSError, Damaged) as error:
+                check_not_too_many(error, f"read {str(path)!r}")
                 damaged[path] = str(error)
         return found, damaged
 
@@ -174,7 +177,8 @@ class SegmentFolder:
         assert self.path is not None
         try:
             return [path for path in self.path.iterdir() if path.name.endswith(_SUFFIX)]
-        except OSError:
+        except OSError as error:
+            check_not_too_many(error, f"look into {self}")
             return []
 
     def _unlink(self, path: Path) -> None:
@@ -190,7 +194,8 @@ class SegmentFolder:
         assert self.path is not None
         try:
             return not any(self.path.iterdir())
-        except OSError:
+        except OSError as error:
+            check_not_too_many(error, f"look into {self}")
             return False
 
     def _remove_abandoned(self) -> bool:

@@ -37,6 +37,26 @@ class StoredArray(NamedTuple):
     checksums: memoryview
 
 
+class _File:
+    """What is known of a file. Its arrays have this in common, and not each other, so that it is closed with the last one.
+
+    Args:
+        what: The file, as words of a message.
+
+    Attributes:
+        problem: What was found to be wrong; None as long as nothing was.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.problem: str | None = None
+
+    def damaged(self) -> DamagedSegment:
+        """The error for what is not as it was written, which is noted."""
+        self.problem = f"{self._what}: its checksum is not that of its content"
+        return DamagedSegment(self.problem)
+
+
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a file by name. One that is asked for is compared with its checksum, unless it was before.
 
@@ -44,15 +64,12 @@ class StoredArrays(Mapping[str, Any]):
         arrays: The arrays.
         what: The file, as words of a message.
 
-    Attributes:
-        problem: What was found to be wrong; None as long as nothing was.
     """
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
-        self._parts = {name: ArrayInParts(self, each) for name, each in arrays.items()}
+        self._file = _File(what)
+        self._parts = {name: ArrayInParts(self._file, each) for name, each in arrays.items()}
         self._checked: dict[str, NDArray[Any]] = {}
-        self._what = what
-        self.problem: str | None = None
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         array = self._checked.get(name)
@@ -73,24 +90,24 @@ class StoredArrays(Mapping[str, Any]):
         """An array of which only those parts are read that are asked for."""
         return self._parts[name]
 
-    def damaged(self) -> DamagedSegment:
-        """The error for what is not as it was written, which is noted."""
-        self.problem = f"{self._what}: its checksum is not that of its content"
-        return DamagedSegment(self.problem)
+    @property
+    def problem(self) -> str | None:
+        """What was found to be wrong; None as long as nothing was."""
+        return self._file.problem
 
 
 class ArrayInParts:
     """An array of which rows are taken, as of the array itself. Only the blocks that have them are read.
 
     Args:
-        owner: The arrays that it is one of.
+        file: The file that it is in.
         stored: The array.
     """
 
-    def __init__(self, owner: StoredArrays, stored: StoredArray) -> None:
+    def __init__(self, file: _File, stored: StoredArray) -> None:
         import numpy as np
 
-        self._owner = owner
+        self._file = file
         self._array, self._bytes, self._checksum, self._checksums = stored
         self._row = self._array.nbytes // len(self._array) if len(self._array) else 0
         self._checked = bytearray(len(self._checksums))  # 1 for each block that was compared
@@ -125,7 +142,7 @@ class ArrayInParts:
         """All of it."""
         if not self._is_checked:
             if zlib.crc32(self._bytes) != self._checksum:
-                raise self._owner.damaged()
+                raise self._file.damaged()
             self._is_checked = True
         return self._array
 
@@ -142,7 +159,7 @@ class ArrayInParts:
         while (block := self._checked.find(0, first, end)) >= 0:
             content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
             if zlib.crc32(content) != self._checksums[block]:
-                raise self._owner.damaged()
+                raise self._file.damaged()
             self._checked[block] = 1
 
 

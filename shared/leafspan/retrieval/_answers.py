@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, get_args
+from typing import Any, ClassVar, Protocol, get_args
 
 from leafspan.checks import shown
 from leafspan.engine import Call, Flow, run_concurrently
@@ -54,6 +54,18 @@ class Answers:
         embedder: What embeds questions.
     """
 
+    # Of the class: functions of the object itself would keep it, and the files that it reads, until garbage is collected.
+    _by_type: ClassVar[dict[type, Callable[[Any, Any], Flow[Any]]]] = {
+        Embed: lambda self, request: self._embed(request),
+        AskHost: lambda self, request: self._ask_host(request),
+        Generate: lambda self, request: self._generate(request),
+        CallFunction: lambda self, request: self._call_function(request),
+        LoadTexts: lambda self, request: self._load_texts(request),
+        LoadPassages: lambda self, request: self._load_passages(request),
+        RunStrategies: lambda self, request: self._run_strategies(request),
+        NoteWhyEmpty: lambda self, request: self._note_why_empty(request),
+    }
+
     def __init__(self, embedder: QuestionEmbedder) -> None:
         self.texts: dict[str, str] = {}
         self.hits: list[int] = []
@@ -65,16 +77,6 @@ class Answers:
         self._without_hash: dict[int, Callable[..., Any]] = {}
         self._host_replies: dict[Hashable, list[Candidate]] = {}
         self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
-        self._by_type: dict[type, Callable[[Any], Flow[Any]]] = {
-            Embed: self._embed,
-            AskHost: self._ask_host,
-            Generate: self._generate,
-            CallFunction: self._call_function,
-            LoadTexts: self._load_texts,
-            LoadPassages: self._load_passages,
-            RunStrategies: self._run_strategies,
-            NoteWhyEmpty: self._note_why_empty,
-        }
 
     def forget_hits(self) -> None:
         """Count hits anew."""
@@ -115,7 +117,7 @@ class Answers:
         raise _misuse(strategy, request, "yield requests, and run another strategy by `yield from`")
 
     def _answer(self, request: Request) -> Flow[Any]:
-        answer = yield from self._by_type[type(request)](request)
+        answer = yield from self._by_type[type(request)](self, request)
         if isinstance(request, AskHost):
             self.hits.append(len(answer))
         return answer

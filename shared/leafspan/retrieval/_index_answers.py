@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, ClassVar
 
 from leafspan.engine import Flow, run_together
 from leafspan.errors import InvalidArgument
@@ -51,6 +51,21 @@ class IndexAnswers(Answers):
         scope: The view that is asked, None for the whole index.
     """
 
+    _by_type: ClassVar[dict[type, Callable[[Any, Any], Flow[Any]]]] = {
+        **Answers._by_type,
+        VectorSearch: lambda self, request: self._of(request).vector_search(request),
+        LoadedVectorSearch: lambda self, request: self._leaves.loaded_vector_search(request),
+        LexicalSearch: lambda self, request: self._of(request).lexical_search(request),
+        SoftMatches: lambda self, request: self._leaves.soft_matches(request),
+        FindMentions: lambda self, request: self._find_mentions(request),
+        ListLeaves: lambda self, request: self._leaves.page(request),
+        Load: lambda self, request: self._load(request),
+        LoadVectors: lambda self, request: self._load_vectors(request),
+        Similarities: lambda self, request: self._compare(request),
+        TreeRoots: lambda self, request: self._summaries.roots(request),
+        HasTrees: lambda self, _: self._summaries.has_trees(),
+    }
+
     def __init__(self, sources: Sources, reader: Reader, met: Met, scope: Scope | None = None) -> None:
         super().__init__(sources.embedder)
         self._scope = scope
@@ -58,19 +73,6 @@ class IndexAnswers(Answers):
         self._summaries = SummaryReader(sources.trees, reader, met)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
-        self._by_type |= {
-            VectorSearch: lambda request: self._of(request).vector_search(request),
-            LoadedVectorSearch: self._leaves.loaded_vector_search,
-            LexicalSearch: lambda request: self._of(request).lexical_search(request),
-            SoftMatches: self._leaves.soft_matches,
-            FindMentions: self._find_mentions,
-            ListLeaves: self._leaves.page,
-            Load: self._load,
-            LoadVectors: self._load_vectors,
-            Similarities: self._compare,
-            TreeRoots: self._summaries.roots,
-            HasTrees: lambda _: self._summaries.has_trees(),
-        }
 
     def leave(self) -> None:
         """Let go of what was opened for the summaries."""

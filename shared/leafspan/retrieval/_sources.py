@@ -39,5 +39,5 @@ class Sources:
 
     def close(self) -> None:
         """Close the stores."""
-        self.store.close()
+        self.indexes.close()
         self.trees.close()

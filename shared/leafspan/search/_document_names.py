@@ -21,6 +21,11 @@ class DocumentNames:
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._mutex = Lock()
 
+    def close(self) -> None:
+        """Forget all names."""
+        with self._mutex:
+            self._known.clear()
+
     def of(self, visible: Catalogue, scope: Visibility | None, aliases: str | None) -> Names:
         """What the documents of a catalogue are called.
 

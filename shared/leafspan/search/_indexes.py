@@ -56,6 +56,16 @@ class SearchIndexes:
         """All copies of what is stored."""
         return [each for each in (self.words.copy, self.vectors, self.records) if each is not None]
 
+    def close(self) -> None:
+        """Close the store. In a folder, it cannot be used any more, so all that is kept of its files is let go of."""
+        self.store.close()
+        if self.store.embedded:
+            self.words.close()
+            self.names.close()
+            for copy in (self.vectors, self.records):
+                if copy is not None:
+                    copy.close()
+
     def keep_up(self, reader: Reader) -> Flow[None]:
         """Bring the copy of the leaves up to date, from which what a search has found is read.
 

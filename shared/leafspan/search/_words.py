@@ -48,6 +48,13 @@ class LexicalIndex:
         """The postings of all leaves. None if the analyzer was not given again."""
         return self._mirror
 
+    def close(self) -> None:
+        """Let go of what is kept of its files."""
+        if self._mirror is not None:
+            self._mirror.close()
+        self._corpora = (None, {})
+        self._kept_matcher = (None, None)
+
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 # Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed.
 _HINT = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|=+[ \t]*$)", re.MULTILINE)
-# The fields that a page may begin with, between lines of dashes. They are no Markdown, and would be read as a heading.
-_FRONT_MATTER = re.compile(r"---[ \t]*(?:\r\n?|\n)(?:[^\r\n]*(?:\r\n?|\n)){0,200}?(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)")
+# The fields that a page may begin with, between lines of dashes. They are no Markdown, and would be read as a heading. A
+# line end is taken in one way only (?+): a page without a second line of dashes would else be tried in 2**200 ways.
+_FRONT_MATTER = re.compile(r"---[ \t]*+(?:\r\n?+|\n)(?:[^\r\n]*+(?:\r\n?+|\n)){0,200}?(?:---|\.\.\.)[ \t]*+(?=[\r\n]|\Z)")
 _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as for an editor."""

@@ -15,6 +15,7 @@ from leafspan.store._forks import can_use_embedded_chroma
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import HIDDEN_KEY, Damage, Row, grouped
+from leafspan.store._open_files import check_not_too_many
 from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import Reader
 from leafspan.store._row_head import RowHead
@@ -59,6 +60,7 @@ __all__ = [
     "bytes_are_as_written",
     "Writer",
     "can_use_embedded_chroma",
+    "check_not_too_many",
     "check_record",
     "chroma_failure",
     "document_key",

@@ -153,9 +153,7 @@ class Catalogue:
 
     def versions(self) -> Iterable[tuple[str, str | None, int]]:
         """Each document by shown id, with its current version and number of leaves."""
-        if isinstance(self.rows, StoredRows):
-            return self.rows.versions()
-        return ((id_, row.version, row.leaves) for id_, row in self.rows.items())
+        return _versions(self.rows)
 
     def heads(self) -> Iterable[Row | RowHead]:
         """Each document with what stands at the beginning of its row, which takes a fraction of the time of all rows."""
@@ -246,8 +244,12 @@ class Catalogue:
         else:
             leaves = sum(row.leaves for row in self.rows.values() if row.version is not None)
 
+        # Not of this object, which keeps the selection: files would stay open until garbage is collected.
+        rows, stored = self.rows, self._stored
+
         def ids() -> frozenset[str]:
-            return self._stored_ids(id_ for id_, version, _ in self.versions() if version is not None)
+            current = (id_ for id_, version, _ in _versions(rows) if version is not None)
+            return frozenset(current if stored is None else (stored[id_] for id_ in current))
 
         return Selection(ids, leaves)
 
@@ -267,6 +269,12 @@ class Catalogue:
     @cached_property
     def _shown(self) -> dict[str, str]:
         return {stored: shown for shown, stored in (self._stored or {}).items()}
+
+
+def _versions(rows: Mapping[str, Row]) -> Iterable[tuple[str, str | None, int]]:
+    if isinstance(rows, StoredRows):
+        return rows.versions()
+    return ((id_, row.version, row.leaves) for id_, row in rows.items())
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import BinaryIO
 from zlib import crc32
 
 from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, ChangedRows, Head, KnownIndex, Record, whole_index
-from leafspan.store._descriptors import NO_FOLLOW, OpenFile
+from leafspan.store._descriptors import NO_FOLLOW, OpenFile, open_file
+from leafspan.store._open_files import check_not_too_many
 from leafspan.store._row_block import DamagedCatalogue, RowSource
 
 _SMALL = 1 << 18  # bytes of changes that are not worth writing an index whole again
@@ -38,6 +40,7 @@ class CatalogueFile:
         self._path = path
         self._places: dict[str, _Place] = {}  # by name of the index
         self._mutex = threading.Lock()
+        self._has_warned = False
 
     def read(self, name: str, count: int) -> KnownIndex | None:
         """An index as it was at a count of changes; None if the file does not tell."""
@@ -126,8 +129,12 @@ class CatalogueFile:
         if place is not None and place.is_begun and place.count == count and place.is_at_end and not writing:
             return place
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | NO_FOLLOW)
-        except OSError:
+            descriptor = open_file(self._path, os.O_RDONLY | NO_FOLLOW)
+        except IsADirectoryError:
+            self._tell_of_folder()
+            return None
+        except OSError as error:
+            check_not_too_many(error, f"read {str(self._path)!r}")
             return None
         with open(descriptor, "rb") as file:
             if place is not None and place.is_of(file) and place.go_on(file, name, count):
@@ -135,6 +142,18 @@ class CatalogueFile:
             # Another process has written the file anew, or this one has lost its place in it.
             self._places[name] = place = _Place.at_begin(file)
             return place if place.go_on(file, name, count) else None
+
+    def _tell_of_folder(self) -> None:
+        """Warn, once, that a folder is in the way, unless it is empty and could be removed: this process needs Chroma."""
+        with suppress(OSError):
+            self._path.rmdir()
+            return
+        if not self._has_warned:
+            self._has_warned = True
+            what = f"{str(self._path)!r} must be a file, and is a folder"
+            warnings.warn(
+                f"{what}: Chroma is read in its place, which takes longer; remove it", RuntimeWarning, stacklevel=2
+            )
 
     def _write(self, place: _Place, record: Record) -> None:
         """Write a record at the end, unless another process was faster."""

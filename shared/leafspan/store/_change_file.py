@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 from leafspan.errors import StorageReadOnly
-from leafspan.store._descriptors import NO_FOLLOW, read_at, write_at
+from leafspan.store._descriptors import NO_FOLLOW, open_file, read_at, write_at
 from leafspan.store._disk_errors import disk_error
 
 _SIZE = 32
@@ -62,7 +62,7 @@ class ChangeFile:
         descriptor = -1
         try:
             flags = os.O_RDONLY if self._read_only else os.O_RDWR | os.O_CREAT
-            descriptor = os.open(self.path, flags | NO_FOLLOW, 0o666)
+            descriptor = open_file(self.path, flags | NO_FOLLOW)
             if not self._read_only and os.fstat(descriptor).st_size < _SIZE:
                 _begin(descriptor)
         except FileNotFoundError as error:

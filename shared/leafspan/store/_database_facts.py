@@ -14,6 +14,7 @@ from typing import Any
 
 from leafspan.errors import DamagedIndex
 from leafspan.store._database_file import DATABASE, RESTORE
+from leafspan.store._open_files import check_not_too_many
 
 _SECONDS = 60.0  # for a process that reads a large database
 
@@ -111,6 +112,7 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
             return _rows(str(path), query, values)
         answer = _ask_elsewhere(str(path), query, values)
     except sqlite3.DatabaseError as error:
+        check_not_too_many(error, f"read {str(path)!r}")
         if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
             return None  # busy, or not to be opened: no sign of damage
         answer = {"damage": str(error)}
@@ -135,7 +137,8 @@ def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, 
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(done.stdout))
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        check_not_too_many(error, f"read {path!r}")
         return None
 
 

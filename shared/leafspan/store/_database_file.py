@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import weakref
 from pathlib import Path
 
@@ -72,6 +73,18 @@ class DatabaseFile:
             raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {RESTORE}")
 
 
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder.
+
+    Raises:
+        StorageFailed: if it cannot be looked into.
+    """
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise disk_error(error, f"look into {str(folder)!r}") from error
+
+
 def is_vector_folder(path: Path) -> bool:
     """Whether a path is called like a folder in which Chroma keeps vectors."""
     return _SEGMENT.fullmatch(path.name) is not None
@@ -86,11 +99,16 @@ def check_there(folder: Path) -> bool:
     """Whether there is a database in a folder.
 
     Raises:
-        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one.
+        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one; or if a folder
+            is in its place.
     """
     path = folder / DATABASE
     try:
-        if path.stat().st_size:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file"
+            raise DamagedIndex(f"{str(path)!r} must be an SQLite database, and is {kind}: {RESTORE}")
+        if found.st_size:
             return True
     except FileNotFoundError:
         pass
@@ -106,9 +124,9 @@ def _remains(folder: Path) -> str:
     """What a folder still has of an index; empty if nothing."""
     if not folder.is_dir():
         return ""
-    if any((folder / name).is_dir() and any((folder / name).iterdir()) for name in ("leafspan.vectors", "leafspan.mirror")):
+    if any((folder / name).is_dir() and entries(folder / name) for name in ("leafspan.vectors", "leafspan.mirror")):
         return "copies"
-    if any(is_vector_folder(each) and each.is_dir() for each in folder.iterdir()):
+    if any(is_vector_folder(each) and each.is_dir() for each in entries(folder)):
         return "vectors"
     try:
         numbers = (folder / "leafspan.changes").read_bytes()

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 import weakref
+from pathlib import Path
+
+from leafspan.store._disk_errors import disk_error
 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
 
 _mutex = threading.Lock()  # where reading at a place takes two steps
+
+
+def open_file(path: Path, flags: int) -> int:
+    """A descriptor of a file, opened with these flags of ``os.open``.
+
+    Raises:
+        OSError: if it cannot be opened, or is a folder, which can be opened to be read, but not read.
+    """
+    descriptor = os.open(path, flags, 0o666)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return descriptor
 
 
 def read_at(descriptor: int, length: int, place: int) -> bytes:
@@ -39,7 +57,10 @@ class OpenFile:
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = os.dup(descriptor)
+        try:
+            self._descriptor = os.dup(descriptor)
+        except OSError as error:
+            raise disk_error(error, "keep a file open") from error
         weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, length: int, place: int) -> bytes:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from leafspan.errors import StorageFailed, StorageFull, StorageReadOnly
+from leafspan.store._open_files import too_many_files
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -23,12 +24,16 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
         doing: What could not be done: ``"write 'kb/leafspan.lock'"``.
     """
     words = error.strerror or str(error)
+    if explained := too_many_files(error, doing):
+        return explained
     if error.errno in _FULL:
         return StorageFull(f"cannot {doing}: {words}; make space on that disk, then try again")
     if error.errno in _READ_ONLY:
         return StorageReadOnly(f"cannot {doing}: {words}; see who may read and write there, and how it is mounted")
     if error.errno == errno.ELOOP:
         return StorageFailed(f"cannot {doing}: it is a link, which is not followed; put the file itself there")
+    if error.errno == errno.EISDIR:
+        return StorageFailed(f"cannot {doing}: it is a folder; move it away, since a file belongs there")
     return StorageFailed(f"cannot {doing}: {words}")
 
 
@@ -45,6 +50,8 @@ def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int)
         return None
     if isinstance(error, OSError):
         return disk_error(error, doing)
+    if explained := too_many_files(error, f"{doing} in {str(path)!r}"):
+        return explained
     words = " ".join(str(error).split())
     if any(each in words for each in _READ_ONLY_WORDS):
         return StorageReadOnly(f"cannot {doing} in {str(path)!r}: {words}; see who may write there, and how it is mounted")

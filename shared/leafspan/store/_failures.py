@@ -16,6 +16,7 @@ from leafspan.errors import (
     StorageReadOnly,
 )
 from leafspan.store._database_file import RESTORE
+from leafspan.store._open_files import too_many_files
 from leafspan.store._stale_read import StaleRead
 
 _PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
@@ -87,6 +88,8 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
     words = in_one_line(error)
     told = f"could not {doing} in {place}: {words}"
     lower = words.lower()
+    if not server and (explained := too_many_files(error, f"{doing} in {place}")):
+        return explained
     kinds = _kinds(error)
     if ("chromadb", "NotFoundError") in kinds:
         return CollectionGone(f"{told}; what the index was when it was opened is no longer there, or was never there")
@@ -121,7 +124,10 @@ def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | 
         name: Name of the collection.
         folder: The folder.
     """
-    told = translated(error, f"open {name!r}", f"the folder {folder!r}", server=False, writing=False)
+    doing, place = f"open {name!r}", f"the folder {folder!r}"
+    if explained := too_many_files(error, f"{doing} in {place}"):
+        return explained
+    told = translated(error, doing, place, server=False, writing=False)
     if isinstance(told, CollectionGone):
         return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {RESTORE}")
     if type(told) is StorageFailed:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
-from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, is_older, is_vector_folder
+from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, entries, is_older, is_vector_folder
 from leafspan.store._disk_errors import chroma_disk_error, disk_error
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files_use import Place
@@ -312,7 +312,7 @@ class Files:
         """The vector files that are, or may be, those of an index."""
         copies = self.path / COPIES
         folders = [folder for folder in (self.path, copies) if folder.is_dir()]
-        names = {each.name for folder in folders for each in folder.iterdir() if is_vector_folder(each)}
+        names = {each.name for folder in folders for each in entries(folder) if is_vector_folder(each)}
         names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
         foreign = {name for name, each in (self._stored or {}).items() if not each.own}
         return [VectorFiles(self.path / name, copies) for name in sorted(names - foreign)]

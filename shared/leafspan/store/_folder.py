@@ -482,7 +482,12 @@ def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = Fal
     with held(mutex, deadline, f"opening {str(path)!r}"):
         folder = _folders.get(key)
         if folder is None or folder.is_replaced:
-            folder = _folders[key] = Folder(*key, client, deadline)
+            try:
+                folder = _folders[key] = Folder(*key, client, deadline)
+            except OSError as error:
+                if isinstance(error, StorageFailed):
+                    raise
+                raise disk_error(error, f"open {str(path)!r}") from error
         return folder
 
 

@@ -450,7 +450,7 @@ class FolderStore:
 
     def close(self) -> None:
         """See Store."""
-        self._folder = None
+        self._folder = self.follower = self.copied = None  # with the last who uses it, the files of the folder are closed
 
     @property
     def _what_lost(self) -> str:

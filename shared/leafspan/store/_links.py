@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from leafspan.errors import StorageFailed
-from leafspan.store._database_file import DATABASE, is_vector_folder
+from leafspan.store._database_file import DATABASE, entries, is_vector_folder
 from leafspan.store._vector_files import IDS, VECTORS
 
 _OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.mirror")
@@ -17,7 +17,7 @@ def check_links(folder: Path) -> None:
     Raises:
         StorageFailed: if something is.
     """
-    vectors = [each for each in folder.iterdir() if is_vector_folder(each)]
+    vectors = [each for each in entries(folder) if is_vector_folder(each)]
     inside = [each / name for each in vectors for name in (*VECTORS, IDS)]
     for path in (*(folder / name for name in (DATABASE, *_OWN)), *vectors, *inside):
         if path.is_symlink():

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from leafspan.store._open_files import check_not_too_many
+
 
 class Loss(NamedTuple):
     """A collection that has lost vectors.
@@ -71,5 +73,6 @@ class LostVectors:
                 stored = json.loads(path.read_bytes())
                 missing = stored["missing"]
                 yield Loss(path.stem, str(stored["collection"]), missing if isinstance(missing, int) else None)
-            except (OSError, ValueError, KeyError, TypeError):
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                check_not_too_many(error, f"read {str(path)!r}")
                 continue  # a note that cannot be read: doctor() looks at all vectors anyway

@@ -61,7 +61,10 @@ class Opened:
                 with self._files.locked(deadline, opening=True):
                     handle = self._load(name)
                 if isinstance(handle, Exception):
-                    raise handle
+                    try:
+                        raise handle
+                    finally:
+                        del handle  # it knows this frame, and together they would keep the files until garbage is collected
                 self.collections[name] = Collection(handle, self.batch)
             return self.collections[name]
 
@@ -74,7 +77,10 @@ class Opened:
             told = not_opened(error, name, str(self._files.path))
             if isinstance(told, CollectionGone):
                 told.__cause__ = error
-                return told
+                try:
+                    return told
+                finally:
+                    del told  # as above
             self._state.failed = True
             if explained := self._files.explain(error, f"open {name!r}") or told:
                 raise explained from error

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from leafspan.store._open_files import check_not_too_many
+
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
 IDS = "index_metadata.pickle"
 """The file of the ids, which Chroma writes last."""
@@ -84,7 +86,8 @@ class VectorFiles:
         """What is recorded of the copy. Empty if that cannot be read."""
         try:
             record = json.loads((self.copy / _RECORD).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            check_not_too_many(error, f"read {str(self.copy / _RECORD)!r}")
             return {}
         return record if isinstance(record, dict) else {}
 
@@ -174,7 +177,8 @@ class VectorFiles:
         try:
             with (self.place / IDS).open("rb") as file:
                 return set(_PlainUnpickler(file).load()["id_to_label"])
-        except Exception:  # a damaged pickle can raise anything
+        except Exception as error:  # a damaged pickle can raise anything
+            check_not_too_many(error, f"read {str(self.place / IDS)!r}")
             return set()
 
     def _finish_swap(self) -> None:
@@ -211,7 +215,8 @@ def _differing(place: Path, recorded: Checksums) -> list[str]:
             path = place / name
             # A file of another size need not be read.
             same = os.stat(path).st_size == expected[0] and _checksum(path) == expected
-        except OSError:
+        except OSError as error:
+            check_not_too_many(error, f"read {str(place / name)!r}")
             same = False
         if not same:
             differing.append(name)
@@ -254,5 +259,6 @@ def _looks_complete(place: Path) -> bool:
         return bool(
             len(labels) <= vectors and sizes[0] >= vectors * size and sizes[1] >= vectors * 4 and sizes[2] >= vectors * 4
         )
-    except Exception:  # a torn pickle can raise anything
+    except Exception as error:  # a torn pickle can raise anything
+        check_not_too_many(error, f"read the vectors in {str(place)!r}")
         return False

@@ -176,7 +176,9 @@ class SummaryReader:
         """
         if (opened := (yield from self.enter())) is None:
             return []
-        _, reader = opened
+        indexes, reader = opened
+        if ids:
+            yield from indexes.keep_up(reader)
         records = yield from fetch_summaries(reader, ids)
         documents = yield from self.documents()
         yield from reader.refuse(

@@ -51,9 +51,9 @@ class Trees:
         return self._opened or (yield from self._open(True))
 
     def close(self) -> None:
-        """Close the store of the trees, if it is open."""
+        """Close the search indexes of the trees, if they are open."""
         if self._opened is not None:
-            self._opened.store.close()
+            self._opened.close()
 
     def _open(self, create: bool) -> Flow[SearchIndexes]:
         store = yield from self._open_store(create)

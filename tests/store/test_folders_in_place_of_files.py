@@ -1,0 +1,119 @@
+"""A folder in the place of a file of an index, and the other way round: the right answer, or an error that names it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leafspan import DamagedIndex, Document, Index, LeafspanError, StorageFailed
+
+COLOURS = ("blue", "green", "red")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an index with all that stands beside the database."""
+    path = tmp_path_factory.mktemp("whole") / "kb"
+    with Index.open(path) as index:
+        index.add([Document(colour, f"This one is {colour}.") for colour in COLOURS])
+        index.warm()
+    return path
+
+
+def copied(whole: Path, to: Path) -> Path:
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(whole, to)
+    return to
+
+
+def put_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "not-empty").touch()
+
+
+def put_a_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.touch()
+
+
+def read(path: Path) -> list[str]:
+    with Index.open(path, create=False) as index:
+        return sorted(passage.document_id for passage in index.retrieve("Which one is red?", k=9))
+
+
+def only_read(path: Path) -> list[str]:
+    with Index.open(path, mode="r") as index:
+        return sorted(passage.document_id for passage in index.retrieve("Which one is red?", k=9))
+
+
+def write(path: Path) -> list[str]:
+    with Index.open(path) as index:
+        index.add(Document("red", "This one is red, too."))
+        return sorted(document.id for document in index.documents())
+
+
+def mend(path: Path) -> list[str]:
+    with Index.open(path) as index:
+        index.doctor(verify=True)
+        return sorted(document.id for document in index.documents())
+
+
+@pytest.mark.parametrize("use", [read, only_read, write, mend])
+def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_right_or_the_error_is_leafspans(
+    whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
+):
+    for each in sorted(whole.rglob("*")):
+        path = copied(whole, tmp_path / "kb")
+        (put_a_file if each.is_dir() else put_a_folder)(path / each.relative_to(whole))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of what is made anew
+            try:
+                answer = use(path)
+            except LeafspanError:
+                continue
+        assert sorted(answer) == list(COLOURS), each
+
+
+@pytest.mark.parametrize("use", [read, only_read, write, mend])
+def test_a_folder_in_the_place_of_the_database_is_damage(whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]):
+    path = copied(whole, tmp_path / "kb")
+    put_a_folder(path / "chroma.sqlite3")
+    expected = f"{str(path / 'chroma.sqlite3')!r} must be an SQLite database, and is a folder: put the whole folder back"
+    with pytest.raises(DamagedIndex, match=re.escape(expected)):
+        use(path)
+
+
+@pytest.mark.parametrize("use", [read, only_read])
+def test_a_folder_in_the_place_of_the_counter_is_named(whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]):
+    path = copied(whole, tmp_path / "kb")
+    put_a_folder(path / "leafspan.changes")
+    with pytest.raises(
+        StorageFailed, match=r"leafspan\.changes': it is a folder; move it away, since a file belongs there"
+    ):
+        use(path)
+
+
+@pytest.mark.parametrize("use", [read, only_read, write])
+def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
+    whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
+):
+    path = copied(whole, tmp_path / "kb")
+    put_a_folder(path / "leafspan.mirror" / "catalogue")
+    with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: Chroma is read") as told:
+        assert use(path) == list(COLOURS)
+    assert len(told) == 1
+
+
+def test_an_empty_folder_in_the_place_of_the_catalogue_makes_room_for_it(whole: Path, tmp_path: Path):
+    path = copied(whole, tmp_path / "kb")
+    catalogue = path / "leafspan.mirror" / "catalogue"
+    catalogue.unlink()
+    catalogue.mkdir()
+    assert read(path) == list(COLOURS)
+    assert catalogue.is_file()
