@@ -70,13 +70,15 @@ class Aside:
                 except StopIteration as stop:
                     raise Returned(stop.value) from None
                 answer = failure = None
-                if not isinstance(request, Call) or not request.computes or self._is_given_up:
+                if not isinstance(request, Call) or not request.computes:
                     return request
                 assert request.function is not None
                 try:
                     answer = request.function(*request.arguments, **request.options)
                 except BaseException as error:
                     failure = error
+                if self._is_given_up:
+                    return request  # which nobody looks at
         finally:
             failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
 

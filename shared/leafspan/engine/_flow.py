@@ -4,7 +4,7 @@ A flow is a generator that does no I/O itself. The protocol between a flow and i
 
 1. The flow yields a ``Call``, or a sequence of calls that do not depend on each other.
 2. The driver makes the calls. ``run`` makes them here and now, one after the other; ``arun`` awaits them, those of a
-   sequence together, and never blocks the event loop.
+   sequence together, and never blocks the event loop. Flows that only read run in threads then.
 3. The driver sends back the result, or a list of results in the order of the calls. If a call failed, it throws the
    error into the flow, at the ``yield`` that asked for it.
 4. What the flow returns is the result of ``run`` and ``arun``.
