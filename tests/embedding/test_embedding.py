@@ -132,7 +132,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(tmp_path: Path, embed, message)
 
 
 def test_what_cannot_embed_is_refused(tmp_path: Path):
-    with pytest.raises(InvalidArgument, match=r"an embedder must be a LangChain Embeddings, .* got str"):
+    with pytest.raises(InvalidArgument, match=r"an embedder must be a LangChain Embeddings, .* got 'model-name'"):
         Index.open(tmp_path, embedder="model-name")
     assert isinstance(to_embedder(default_embedder()), Embedder)
 

@@ -160,7 +160,7 @@ def test_the_policy_says_how_filters_join(shared_index: Index, policy, documents
 
 def test_a_filter_of_a_bundle_that_is_none_is_refused(shared_index: Index):
     retriever = llamaindex_ext.VectorRetriever(index=shared_index)
-    with pytest.raises(InvalidArgument, match="filter"):
+    with pytest.raises(InvalidArgument, match=r"where, given as a text, must be like .* got 'topic = food'"):
         retriever.retrieve(FilteredQueryBundle(QUESTION, "topic = food"))
 
 

@@ -171,7 +171,7 @@ def _provoke_errors(witness: Witness, index: Index, view: PrivateView) -> None:
     witness.provoke(lambda: view.add(Document("a", "x", metadata={"who": {"name": "Alice Smith"}})))
     witness.provoke(lambda: view.add(Document("a", "x", metadata={"who": object.__new__(_Named)})))
     witness.provoke(lambda: view.add(Document("a", "x", metadata={"Alice Smith": 1, "alice  smith": 2})))
-    witness.provoke(lambda: view.add(Document("a", "x", metadata={"Alice Smith": float("nan")})))
+    witness.provoke(lambda: view.add(Document("a", "x", metadata={"Alice Smith": float("inf")})))
     witness.provoke(lambda: view.add(Document("a", "x", metadata={"entities": ["Alice Smith"]})))
     witness.provoke(lambda: view.add([Document("Alice Smith", "1"), Document("ALICE SMITH", "2")]))
     witness.provoke(lambda: view.add({"id": 7, "text": long_text}))

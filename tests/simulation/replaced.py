@@ -249,7 +249,7 @@ class Driver:
         """The flow's result. A limit of ``seconds`` has no effect: nobody here waits for an answer."""
         return self._drive(flow, native=False)
 
-    async def arun(self, flow: Any, seconds: float | None = None) -> Any:
+    async def arun(self, flow: Any, seconds: float | None = None, *, reads: bool = False) -> Any:
         """The same in an event loop."""
         return self._drive(flow, native=True)
 

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,16 +15,15 @@ from leafspan.engine._deadline import stop_flow
 from leafspan.engine._threads import CORES, in_thread
 
 
-class Returned(Exception):
+@dataclass(frozen=True, slots=True)
+class Returned:
     """A flow is done. A StopIteration cannot be passed from a thread to an event loop.
 
-    Args:
+    Attributes:
         value: What it has returned.
     """
 
-    def __init__(self, value: Any) -> None:
-        super().__init__(value)
-        self.value = value
+    value: Any
 
 
 class Aside:
@@ -40,14 +40,11 @@ class Aside:
         self._context = contextvars.copy_context()
         self._is_given_up = False
 
-    async def advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call]:
-        """What the flow asks for next, after an answer or a failure.
+    async def advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | Returned:
+        """What the flow asks for next, after an answer or a failure, or that it is done.
 
         If the task is cancelled meanwhile, the flow goes no further than the call that it is in, and lets go of what it
         holds.
-
-        Raises:
-            Returned: if the flow is done.
         """
         future: Future[Any] | None = None
         try:
@@ -61,14 +58,16 @@ class Aside:
             else:
                 future.add_done_callback(self._stop)
             raise
+        finally:
+            future = failure = None  # an error of theirs knows this frame: see below
 
-    def _advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call]:
+    def _advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | Returned:
         try:
             while True:
                 try:
                     request = self._flow.throw(failure) if failure else self._flow.send(answer)
                 except StopIteration as stop:
-                    raise Returned(stop.value) from None
+                    return Returned(stop.value)
                 answer = failure = None
                 if not isinstance(request, Call) or not request.computes:
                     return request

@@ -18,6 +18,7 @@ and can be tested without either. httpx does the same with its ``auth_flow``, ps
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -84,6 +85,7 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
     """
     answer: Any = None
     failure: BaseException | None = None
+    request: Call | Sequence[Call] | Returned
     aside = Aside(flow) if reads else None
     try:
         while True:
@@ -94,8 +96,8 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
                     request = await aside.advance(answer, failure)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
-            except Returned as returned:
-                return returned.value  # type: ignore[no-any-return]
+            if isinstance(request, Returned):
+                return request.value  # type: ignore[no-any-return]
             answer = failure = None
             if deadline is not None:
                 deadline.waits(flow, request)
@@ -134,8 +136,11 @@ async def _aperform(call: Call) -> Any:
     async with _threads_of_loop():
         future: Future[Any] = in_thread(_with_options, call)
         answer = asyncio.wrap_future(future)
-        # If the task is cancelled, so is what it awaits. Then nothing is reported of what becomes of the thread.
-        return await (_finished(answer) if call.finish else answer)
+        try:
+            # If the task is cancelled, so is what it awaits. Then nothing is reported of what becomes of the thread.
+            return await (_finished(answer) if call.finish else answer)
+        finally:
+            del future, answer  # their error knows this frame
 
 
 async def _finished(work: asyncio.Future[T]) -> T:

@@ -91,6 +91,8 @@ def _do(job: _Job) -> None:
         job.future.set_exception(error)
     else:
         job.future.set_result(result)
+    finally:
+        del job  # its error knows this frame, and together they would keep what it was about until garbage is collected
 
 
 def _freeing(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
