@@ -63,7 +63,6 @@ class StoredArrays(Mapping[str, Any]):
     Args:
         arrays: The arrays.
         what: The file, as words of a message.
-
     """
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
