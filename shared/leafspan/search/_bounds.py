@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from leafspan.engine import on_other_core
@@ -46,9 +46,10 @@ class Bounds:
         is_alone = not _UNDER_WAY
         _UNDER_WAY.add(self)
         self._left: list[Block] = []
+        coded = _CodedQueries.of(queries) if len(queries) <= _MOST_CODED and _cdist() is not None else None
         count = 0
         for arrays, rows in parts:
-            for columns, compute in _blocks(arrays, rows, queries, whole=not is_alone):
+            for columns, compute in _blocks(arrays, rows, queries, coded, whole=not is_alone):
                 self._left.append((slice(count + columns.start, count + columns.stop), compute))
             count += len(rows)
         self._bounds = np.empty((len(queries), count), np.float32)
@@ -82,16 +83,45 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_UNDER_WAY.clear)
 
 
+class _CodedQueries(NamedTuple):
+    """The codes of queries, and what the bounds of each have in common.
+
+    The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
+
+    Attributes:
+        numbers: Matrix with a row for each query.
+        scales: What a 1 in each row stands for, as a column.
+        slope: What the error of a vector's code is multiplied by.
+        least: What is added whatever the vector, as a column.
+    """
+
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    slope: float
+    least: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, queries: NDArray[np.float32]) -> _CodedQueries:
+        """Those of queries, given as the rows of a matrix."""
+        numbers, scales, errors = Codes.of(queries)
+        return cls(numbers, scales[:, None], 1 + float(errors.max()), (errors + ROUNDING)[:, None])
+
+
 def _blocks(
-    arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.intp], queries: NDArray[np.float32], *, whole: bool
+    arrays: Mapping[str, NDArray[Any]],
+    rows: NDArray[np.intp],
+    queries: NDArray[np.float32],
+    coded: _CodedQueries | None,
+    *,
+    whole: bool,
 ) -> Iterator[Block]:
     """What is to be computed for rows of a segment, as a whole or in blocks: for which of them, and how."""
     import numpy as np
 
-    if len(queries) > _MOST_CODED or _cdist() is None:
+    if coded is None:
         yield slice(0, len(rows)), partial(_products, arrays["vectors"], rows, queries)
         return
-    coded, codes = Codes.of(queries), Codes.in_arrays(arrays)
+    codes = Codes.in_arrays(arrays)
     if len(rows) * _DENSE < len(codes.scales):
         size = len(rows) if whole else _block_size(len(rows), codes)
         for start in range(0, len(rows), size):
@@ -112,13 +142,13 @@ def _block_size(rows: int, codes: Codes) -> int:
     return max(1, -(-rows // blocks))
 
 
-def _bounds_within(queries: Codes, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+def _bounds_within(queries: _CodedQueries, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
     """The bounds of some rows of a block. All of the block is compared."""
     bounds = _bounds_of_some(queries, codes, block)
     return bounds if len(rows) == bounds.shape[1] else bounds[:, rows - block.start]
 
 
-def _bounds_of_some(queries: Codes, codes: Codes, rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
+def _bounds_of_some(queries: _CodedQueries, codes: Codes, rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
     import numpy as np
 
     cdist = _cdist()
@@ -127,11 +157,10 @@ def _bounds_of_some(queries: Codes, codes: Codes, rows: slice | NDArray[np.intp]
     # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
     # its last one is aborted.
     bounds = np.asarray(cdist(queries.numbers, np.ascontiguousarray(some.numbers), "inner", out_dtype="float32"))
-    # The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
     bounds *= some.scales
-    bounds *= queries.scales[:, None]
-    bounds += some.errors * (1 + queries.errors.max())
-    bounds += (queries.errors + ROUNDING)[:, None]
+    bounds *= queries.scales
+    bounds += some.errors * queries.slope
+    bounds += queries.least
     return bounds
 
 

@@ -69,7 +69,7 @@ class Scan:
         return self._visible.shown_leaves(self._snapshot.leaves_in(self._rows[places].tolist()))
 
     def _vectors_at(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
-        return vectors_of(self._snapshot, self._rows[places])
+        return _vectors_in_order(self._snapshot, self._rows[places])
 
 
 def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
@@ -96,10 +96,18 @@ def vectors_of(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.f
     import numpy as np
 
     order = np.argsort(rows, kind="stable")
-    in_order = np.concatenate([in_parts(arrays, "vectors")[within] for arrays, within in _parts(snapshot, rows[order])])
+    in_order = _vectors_in_order(snapshot, rows[order])
     stored = np.empty_like(in_order)
     stored[order] = in_order
     return stored
+
+
+def _vectors_in_order(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    """The same, where the rows are in ascending order."""
+    import numpy as np
+
+    pieces = [in_parts(arrays, "vectors")[within] for arrays, within in _parts(snapshot, rows)]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def best(
@@ -113,7 +121,7 @@ def best(
 
     Args:
         bounds: A number for each leaf that its cosine does not exceed.
-        vectors_at: Function from places in ``bounds`` to the vectors of the leaves there, as a matrix.
+        vectors_at: Function from places in ``bounds``, in ascending order, to the vectors of the leaves there, as a matrix.
         query: The vector they are compared with.
         leaves_at: Function from places in ``bounds`` to the ids of the leaves there.
         count: Number of leaves that are wanted.

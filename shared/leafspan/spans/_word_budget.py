@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from leafspan.spans._packing import longest_prefix
 from leafspan.spans._relevant_runs import best_runs
@@ -13,6 +14,7 @@ from leafspan.trace import Filled, Trace
 from leafspan.values import Candidate, leaf_ids
 
 _CHARACTERS_A_WORD = 10
+_ABOVE = 1 + 1e-9  # a factor of more than what rounding can take off
 
 
 def runs_within_budget(
@@ -62,7 +64,7 @@ def _best_fitting_runs(
     hits: Sequence[Candidate], budget: int, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
-    gapless = list(_gapless_runs(hits))
+    gapless = [_Gapless.of(run) for run in _gapless_runs(hits)]
     # No price of 0, at which a run would cost nothing and so no gap be bridged.
     prices = sorted({hit.score / hit.words for hit in hits if hit.words and hit.score > 0}, reverse=True)
     chosen: list[list[Candidate]] = []
@@ -117,17 +119,33 @@ def _follows(one: Candidate, other: Candidate) -> bool:
     return (before.document_id, before.version, before.last + 1) == (after.document_id, after.version, after.first)
 
 
+class _Gapless(NamedTuple):
+    """Leaves without a gap between them, with the relevance and the words of each."""
+
+    hits: Sequence[Candidate]
+    values: Sequence[float]
+    words: Sequence[int]
+
+    @classmethod
+    def of(cls, hits: Sequence[Candidate]) -> _Gapless:
+        return cls(hits, [max(hit.score, 0.0) for hit in hits], [hit.words or 0 for hit in hits])
+
+    def may_be_worth(self, price: float, run_cost: float) -> bool:
+        """Whether a run may be worth its cost: at most prices, most have none, which takes less to see than to choose."""
+        values = [value * _ABOVE - price * words for value, words in zip(self.values, self.words, strict=True)]
+        return sum([value for value in values if value > 0]) > run_cost * price
+
+
 def _runs_at_price(
-    gapless: Sequence[Sequence[Candidate]], price: float, max_words: int | None, run_cost: float
+    gapless: Iterable[_Gapless], price: float, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
     """The best runs if a word costs this price."""
-    taken: list[list[Candidate]] = []
-    for hits in gapless:
-        values = [max(hit.score, 0.0) for hit in hits]
-        words = [hit.words or 0 for hit in hits]
-        for run in best_runs(values, words, cost=price, max_words=max_words, run_cost=run_cost * price):
-            taken.append(list(hits[run.first : run.last + 1]))
-    return taken
+    return [
+        list(some.hits[run.first : run.last + 1])
+        for some in gapless
+        if some.may_be_worth(price, run_cost)
+        for run in best_runs(some.values, some.words, cost=price, max_words=max_words, run_cost=run_cost * price)
+    ]
 
 
 def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:

@@ -40,7 +40,7 @@ from leafspan.strategies._requests import (
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
 from leafspan.strategies._vouching import LOOKED_THROUGH, vouched_for
-from leafspan.trace import Calibrated, Fused, Trace, TracedHit
+from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
 _SUMMARIES_LOOKED_AT = 50
@@ -234,10 +234,8 @@ class Hybrid(Strategy):
             loaded = yield from self._load(rows, loaded)
         trusted = context.embedder == EMBEDDER and not self.summary_bonus
         there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
-        results = [
-            [self._candidate(found, each, trusted) for found, each in row[: context.results] if self._is_good_enough(each)]
-            for row in there
-        ]
+        good = [[pair for pair in row[: context.results] if self._is_good_enough(pair[1])] for row in there]
+        results = [self._candidates(pool, row, trusted) for pool, row in zip(pools, good, strict=True)]
         for query, pool, result in zip(queries, pools, results, strict=True):
             if pool.sums and not result:
                 yield from self._note_why_empty(query, pool)
@@ -333,20 +331,27 @@ class Hybrid(Strategy):
         """The best of each query, and what was loaded before. None for leaves that were only guessed to be there."""
         known = dict(loaded or {})
         best = {id_: each for row in rows for each in row if (id_ := str(each.leaf)) not in known}
-        found = tuple(id_ for id_, each in best.items() if each.contributions or each.reference)
-        guessed = tuple(id_ for id_, each in best.items() if not (each.contributions or each.reference))
+        found = tuple(id_ for id_, each in best.items() if each.is_known)
+        guessed = tuple(id_ for id_, each in best.items() if not each.is_known)
         if found or guessed or loaded is None:
             more: dict[str, Candidate] = yield Load(found, guessed)
             known |= {id_: more.get(id_) for id_ in (*found, *guessed)}
         return known
 
-    def _candidate(self, found: Candidate, scored: ScoredLeaf, trusted: bool) -> Candidate:
+    def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]], trusted: bool) -> list[Candidate]:
+        """What is returned for a query."""
+        contributions = pool.contributions([scored.leaf for _, scored in row])
+        return [self._candidate(*pair, made_of, trusted) for pair, made_of in zip(row, contributions, strict=True)]
+
+    def _candidate(
+        self, found: Candidate, scored: ScoredLeaf, contributions: tuple[Contribution, ...], trusted: bool
+    ) -> Candidate:
         ordinal = scored.leaf.ordinal
         fused = Fused(
             ordinal,
             ordinal,
             self.fusion,
-            scored.contributions,
+            contributions,
             scored.sum,
             scored.neighbour_bonus,
             scored.summary_bonus,
@@ -354,9 +359,7 @@ class Hybrid(Strategy):
         )
         trace = Trace(
             hits=tuple(
-                TracedHit(ordinal, each.score, each.source, each.rank)
-                for each in scored.contributions
-                if each.source in SEARCHES
+                TracedHit(ordinal, each.score, each.source, each.rank) for each in contributions if each.source in SEARCHES
             ),
             fused=(fused,),
             calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.scores_are_probabilities else (),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
-from leafspan.strategies._matching_nodes import MatchingNodes
+from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
@@ -98,19 +98,25 @@ class Pool:
         for leaf, bonus in bonuses.items():
             self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
 
-    def contributions(self, leaf: LeafId) -> tuple[Contribution, ...]:
-        """What makes up the leaf's fused score; empty for a leaf that was not found."""
-        if leaf not in self.leaves and leaf not in self.summaries:
-            return ()
-        own = (found.contribution(leaf) for found in self.found)
-        soft = self.soft.get(leaf)
-        return tuple(each for each in (*own, *self._contributions_of_nodes(leaf), soft) if each is not None)
+    def contributions(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
+        """What makes up the fused score of each leaf; empty for a leaf that was not found."""
+        nodes = [()] * len(leaves) if self.nodes is None else self.nodes.of(leaves)
+        return [self._contributions(leaf, of_leaf) for leaf, of_leaf in zip(leaves, nodes, strict=True)]
 
-    def _contributions_of_nodes(self, leaf: LeafId) -> Iterator[Contribution]:
-        if self.nodes is not None:
-            for source, node, weight in zip(NODE_SOURCES, self.nodes.of(leaf), self.scales, strict=True):
-                if node is not None and weight:
-                    yield Contribution(source, node.rank, node.score, node.share * weight, weight)
+    def _contributions(self, leaf: LeafId, nodes: Sequence[NodeHit | None]) -> tuple[Contribution, ...]:
+        if not self.has_found(leaf):
+            return ()
+        own = [found.contribution(leaf) for found in self.found]
+        larger = [
+            Contribution(source, node.rank, node.score, node.share * weight, weight)
+            for source, node, weight in zip(NODE_SOURCES, nodes, self.scales, strict=False)
+            if node is not None and weight
+        ]
+        return tuple([each for each in (*own, *larger, self.soft.get(leaf)) if each is not None])
+
+    def has_found(self, leaf: LeafId) -> bool:
+        """Whether a search has found the leaf or summary, and not only its neighbours or what mentions it."""
+        return leaf in self.leaves or leaf in self.summaries
 
     def is_there(self, leaf: LeafId) -> bool:
         """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
@@ -120,15 +126,18 @@ class Pool:
 
 
 class ScoredLeaf(NamedTuple):
-    """A leaf or summary of a pool with its final ``score``, the ``sum`` it was made of, and the parts of that sum."""
+    """A leaf or summary of a pool with its final ``score``, the ``sum`` it was made of, and the bonuses in that sum.
+
+    It ``is_known`` to exist as far as a search has found it, or another leaf mentions its document.
+    """
 
     leaf: LeafId
     score: float
     sum: float
     neighbour_bonus: float
     summary_bonus: float
-    contributions: tuple[Contribution, ...]
     reference: Reference | None
+    is_known: bool
 
 
 def fused_pool(
@@ -265,8 +274,9 @@ def best_of(
         left -= pool.is_there(leaf)
         summary_bonus = pool.summary_bonuses.get(leaf, 0.0)
         bonus = bonuses.get(leaf, 0.0)
-        contributions = pool.contributions(leaf)
-        best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, contributions, pool.references.get(leaf)))
+        reference = pool.references.get(leaf)
+        is_known = reference is not None or pool.has_found(leaf)
+        best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, reference, is_known))
     return best
 
 

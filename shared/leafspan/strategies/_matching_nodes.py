@@ -52,12 +52,13 @@ class NodeHits(NamedTuple):
         whole = [np.array(column, np.intp) for column in (firsts, lasts, ranks)]
         return cls(whole[0], whole[1], whole[2], np.array(scores, np.float64), np.array(shares, np.float64))
 
-    def holding(self, number: int) -> NodeHit | None:
-        """The node that the leaf of this number is in, None if there is none."""
-        place = int(self.firsts.searchsorted(number, side="right")) - 1
-        if place < 0 or number > self.lasts[place]:
-            return None
-        return NodeHit(*(column[place].item() for column in self))
+    def holding(self, numbers: NDArray[np.intp]) -> list[NodeHit | None]:
+        """The node that each leaf is in, given by its number; None for a leaf in none of them."""
+        if not len(self.firsts):
+            return [None] * len(numbers)
+        places, are_inside = self._places_of(numbers)
+        rows = zip(*(column[places].tolist() for column in self), strict=True)
+        return [NodeHit._make(row) if is_inside else None for row, is_inside in zip(rows, are_inside.tolist(), strict=True)]
 
     def shares_of(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
         """The share of the node that each leaf is in, given by its number; 0 for a leaf in none of them."""
@@ -65,8 +66,13 @@ class NodeHits(NamedTuple):
 
         if not len(self.firsts):
             return np.zeros(len(numbers))
+        places, are_inside = self._places_of(numbers)
+        return np.where(are_inside, self.shares[places], 0.0)
+
+    def _places_of(self, numbers: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The place of the node that begins last before each leaf, and whether the leaf is in it."""
         places = self.firsts.searchsorted(numbers, side="right") - 1
-        return np.where((places >= 0) & (numbers <= self.lasts[places]), self.shares[places], 0.0)
+        return places, (places >= 0) & (numbers <= self.lasts[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +87,27 @@ class MatchingNodes:
     first_leaf: Callable[[str], int | None]
     scales: tuple[NodeHits, ...]
 
-    def of(self, leaf: LeafId) -> list[NodeHit | None]:
-        """For each scale, the node that the leaf is in; None if that is not among the best."""
-        first = self.first_leaf(leaf.document_id)
-        if first is None:
-            return [None] * len(self.scales)
-        number = first + leaf.ordinal
-        return [nodes.holding(number) for nodes in self.scales]
+    def of(self, leaves: Sequence[LeafId]) -> list[tuple[NodeHit | None, ...]]:
+        """For each leaf, the node of each scale that it is in; None if that is not among the best."""
+        numbers = self._numbers_of(leaves)
+        return list(zip(*(nodes.holding(numbers) for nodes in self.scales), strict=True))
 
     def shares(self, leaves: Iterable[LeafId], weights: Sequence[float]) -> dict[LeafId, float]:
         """What the nodes that each leaf is in give it: their shares, each times the weight of its scale."""
         import numpy as np
 
         asked = list(leaves)
-        firsts = [self.first_leaf(leaf[0]) for leaf in asked]
-        # No node has a leaf of a number below 0.
-        numbers = np.array(
-            [-1 if first is None else first + leaf[2] for first, leaf in zip(firsts, asked, strict=True)], np.intp
-        )
+        numbers = self._numbers_of(asked)
         shares = np.zeros(len(asked))
         for nodes, weight in zip(self.scales, weights, strict=True):
             shares += weight * nodes.shares_of(numbers)
         return dict(zip(asked, shares.tolist(), strict=True))
+
+    def _numbers_of(self, leaves: Sequence[LeafId]) -> NDArray[np.intp]:
+        import numpy as np
+
+        firsts = [self.first_leaf(leaf[0]) for leaf in leaves]
+        # No node has a leaf of a number below 0.
+        return np.array(
+            [-1 if first is None else first + leaf[2] for first, leaf in zip(firsts, leaves, strict=True)], np.intp
+        )
