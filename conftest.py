@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,10 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
 NOTES = Path(__file__).parent / "tests" / "docs" / "notes"
+
+# A shell starts what runs in the background with Ctrl-C ignored, and so would be all processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def enter_empty_folder(namespace: dict[str, Any]) -> None:
