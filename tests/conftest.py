@@ -73,7 +73,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
 @pytest.fixture
 def nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written is read back at the next question, as what an earlier version of leafspan has written."""
-    monkeypatch.setattr(Mirror, "take", lambda self, documents, catalogue: iter(()))
+    monkeypatch.setattr(Mirror, "take", lambda self, segment: iter(()))
 
 
 @pytest.fixture

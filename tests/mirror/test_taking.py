@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import chromadb
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 
 from leafspan import BM25, Document, FunctionFailed, Index, Vector
 from leafspan.mirror import Mirror, RecordCopy, VectorCopy, WordPostings, _mirror
+from leafspan.store import Row, Writer
+from leafspan.store._folder import Folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
 
@@ -51,6 +55,41 @@ def test_what_was_added_replaced_and_deleted_is_found_and_nothing_is_read_back(t
         assert answers(again) == found
 
 
+@pytest.mark.usefixtures("nothing_is_read_back")
+def test_whenever_a_change_is_counted_there_is_all_that_a_reader_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    advance = Folder.advance
+    met = []
+
+    def with_a_question(self: Folder, *arguments: Any, **options: Any) -> int:
+        count = advance(self, *arguments, **options)
+        with Index.open(tmp_path / "kb", mode="r") as other:  # with mirrors of its own, as in another process
+            met.append({passage.text for passage in other.retrieve("drunk", BM25(), k=50)})
+        return count
+
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(Document("tea", "Tea is drunk hot."))
+        monkeypatch.setattr(Folder, "advance", with_a_question)
+        index.add([Document("tea", "Tea is drunk cold."), Document("mate", "Mate is drunk, too.")])
+    old, new = {"Tea is drunk hot."}, {"Tea is drunk cold.", "Mate is drunk, too."}
+    assert met == [old, new, new, new]
+
+
+def test_a_segment_of_versions_that_are_being_written_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_rows = Writer.write_rows
+
+    def after_a_question(self: Writer, rows: Sequence[Row]) -> Any:
+        assert index.retrieve("drunk", BM25()) == before
+        return write_rows(self, rows)
+
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        index.add(Document("tea", "Tea is drunk hot."))
+        before = index.retrieve("drunk", BM25())
+        monkeypatch.setattr(Writer, "write_rows", after_a_question)
+        monkeypatch.setattr(WordPostings, "read", never)
+        index.add(Document("mate", "Mate is drunk, too."))
+        assert {each.document_id for each in index.retrieve("drunk", BM25())} == {"tea", "mate"}
+
+
 @examples(30, fast=8)
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "both", "delete"])), min_size=1, max_size=8))
 def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list):
@@ -61,7 +100,7 @@ def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.Tem
             for index in (taken, read):
                 with pytest.MonkeyPatch.context() as patch:
                     if index is read:
-                        patch.setattr(Mirror, "take", lambda self, documents, catalogue: iter(()))
+                        patch.setattr(Mirror, "take", lambda self, segment: iter(()))
                     if what == "delete":
                         index.delete(["a"])
                     else:

@@ -43,14 +43,13 @@ MUTANTS = (
     Mutant(
         "leaves are added after their version became current",
         "store._writer",
-        """        keep = yield from self._add_and_follow(documents, done)
+        """        derived = yield from self._add_and_follow(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
-        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
-        keep = yield from self._add_and_follow(documents, done)
+        derived = yield from self._add_and_follow(documents, done)
 """,
     ),
     Mutant(
@@ -62,11 +61,10 @@ MUTANTS = (
     Mutant(
         "readers are not told before a version becomes current",
         "store._writer",
-        """        yield from self.advance(settled=False)
-        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
+        """        # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
+        yield from self.advance(settled=False)
 """,
-        """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
-""",
+        "",
     ),
     Mutant(
         "readers are not told after a version became current",

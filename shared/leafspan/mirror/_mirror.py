@@ -252,32 +252,42 @@ class Mirror:
         rows = [each.row for each in documents]
         return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
-    def take(self, segment: Segment, catalogue: Catalogue | None) -> Flow[None]:
-        """Take a segment of documents that have just been written, so that no question has to read them back.
+    def take(self, segment: Segment) -> Flow[None]:
+        """Take a segment of documents whose version is about to become current, so that no question has to read them back.
 
         Where another thread is making segments, it is left to the next question.
-
-        Args:
-            segment: The segment.
-            catalogue: The catalogue of the whole index with them. None if it is not at hand: segments are merged later.
         """
         if not self._mutex.acquire(blocking=False):
             return
         try:
-            yield Call(self._take, (segment, catalogue), finish=True)
+            yield Call(self._take, (segment,), finish=True)
         finally:
             self._mutex.release()
 
-    def _take(self, segment: Segment, catalogue: Catalogue | None) -> None:
+    def _take(self, segment: Segment) -> None:
         self._taken += 1
         if self._segments is None and self._folder.path is not None:
             self._folder.keep(segment)  # it is opened with the others
         else:
             self._segments = [*(self._segments or []), self._folder.keep(segment)]
-        if self._taken > _MOST_TAKEN and catalogue is not None:
-            with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
-                self._compact(self._existing(catalogue)[0])
-            self._taken = 0
+
+    def tidy(self, catalogue: Catalogue | None) -> Flow[None]:
+        """Merge segments that were taken, if they have become many. Otherwise, the next question does.
+
+        Args:
+            catalogue: The catalogue of the whole index. None if it is not at hand: segments are merged later.
+        """
+        if self._taken <= _MOST_TAKEN or catalogue is None or not self._mutex.acquire(blocking=False):
+            return
+        try:
+            yield Call(self._merge_taken, (catalogue,), finish=True)
+        finally:
+            self._mutex.release()
+
+    def _merge_taken(self, catalogue: Catalogue) -> None:
+        with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
+            self._compact(self._existing(catalogue)[0])
+        self._taken = 0
 
     def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
         """What there is of these documents by now. Nothing is made, so documents may be missing."""
@@ -388,9 +398,10 @@ class Mirror:
         """Remove dead segments, and merge segments that are too many or mostly dead. Returns the new snapshot."""
         segments = self._segments
         assert segments is not None
-        if all(snapshot.live) and not _segments_to_merge(snapshot.live, segments):
+        pairs = zip(segments, snapshot.live, strict=True)
+        removed = [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
+        if not removed and not _segments_to_merge(snapshot.live, segments):
             return snapshot
-        removed = [each for each, live in zip(segments, snapshot.live, strict=True) if not live]
         self._segments = segments = [each for each in segments if each not in removed]
         snapshot = self._snapshot_of(snapshot.catalogue)
         numbers = _segments_to_merge(snapshot.live, segments)
@@ -418,6 +429,15 @@ class StoredSegments(NamedTuple):
 
     segments: Sequence[OpenSegment]
     damaged: Mapping[Path, str]
+
+
+def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
+    """Whether a version in a segment is noted as being written: it becomes current after the segment was kept."""
+    for id_, version, leaves in segment.documents:
+        row = catalogue.rows.get(id_)
+        if row is not None and (version, leaves) in row.leftovers:
+            return True
+    return False
 
 
 def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:

@@ -11,7 +11,7 @@ from leafspan.engine import Flow
 from leafspan.mirror import Mirror, RecordCopy, VectorCopy, records_in
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.store import Catalogue, DocumentToWrite, Keep, Reader, Store
+from leafspan.store import Catalogue, Derived, DocumentToWrite, Reader, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,19 @@ class SearchIndexes:
         assert self.records is not None
         return records_in((yield from self.records.at_hand(catalogue)), ids, columns)
 
-    def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Keep]:
+    def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Derived]:
         """Index documents that are being written, so that no question has to read them back: see ``Mirror.make``."""
         made = []
         for copy in self.copies:
-            made.append((copy, (yield from copy.make(documents))))
+            if (segment := (yield from copy.make(documents))) is not None:
+                made.append((copy, segment))
 
-        def keep(catalogue: Catalogue | None) -> Flow[None]:
+        def keep() -> Flow[None]:
             for copy, segment in made:
-                if segment is not None:
-                    yield from copy.take(segment, catalogue)
+                yield from copy.take(segment)
 
-        return keep
+        def tidy(catalogue: Catalogue | None) -> Flow[None]:
+            for copy, _ in made:
+                yield from copy.tidy(catalogue)
+
+        return Derived(keep, tidy)

@@ -25,7 +25,7 @@ from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._waiting import WAITS
-from leafspan.store._writer import DocumentToWrite, Keep, Writer
+from leafspan.store._writer import Derived, DocumentToWrite, Writer
 
 __all__ = [
     "HIDDEN_KEY",
@@ -37,11 +37,11 @@ __all__ = [
     "Catalogue",
     "Damage",
     "DamageRule",
+    "Derived",
     "DocumentTable",
     "DocumentToWrite",
     "EmbedderRecord",
     "ForeignCollection",
-    "Keep",
     "LooseRow",
     "Met",
     "MetDamage",

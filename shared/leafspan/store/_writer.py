@@ -66,11 +66,20 @@ class DocumentToWrite(NamedTuple):
     vectors: Any
 
 
-Keep = Callable[[Catalogue | None], Flow[None]]
-"""Keeps what was made of documents, with the catalogue of the whole index with them, if it is at hand."""
+class Derived(NamedTuple):
+    """What was made of documents that are being written.
 
-Follower = Callable[[Sequence[DocumentToWrite]], Flow[Keep]]
-"""Makes what is derived of documents while they are written, or after. What it gives back is to be run after they were."""
+    Attributes:
+        keep: Keeps it, before readers see the documents: so no reader has to make it.
+        tidy: Tidies up after they see them, with the catalogue of the whole index, if it is at hand.
+    """
+
+    keep: Callable[[], Flow[None]]
+    tidy: Callable[[Catalogue | None], Flow[None]]
+
+
+Follower = Callable[[Sequence[DocumentToWrite]], Flow[Derived]]
+"""Makes what is derived of documents while their leaves are written, or after."""
 
 
 class Writer:
@@ -165,16 +174,17 @@ class Writer:
             yield from self.advance(settled=False)  # as before all leaves are deleted
             self._is_finished = False
             yield from self._leaves.delete(in_the_way)
-        keep = yield from self._add_and_follow(documents, done)
+        derived = yield from self._add_and_follow(documents, done)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
+        # Between the two, so that no reader takes it for what is left of an old version, and none finds it missing.
+        if derived is not None:
+            yield from derived.keep()
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
-        if keep is None and self._follower is not None:
-            keep = yield from self._follower(documents)
-        if keep is not None:
-            yield from keep(self._catalogue())
+        if derived is not None:
+            yield from derived.tidy(self._catalogue())
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
         """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.
@@ -267,17 +277,17 @@ class Writer:
                     found[leaf.document_id].append(id_)
         return found
 
-    def _add_and_follow(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[Keep | None]:
-        """Add the leaves. If another process does, what is derived of the documents is made here meanwhile."""
+    def _add_and_follow(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[Derived | None]:
+        """Add the leaves, and make what is derived of the documents: meanwhile if another process adds, else afterwards."""
         if self._follower is None or not self._leaves.elsewhere:
             yield from self._add_leaves(documents, done)
-            return None
+            return None if self._follower is None else (yield from self._follower(documents))
         together = [self._add_leaves(documents, done), self._follower(documents)]
-        added, keep = yield run_together(together, finish=False)
-        for outcome in (added, keep):
+        added, derived = yield run_together(together, finish=False)
+        for outcome in (added, derived):
             if isinstance(outcome, Exception):
                 raise outcome
-        return keep  # type: ignore[no-any-return]
+        return derived  # type: ignore[no-any-return]
 
     def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         import numpy as np
