@@ -102,6 +102,32 @@ def test_a_forked_process_is_refused_at_once_what_needs_chroma_and_ends_and_its_
     assert not (tmp_path / "kb-another").exists()
 
 
+_BESIDE_A_WRITER = """
+import os, sys
+from pathlib import Path
+from leafspan import Document, Index
+from leafspan.store._change_file import ChangeFile
+
+folder = sys.argv[1]
+index = Index.open(folder)
+index.add(Document("a", "Some text. And more."))
+changes = ChangeFile(Path(folder) / "leafspan.changes")
+changes.writing = changes.touching = True  # as a writer of another process does that is at work, and a killed one leaves it
+child = os.fork()
+if not child:
+    for each in (index, Index.open(folder)):
+        print(each.retrieve("text", k=1)[0].text)
+    sys.exit()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_process_reads_also_while_a_writer_is_at_work(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _BESIDE_A_WRITER, str(tmp_path / "kb")]
+    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    assert (done.stdout, done.returncode) == ("Some text. And more.\n" * 2, 0), done.stderr[-2000:]
+
+
 def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -455,7 +455,7 @@ def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
         there = segments(tmp_path / "kb")
         snapshot = run(index._sources.indexes.words._mirror.current(stale))
         stale.leave()
-        assert snapshot.live[0] > 0 == snapshot.live[1]
+        assert min(snapshot.live) == 0 < max(snapshot.live)
         assert segments(tmp_path / "kb") == there
         calls = made(monkeypatch)
         index.retrieve("oxygen", BM25())

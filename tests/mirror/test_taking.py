@@ -74,7 +74,11 @@ def test_whenever_a_change_is_counted_there_is_all_that_a_reader_needs(tmp_path:
     assert met == [old, new, new, new]
 
 
-def test_a_segment_of_versions_that_are_being_written_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("most", [8, 1])
+def test_a_segment_of_versions_that_are_being_written_is_neither_removed_nor_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+):
+    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", most)
     write_rows = Writer.write_rows
 
     def after_a_question(self: Writer, rows: Sequence[Row]) -> Any:

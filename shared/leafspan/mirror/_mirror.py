@@ -17,7 +17,7 @@ from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.mirror._comparing import Compare
 from leafspan.mirror._segment import Segment
-from leafspan.mirror._segment_folder import SegmentFolder
+from leafspan.mirror._segment_folder import SegmentFolder, in_order
 from leafspan.mirror._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
 
@@ -30,7 +30,7 @@ _GROUP = 20_000  # leaves to make into one segment
 _MOST_SEGMENTS = 8
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
 _MOST_TAKEN = 64  # segments of what was written that are merged without waiting for a question
-_MOST_DEFERRALS = 4  # changes after which segments are merged and removed even if the reader may be stale
+_MOST_DEFERRALS = 4  # changes after which segments are merged and removed though nobody knows whether the reader is stale
 _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
 _POLL_SECONDS = 0.005
@@ -162,10 +162,10 @@ class Mirror:
             if missing:
                 yield from self._make(reader.for_mirrors(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
-            # A stale reader would take newer segments for dead ones. But whether it is stale is not always known, and
-            # merging cannot be deferred for ever.
+            # A stale reader would take newer segments for dead ones. But behind a client that is never known, and merging
+            # cannot be deferred for ever.
             self._deferred += 1
-            if not reader.may_be_stale or self._deferred > _MOST_DEFERRALS:
+            if not reader.may_be_stale or (self._deferred > _MOST_DEFERRALS and not reader.is_stale):
                 snapshot = yield Call(self._compact, (snapshot,), finish=True)
                 self._deferred = self._taken = 0
             self._snapshot = snapshot
@@ -269,7 +269,7 @@ class Mirror:
         if self._segments is None and self._folder.path is not None:
             self._folder.keep(segment)  # it is opened with the others
         else:
-            self._segments = [*(self._segments or []), self._folder.keep(segment)]
+            self._segments = in_order([*(self._segments or []), self._folder.keep(segment)])
 
     def tidy(self, catalogue: Catalogue | None) -> Flow[None]:
         """Merge segments that were taken, if they have become many. Otherwise, the next question does.
@@ -346,7 +346,7 @@ class Mirror:
             return snapshot
         warnings.warn(f"{self._folder} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
         rewritten = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}
-        self._segments = [rewritten.get(each, each) for each in self._segments]
+        self._segments = in_order(rewritten.get(each, each) for each in self._segments)
         return self._snapshot_of(snapshot.catalogue)
 
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
@@ -392,7 +392,7 @@ class Mirror:
 
     def _add(self, segment: Segment) -> None:
         assert self._segments is not None
-        self._segments.append(self._folder.keep(segment))
+        self._segments = in_order([*self._segments, self._folder.keep(segment)])
 
     def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
         """Remove dead segments, and merge segments that are too many or mostly dead. Returns the new snapshot."""
@@ -413,7 +413,7 @@ class Mirror:
             arrays = self._recipe.merge([snapshot.parts[number] for number in numbers])
             merged = self._folder.keep(Segment(DocumentTable.of(documents), arrays))
             removed += [segments[number] for number in numbers]
-            self._segments = [merged, *(each for each in segments if each not in removed)]
+            self._segments = in_order([merged, *(each for each in segments if each not in removed)])
             snapshot = self._snapshot_of(snapshot.catalogue)
         self._folder.remove(removed)
         return snapshot
@@ -443,16 +443,16 @@ def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
 def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
     """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
 
-    Segments are merged if more than half of their leaves are dead. If there are too many segments, the smallest are merged
-    as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a large segment is
-    not written again until the index has grown in proportion.
+    Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
+    smallest are merged as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a
+    large segment is not written again until the index has grown in proportion.
 
     Args:
         live: Number of current leaves of each segment.
         segments: The segments.
     """
     chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
-    others = [number for number in range(len(segments)) if number not in chosen]
+    others = [number for number in range(len(segments)) if number not in chosen and live[number]]
     if len(others) + bool(chosen) > _MOST_SEGMENTS:
         size = sum(live[number] for number in chosen)
         for number in sorted(others, key=lambda number: live[number]):

@@ -48,11 +48,9 @@ class SegmentFolder:
         return repr(str(self.path))
 
     def read(self, known: Sequence[OpenSegment]) -> list[OpenSegment]:
-        """The known segments and all others in the folder. Only files of unknown segments are read.
+        """The known segments and all others in the folder, as ``in_order``. Only files of unknown segments are read.
 
-        Segments in memory come first. Segments with files follow, large ones first, so that the documents of a merged
-        segment count there, and not in the segments that it was made of. Last are known segments without a file: another
-        process has merged them, or the file is lost.
+        Behind the files are known segments without one: another process has merged them, or the file is lost.
 
         Args:
             known: Segments that are open already.
@@ -63,9 +61,7 @@ class SegmentFolder:
             self._remove_if_empty()
         self.was_emptied = self._is_empty()
         found = self._read_files({each.path: each for each in known if each.path is not None})
-        in_order = sorted(found.items(), key=lambda item: (-item[1].leaves, item[0].name))
-        without_file = [each for each in known if each.path is not None and each.path not in found]
-        return [each for each in known if each.path is None] + [each for _, each in in_order] + without_file
+        return in_order(found.values()) + in_order(each for each in known if each.path not in found)
 
     def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
         """The segments of all files in the folder, by path. Those that are read are added to ``known``."""
@@ -219,3 +215,13 @@ class SegmentFolder:
         with suppress(OSError):
             if not self.read_only:
                 self.path.rmdir()
+
+
+def in_order(segments: Iterable[OpenSegment]) -> list[OpenSegment]:
+    """Segments in the order in which documents count: one that is in several counts in the first of them.
+
+    Large ones come first, so that the documents of a merged segment count there, and not in what it was made of. All
+    processes have the same order of files: otherwise each of two could remove the one that counts for the other. What is in
+    memory comes last, since others do not have it.
+    """
+    return sorted(segments, key=lambda each: (each.path is None, -each.leaves, each.path.name if each.path else ""))

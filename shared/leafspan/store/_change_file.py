@@ -106,12 +106,17 @@ class ChangeFile:
     def touching(self, value: bool) -> None:
         self._write(2, int(value))
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a writer is at work, or a process uses Chroma's files, or was killed or failed before it was done."""
+        return self.touching or self.writing
+
     def tells_all_of(self, database: int | None) -> bool:
         """Whether all that has become of a database is noted here, by its own count of changes; None if it has none.
 
         It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
         """
-        return database is not None and database == self.database and not self.touching and not self.writing
+        return database is not None and database == self.database and not self.is_in_use
 
     @property
     def database(self) -> int | None:

@@ -101,7 +101,7 @@ class ClientStore:
             self._manifest,
             known=None,
             load=self._load,
-            has_changed=lambda: True,
+            has_changed=None,
             has_moved_on=self._has_moved_on,
             stay=lambda: None,
             leave=lambda: None,

@@ -179,7 +179,7 @@ def _in_folder(
 
 def _known(folder: Folder, name: str) -> KnownIndex | None:
     """What is known of an index without Chroma, unless somebody has written beside leafspan: it may be gone then."""
-    found = folder.known(name) if folder.files.is_as_left() else None
+    found = folder.known(name) if folder.is_as_left() else None
     return None if found is None else found[1]
 
 

@@ -98,7 +98,7 @@ class Files:
     @property
     def _noted(self) -> int | None:
         """The database's count of changes as it was noted, unless it may be changed at this moment."""
-        return None if self._changes.touching or self._changes.writing else self._changes.database
+        return None if self._changes.is_in_use else self._changes.database
 
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:

@@ -9,8 +9,8 @@ from leafspan.errors import ForkedProcess
 
 _REMEDY = (
     "open indexes after the fork only (gunicorn without --preload), or start processes that are not forked "
-    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder that was '
-    "searched before can be read here, but not written"
+    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder can be '
+    "read here, but not written, as long as what is derived from it is complete: index.warm() in another process sees to it"
 )
 _users: list[int] = []  # the process that has used an embedded Chroma first
 

@@ -52,7 +52,7 @@ class Reader(VisibleDocuments):
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
-        has_changed: Callable[[], bool],
+        has_changed: Callable[[], bool] | None,
         stay: Callable[[], None],
         leave: Callable[[], None],
         met: Met,

@@ -31,7 +31,7 @@ class VisibleDocuments:
         known: The catalogue of the whole index, if it is in memory. If it is None, the manifest is asked for each document
             that is met.
         load: Flow that loads the catalogue, for reading that needs to know all documents.
-        has_changed: Function that says whether the index has changed since; True if that is not known.
+        has_changed: Function that says whether the index has changed since. None if that is not known.
         met: Stored (document, version) pairs that were not current when met before, and what else was met.
         scope: What is visible. None for the whole index.
         rule: What to do about damaged documents. None for errors.
@@ -46,7 +46,7 @@ class VisibleDocuments:
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
-        has_changed: Callable[[], bool],
+        has_changed: Callable[[], bool] | None,
         met: Met,
         scope: Visibility | None,
         rule: DamageRule | None,
@@ -71,7 +71,12 @@ class VisibleDocuments:
     @property
     def may_be_stale(self) -> bool:
         """Whether the index has changed since; True if that is not known."""
-        return self._has_changed()
+        return self._has_changed is None or self._has_changed()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the index is known to have changed since."""
+        return self._has_changed is not None and self._has_changed()
 
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, whatever the scope."""
@@ -280,7 +285,7 @@ class VisibleDocuments:
         if sorted_out.textless:
             self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in sorted_out.textless})
         # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
-        if sorted_out.doubtful and self._has_changed():
+        if sorted_out.doubtful and self.may_be_stale:
             self._met |= sorted_out.doubtful
             raise StaleRead
         # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
@@ -289,7 +294,7 @@ class VisibleDocuments:
         # And one that was current may have lost leaves before the query, which then has found the others only.
         if queried and from_catalogue and sorted_out.current and (yield from self._is_behind()):
             asked |= {LeafId.parse(id_).document_id for id_ in sorted_out.current}
-        if asked and from_catalogue and self._has_changed():
+        if asked and from_catalogue and self.may_be_stale:
             now = unpack_rows((yield from self._manifest.get(list(asked), ["metadatas"])))
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in asked):
                 raise StaleRead
@@ -317,7 +322,7 @@ class VisibleDocuments:
         for id_, problem in problems.items():
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
-        if self._has_changed():
+        if self.may_be_stale:
             self._met.doubt(damaged.keys() - self._doubted)
             self._doubted |= damaged.keys()
             if any(self._met.doubts[pair] < _DOUBTS for pair in damaged):
