@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,20 @@ def waiting(tmp_path: Path) -> Iterator[Index]:
 def busy_within_its_timeout(call: Callable[[], Any], match: str) -> None:
     with ends_within(TIMEOUT + MOMENT), pytest.raises(WriterBusy, match=match):
         call()
+
+
+@contextmanager
+def no_answer_of_chroma(index: Index) -> Iterator[None]:
+    """The Chroma that is open in this process answers nothing, as while another process has its database locked."""
+
+    def asked(*arguments: Any, **options: Any) -> Any:
+        raise AssertionError("Chroma is asked")
+
+    client = index._store._folder._opened.client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "get_collection", asked)
+        patch.setattr(client, "list_collections", asked)
+        yield
 
 
 @stopping
@@ -70,6 +85,9 @@ def test_behind_a_stopped_writer_reading_goes_on_and_writing_ends_and_names_it(w
             busy_within_its_timeout(lambda: waiting.delete(["a"]), named)
             assert waiting.count() == 1
             assert [passage.document_id for passage in waiting.retrieve("text", Vector(), k=1)] == ["a"]
+            waiting._store._folder.changes.touching = True  # as where the writer was stopped within Chroma
+            with no_answer_of_chroma(waiting), open_index({"path": str(tmp_path / "kb")}, timeout=TIMEOUT) as another:
+                assert [passage.document_id for passage in another.retrieve("text", Vector(), k=1)] == ["a"]
         finally:
             os.kill(holder.process.pid, signal.SIGCONT)
 

@@ -23,7 +23,7 @@ from leafspan.store._database_file import RESTORE, check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._failures import chroma_failure, in_one_line
 from leafspan.store._files import Files
-from leafspan.store._forks import can_use_embedded_chroma, use_embedded_chroma
+from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
@@ -98,15 +98,15 @@ class Folder:
         self._process: WritingProcess | None = None
 
     def is_as_left(self) -> bool:
-        """Whether what leafspan has noted of the database is all that has become of it, as far as this process can know.
+        """Whether what leafspan has noted of the database is all that readers are to see of it.
 
-        While a writer is at work, that is not known. A forked process that cannot ask Chroma takes it that nobody else has
-        written meanwhile, and sees what was noted last.
+        While a writer is at work, and after one was killed, the database has more. Readers see what was noted last, which is
+        whole, and nobody waits for Chroma, which has no timeout: a stopped writer may hold its database.
 
         Raises:
             DamagedIndex: if the database is gone, or none.
         """
-        return self.files.is_as_left() or (not can_use_embedded_chroma() and self.changes.is_in_use)
+        return self.files.is_as_left() or self.changes.is_in_use
 
     @property
     def is_replaced(self) -> bool:
