@@ -100,8 +100,8 @@ class Folder:
     def is_as_left(self) -> bool:
         """Whether what leafspan has noted of the database is all that readers are to see of it.
 
-        While a writer is at work, and after one was killed, the database has more. Readers see what was noted last, which is
-        whole, and nobody waits for Chroma, which has no timeout: a stopped writer may hold its database.
+        While a writer is at work, and after one was killed, the database has more. Readers see what was noted last, which
+        is whole, and nobody waits for Chroma, which has no timeout: a stopped writer may hold its database.
 
         Raises:
             DamagedIndex: if the database is gone, or none.
