@@ -17,6 +17,10 @@ find_python() {  # version: an interpreter that starts, by name or among those o
     done
 }
 
+"$root/.venv/bin/python" -m venv "$work/tools"
+"$work/tools/bin/pip" install --quiet --upgrade pip uv
+export UV_LINK_MODE=copy  # nltk refuses data that is linked
+
 own=$("$root/.venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 ran=() absent=()
 for version in $(sed -nE 's/.*"Programming Language :: Python :: (3\.[0-9]+)".*/\1/p' "$root/pyproject.toml"); do
@@ -29,8 +33,7 @@ for version in $(sed -nE 's/.*"Programming Language :: Python :: (3\.[0-9]+)".*/
         continue
     fi
     "$python" -m venv "$work/$version"
-    "$work/$version/bin/pip" install --quiet --upgrade pip
-    "$work/$version/bin/pip" install --quiet "$root[dev]"
+    "$work/tools/bin/uv" pip install --quiet --python "$work/$version/bin/python" "$root[dev]"  # in a tenth of the time of pip
     (cd "$root" && "$work/$version/bin/python" -m pytest -q -p no:cacheprovider -m "not slow" \
         tests/test_index.py tests/store/test_formats.py tests/hosts/test_contract.py)
     ran+=("$version")
