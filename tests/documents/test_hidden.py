@@ -86,6 +86,16 @@ def test_what_is_made_of_a_hidden_key_of_a_chunk_by_flattening_is_hidden(tmp_pat
         assert index.get("d").hidden == ("file.path", "file.size")
 
 
+def test_a_title_can_be_hidden_whether_or_not_it_is_among_the_metadata(tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("own", "Tea.", "A title", hidden=("title",)))
+        index.add(
+            LlamaIndexDocument(text="Tea!", id_="node", metadata={"title": "A"}, excluded_llm_metadata_keys=["title"])
+        )
+        index.add(Document("none", "Tea?", hidden=("title",)))
+        assert {info.id: info.hidden for info in index.documents()} == {"own": ("title",), "node": ("title",), "none": ()}
+
+
 @pytest.mark.parametrize("wrong", ["path", {"path": True}, [1], None])
 def test_hidden_keys_are_a_list_of_texts(tmp_path: Path, wrong: object):
     with (

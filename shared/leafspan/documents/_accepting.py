@@ -140,11 +140,11 @@ def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) ->
 def _checked_hidden(
     id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], chunks: Iterable[Chunk]
 ) -> tuple[str, ...]:
-    """Those of the stored keys that are hidden, or are made of a hidden one by flattening."""
+    """Those of the stored keys that are hidden, or are made of a hidden one by flattening. The title counts as one."""
     hidden = given.hidden
     if not isinstance(hidden, tuple | list) or not all(isinstance(key, str) for key in hidden):
         raise InvalidDocument(f"the hidden keys of document {shown(id_)} must be a list of strings, got {shown(hidden)}")
-    stored = [metadata, *(chunk.metadata for chunk in chunks)]
+    stored = [{"title": given.title} if given.title else {}, metadata, *(chunk.metadata for chunk in chunks)]
     return tuple(
         dict.fromkeys(
             key
