@@ -44,4 +44,5 @@ def _result(scored: NodeWithScore) -> HostResult:
     node = scored.node
     # What an index node refers to counts as metadata, under the key by which references are followed by default.
     refers = {"reference": node.index_id} if isinstance(node, IndexNode) else {}
-    return HostResult(node.node_id, node.get_content(), scored.score, {**refers, **node.metadata}, origin=node)
+    metadata, hidden = {**refers, **node.metadata}, tuple(node.excluded_llm_metadata_keys)
+    return HostResult(node.node_id, node.get_content(), scored.score, metadata, origin=node, hidden=hidden)

@@ -215,7 +215,8 @@ class Index(View):
         Chunks of one text become the leaves of one document, so that windows, parents and merging work across them, if it
         is known where in the text they start: LlamaIndex's nodes say so, and so do LangChain's chunks that have a
         ``start_index``, and otherwise the same metadata. Such a leaf has the id of its record as metadata ``chunk_id``.
-        Any other record becomes a document of one leaf, under its own id.
+        Any other record becomes a document of one leaf, under its own id. What LlamaIndex's nodes hide from models stays
+        hidden, and so is ``chunk_id``.
 
         The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
         is run again with the same options, and if nothing has changed, it does nothing.

@@ -40,7 +40,8 @@ class Document:
             none, the index splits the text.
         outline: Its leaves and headings, which ``Index.get`` knows, so that it can be drawn. Equal documents can differ
             in it, and ``add`` ignores it. Default: None.
-        hidden: Keys of its metadata that no model is to be shown, as LlamaIndex's ``excluded_llm_metadata_keys``. Nodes of
+        hidden: Keys of its metadata, and of its chunks', that no model is to be shown, as LlamaIndex's
+            ``excluded_llm_metadata_keys``; ``"title"`` hides the title. Tools of agents do not show them, and nodes of
             LlamaIndex that are made of its passages hide them. Default: none.
     """
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core import StorageContext
-from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceWindowNodeParser, get_leaf_nodes
 from llama_index.core.schema import NodeRelationship, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
@@ -128,6 +128,39 @@ def test_nodes_of_llamaindex_become_the_leaves_of_the_document_they_were_split_f
         starts = {id_: json.loads(metadata["_node_content"])["start_char_idx"] for id_, (_, metadata, _) in records.items()}
         assert {leaf.metadata["chunk_id"]: leaf.start for leaf in index.leaves()} == starts
         assert_same_vectors(index, records)
+
+
+def hiding_nodes(client: Any) -> ChromaVectorStore:
+    """A vector store with a node for each sentence of a document, which hides its path, and its parser what it adds."""
+    whole = LlamaIndexDocument(
+        text="Green tea is steamed. Black tea is not. Water comes last.",
+        id_="tea",
+        metadata={"path": "/srv/tea.md", "topic": "food"},
+        excluded_llm_metadata_keys=["path"],
+    )
+    nodes = SentenceWindowNodeParser.from_defaults(window_size=1).get_nodes_from_documents([whole])
+    for node, vector in zip(nodes, vectors([node.get_content() for node in nodes]), strict=True):
+        node.embedding = vector
+    store = ChromaVectorStore(chroma_collection=client.create_collection("nodes", embedding_function=None))
+    store.add(nodes)
+    return store
+
+
+def test_what_nodes_of_llamaindex_hide_from_models_stays_hidden_and_so_do_the_ids_of_records(client: Any, kb: Path):
+    Index.adopt(hiding_nodes(client), kb)
+    with Index.open(kb) as index:
+        assert set(index.get("tea").hidden) == {"path", "window", "original_text", "chunk_id"}
+        for leaf in index.leaves():
+            assert leaf.metadata.keys() - leaf.hidden == {"topic"}
+
+
+def test_a_node_that_becomes_a_document_of_its_own_hides_what_it_hid_by_its_new_name_too(client: Any, kb: Path):
+    report = Index.adopt(hiding_nodes(client), kb, join=False, rename={"path": "place"})
+    with Index.open(kb) as index:
+        for id_ in report.added:
+            document = index.get(id_)
+            assert document.metadata["place"] == "/srv/tea.md"
+            assert set(document.hidden) == {"place", "window", "original_text"}
 
 
 @pytest.mark.parametrize("given", ["vector store", "storage context", "collection"])

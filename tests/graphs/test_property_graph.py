@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding, Settings
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import EntityNode, Relation
 from llama_index.core.indices.property_graph import PGRetriever, VectorContextRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import leafspan
 from leafspan import F, Index, InvalidArgument, NotALeaf, PropertyGraph, SentenceWindow, SourceFailed, SourceTimeout
@@ -337,6 +339,20 @@ async def test_a_retriever_is_asked_asynchronously_without_blocking(sentences: I
     assert {each.id for each in await sentences.aretrieve(BORN, strategy)} == {
         each.id for each in sentences.retrieve(BORN, strategy)
     }
+
+
+class Stub(BaseRetriever):
+    """Returns one node, which hides its path from models."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        node = TextNode(text="Bees dance.", metadata={"path": "a"}, excluded_llm_metadata_keys=["path"])
+        return [NodeWithScore(node=node, score=1.0)]
+
+
+def test_what_a_node_of_a_retriever_hides_from_models_stays_hidden(sentences: Index):
+    strategy = PropertyGraph(Stub())
+    for found in (sentences.retrieve("bees", strategy), strategy.retrieve_data("bees")):
+        assert [(each.metadata["path"], each.hidden) for each in found] == [("a", ("path",))]
 
 
 def test_options_of_the_search_are_refused_beside_a_retriever(filled: Any):

@@ -24,7 +24,7 @@ from llama_index.core.schema import IndexNode, MetadataMode, NodeRelationship, N
 from llama_index.core.tools import RetrieverTool
 
 import llamaindex_ext
-from leafspan import AutoMerging, Hybrid, Index, InvalidArgument
+from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, Vault
 from leafspan.embedding import default_embedder
 from llamaindex_ext import (
     AutoMergingRetriever,
@@ -105,6 +105,22 @@ def test_a_model_is_shown_no_metadata_that_the_document_hides(tmp_path):
         (found,) = HybridRetriever(index, similarity_top_k=1).retrieve("tea")
         assert found.node.get_content(MetadataMode.LLM) == tea.get_content(MetadataMode.LLM)
         assert found.node.metadata["file_path"] == "/srv/tea.md"
+
+
+def test_a_view_shows_models_no_metadata_that_the_document_hides(tmp_path):
+    tea = Document(
+        text="Green tea is steamed.",
+        id_="tea",
+        metadata={"file_path": "a", "by": "Kit"},
+        excluded_llm_metadata_keys=["file_path"],
+    )
+    with Index.open(tmp_path / "kb") as index:
+        private = index.private(Vault.open(tmp_path / "vault.db", bytes(range(32))), known={"PERSON": ["Kit"]}, finder=())
+        for view in (index.scoped({"tenant": "a"}), private, private.scoped({"tenant": "b"})):
+            view.add(tea)
+            (found,) = HybridRetriever(view, similarity_top_k=1).retrieve("tea")
+            assert found.node.metadata["file_path"] == "a"
+            assert "file_path" not in found.node.get_content(MetadataMode.LLM)
 
 
 def test_an_added_index_node_refers_to_what_it_stands_for(tmp_path):

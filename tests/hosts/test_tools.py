@@ -11,10 +11,11 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import BaseTool as LlamaIndexTool
 from llama_index.core.tools.calling import acall_tool, call_tool
 
@@ -159,6 +160,31 @@ def test_a_view_becomes_the_tool_that_searches_it(shared_index, package):
     tool = package.as_tool(shared_index.scoped(F("topic") == "food"))
     text = tool(question="bees").content if package is llamaindex_ext else tool.invoke({"question": "bees"})
     assert {each["document_id"] for each in json.loads(text)["passages"]} <= {"tea"}
+
+
+@pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])
+def test_no_tool_shows_a_model_what_a_document_hides(index, package):
+    index.add(
+        Document("kit", "Kit makes tea.", "Kit's page", {"path": "/home/kit", "topic": "tea"}, hidden=("path", "title"))
+    )
+    search, read, outline = package.as_tools(index)
+    one = package.as_tool(package.HybridRetriever(index=index))
+    asked = [(search, {"question": "Kit"}), (one, {"question": "Kit"}), (outline, {}), (read, {"document_id": "kit"})]
+    for tool, arguments in asked:
+        said = tool(**arguments).content if package is llamaindex_ext else tool.invoke(arguments)
+        assert '"kit' in said
+        assert "/home/kit" not in said
+        assert "Kit's page" not in said
+
+
+def test_a_tool_over_another_retriever_of_llamaindex_does_not_show_what_its_nodes_hide(shared_index):
+    node = TextNode(
+        text="Bees dance.", metadata={"path": "/home/kit", "topic": "bees"}, excluded_llm_metadata_keys=["path"]
+    )
+    other = VectorStoreIndex([node], embed_model=MockEmbedding(embed_dim=4)).as_retriever()
+    tool = llamaindex_ext.as_tool(llamaindex_ext.DecayRetriever(index=shared_index, base=other))
+    (found,) = json.loads(tool(question="bees").content)["passages"]
+    assert found["metadata"] == {"topic": "bees"}
 
 
 @pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])

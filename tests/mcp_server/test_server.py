@@ -64,6 +64,16 @@ async def test_a_client_finds_reads_and_cites_a_passage(index, mode):
         assert json.loads(text_of(found)) == found.structured_content
 
 
+async def test_a_client_does_not_see_what_a_document_hides(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("tea", "Tea is hot.", metadata={"path": "/home/kit", "topic": "tea"}, hidden=("path",)))
+        async with connected(index) as client:
+            for name, arguments in [("search", {"question": "tea"}), ("outline", {}), ("read", {"document_id": "tea"})]:
+                result = await client.call_tool(name, arguments)
+                assert "tea" in text_of(result)
+                assert "/home/kit" not in text_of(result) + json.dumps(result.structured_content)
+
+
 @MODES
 async def test_what_a_tool_refuses_is_a_result_with_the_rule_and_the_value(index, mode):
     async with connected(index, mode) as client:

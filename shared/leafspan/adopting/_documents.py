@@ -118,10 +118,9 @@ class DocumentMaker:
         self.skipped.append(SkippedRecord(id_, reason))
 
     def _piece(self, member: Member, record: Mapping[str, Any]) -> Piece:
-        own = read_record(member.id, record["metadata"], self.renamed).metadata
-        if member.start is not None:
-            own = {**own, CHUNK_ID: member.id}
-        return Piece(record["document"], member.start, own)
+        own = read_record(member.id, record["metadata"], self.renamed)
+        piece = Piece(record["document"], member.start, own.metadata, own.hidden)
+        return piece if member.start is None else piece.named(member.id)
 
     def _joined(self, id_: str, pieces: Sequence[Piece]) -> Document | None:
         """The document that the pieces make; None if they differ where they overlap, or more is missing than is there."""
@@ -156,8 +155,9 @@ class DocumentMaker:
         """A document of its own, under the id of the record."""
         own = {key: value for key, value in piece.metadata.items() if member.start is None or key != CHUNK_ID}
         chunks = (Chunk(len(piece.text)),)
+        whole = Document(member.id, piece.text, title_in(own), own, chunks, hidden=piece.hidden)
         try:
-            document = check_document(Document(member.id, piece.text, title_in(own), own, chunks))
+            document = check_document(whole)
         except InvalidDocument as error:
             self._skip(member.id, str(error))
             return

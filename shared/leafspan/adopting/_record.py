@@ -26,6 +26,7 @@ class Record:
         parent: Id of the LlamaIndex node that it was split from. None if it was split from the document itself.
         children: Ids of the LlamaIndex nodes that were split from it.
         node: The LlamaIndex node that it is, without its text. None if it is none.
+        hidden: Keys of its metadata that no model is to be shown.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Record:
     parent: str | None = None
     children: tuple[str, ...] = ()
     node: Mapping[str, Any] | None = None
+    hidden: tuple[str, ...] = ()
 
 
 def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
@@ -49,10 +51,11 @@ def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[s
     node = _node(stored.get(NODE_KEY))
     own = stored if node is None else _own(stored, node)
     # A new name that the record has already would hide a value: the key then stays as it is.
-    own = {key if renamed.get(key) in own else renamed.get(key, key): value for key, value in own.items()}
-    record = _chunk(id_, own) if node is None else _from_node(id_, own, node)
+    names = {key: key if renamed.get(key) in own else renamed.get(key, key) for key in own}
+    own = {names[key]: value for key, value in own.items()}
+    record = _chunk(id_, own) if node is None else _from_node(id_, own, node, names)
     if own.get(CHUNK_ID, id_) != id_:  # the metadata key under which a leaf would have the record's id
-        return Record(id_, own, None, None, node=record.node)
+        return Record(id_, own, None, None, node=record.node, hidden=record.hidden)
     return record
 
 
@@ -82,7 +85,9 @@ def _own(stored: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in stored.items() if key not in _NODE_KEYS}, **hidden}
 
 
-def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any]) -> Record:
+def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any], names: Mapping[str, str]) -> Record:
+    """A node of LlamaIndex. Of what it hides, ``names`` has the keys as they are taken."""
+    excluded = node.get("excluded_llm_metadata_keys") or ()
     relationships = node.get("relationships") or {}
     start = node.get("start_char_idx")
     return Record(
@@ -93,6 +98,7 @@ def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any]) -> Rec
         _related(relationships.get(_PARENT)),
         tuple(child for each in relationships.get(_CHILDREN) or () if (child := _related(each))),
         node,
+        tuple(name for key, name in names.items() if key in excluded),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from leafspan.words import end_of_words
@@ -66,11 +66,18 @@ def shortened(text: str, characters: int = _LONGEST_NAME) -> str:
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
-def short_metadata(metadata: Mapping[str, object]) -> dict[str, Any]:
-    """The first keys of a document's metadata that fit into 1,500 characters, with long values shortened."""
+def short_metadata(metadata: Mapping[str, object], hidden: Collection[str] = ()) -> dict[str, Any]:
+    """The first keys of a document's metadata that fit into 1,500 characters, with long values shortened.
+
+    Args:
+        metadata: The metadata.
+        hidden: Keys that no model is to be shown. Default: none.
+    """
     short: dict[str, Any] = {}
     left = _METADATA
     for key, value in metadata.items():
+        if key in hidden:
+            continue
         name, shown = shortened(key), _short_value(value)
         left -= len(json.dumps({name: shown}, ensure_ascii=False))
         if left < 0:

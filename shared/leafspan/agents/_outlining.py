@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, shortened
 from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import covered, place_fields
+from leafspan.agents._passages import covered, place_fields, title_of
 from leafspan.agents._ranges import leaf_end, leaf_start
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
@@ -52,8 +52,8 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
         leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
         headings = yield Call(_headings, (document_id, leaves), what="")
         about_it = {"document_id": shortened(document_id, LONGEST_ID), "characters": leaves[-1].end if leaves else 0}
-        if leaves and leaves[0].title:
-            about_it["title"] = shortened(leaves[0].title)
+        if leaves and (title := title_of(leaves[0])):
+            about_it["title"] = shortened(title)
         page = _page("headings", headings[start : start + limit], start, len(headings))
         if not headings:
             page["note"] = f"The document has no headings: {read} it from its begin."
@@ -79,11 +79,11 @@ def _page(kind: str, entries: Iterable[dict[str, Any]], start: int, total: int) 
 
 def _document(info: DocumentInfo) -> dict[str, Any]:
     entry: dict[str, Any] = {"document_id": shortened(info.id, LONGEST_ID)}
-    if info.title:
-        entry["title"] = shortened(info.title)
+    if title := title_of(info):
+        entry["title"] = shortened(title)
     entry |= {"words": info.words, "characters": info.characters}
-    if info.metadata:
-        entry["metadata"] = short_metadata(info.metadata)
+    if metadata := short_metadata(info.metadata, info.hidden):
+        entry["metadata"] = metadata
     return entry
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from leafspan.agents._citations import Citation
 from leafspan.agents._limits import LONGEST_ID, short_metadata, shortened
+from leafspan.indexing import DocumentInfo
 from leafspan.values import Covered, Passage
 
 _MOST_COVERED = 10
@@ -26,6 +27,11 @@ def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
     if len(document_id) > LONGEST_ID or start == end:
         return place
     return {"citation": str(Citation(document_id, start, end)), **place}
+
+
+def title_of(described: Passage | DocumentInfo) -> str | None:
+    """The title of a document, unless no model is to be shown it."""
+    return None if "title" in described.hidden else described.title
 
 
 def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, int] | None) -> dict[str, Any]:
@@ -55,9 +61,9 @@ def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
     else:
         fields |= place_fields(passage.document_id, passage.start, passage.start + len(text))
     whole = len(text) == len(passage.text)
-    fields |= about_fields(passage.title, passage.headings, passage.lines if whole else None)
-    if passage.metadata:
-        fields["metadata"] = short_metadata(passage.metadata)
+    fields |= about_fields(title_of(passage), passage.headings, passage.lines if whole else None)
+    if metadata := short_metadata(passage.metadata, passage.hidden):
+        fields["metadata"] = metadata
     fields |= {"score": round(passage.score, 4), "text": text}
     if not whole:
         fields["cut"] = True

@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.agents._citations import Citation
 from leafspan.agents._defaults import LEAST_BUDGET, ToolLimits
 from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import about_fields, place_fields
+from leafspan.agents._passages import about_fields, place_fields, title_of
 from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
@@ -87,7 +87,7 @@ def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: b
     start, end = range_to_read(leaves, text, place.start, place.end, budget, around=around)
     read = tuple(leaf for leaf in leaves if leaf_start(leaf) < end and leaf_end(leaf) > start)
     content = place_fields(place.document_id, start, end) | {"characters": len(text)}
-    content |= about_fields(leaves[0].title if leaves else None, _common(read), _lines(read))
+    content |= about_fields(title_of(leaves[0]) if leaves else None, _common(read), _lines(read))
     content["text"] = text[start:end]
     if end < len(text):
         content["next_start"] = end

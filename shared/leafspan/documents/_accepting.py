@@ -124,7 +124,7 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
     chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
     if isinstance(given, GivenDocument) and given.id is None:
         id_ = made_id(given.text, metadata, source=given.source, position=given.position)
-    return Document(id_, given.text, given.title, metadata, chunks, hidden=_checked_hidden(id_, given, metadata))
+    return Document(id_, given.text, given.title, metadata, chunks, hidden=_checked_hidden(id_, given, metadata, chunks))
 
 
 def _name(given: Document | GivenDocument) -> str:
@@ -137,15 +137,21 @@ def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) ->
     return clean_metadata(id_, flatten(metadata) if flat and isinstance(metadata, Mapping) else metadata)
 
 
-def _checked_hidden(id_: str, given: Document | GivenDocument, metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """Those of the stored keys that are hidden, or are made of a hidden one by flattening."""
+def _checked_hidden(
+    id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], chunks: Iterable[Chunk]
+) -> tuple[str, ...]:
+    """Those of the stored keys that are hidden, or are made of a hidden one by flattening. The title counts as one."""
     hidden = given.hidden
     if not isinstance(hidden, tuple | list) or not all(isinstance(key, str) for key in hidden):
         raise InvalidDocument(f"the hidden keys of document {shown(id_)} must be a list of strings, got {shown(hidden)}")
+    stored = [{"title": given.title} if given.title else {}, metadata, *(chunk.metadata for chunk in chunks)]
     return tuple(
-        key
-        for key in metadata
-        if any(key == each or (key.startswith(f"{each}.") and each not in metadata) for each in hidden)
+        dict.fromkeys(
+            key
+            for own in stored
+            for key in own
+            if any(key == each or (key.startswith(f"{each}.") and each not in own) for each in hidden)
+        )
     )
 
 

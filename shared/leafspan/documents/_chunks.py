@@ -10,7 +10,7 @@ from leafspan.checks import check_text, check_whole, shown
 from leafspan.documents._accepting import is_single
 from leafspan.documents._frameworks import recognise
 from leafspan.documents._identity import is_random, source_of
-from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together
+from leafspan.documents._pieces import Piece, metadata_key, place_of, put_together
 from leafspan.errors import InvalidDocument
 from leafspan.values import Document
 
@@ -43,7 +43,8 @@ def chunks_of(
     chunks share comes once. The documents have no line numbers, since the line ends between chunks are not known.
 
     Metadata that all chunks of a document have are the document's. Others are kept with their leaves, in the results too,
-    but filters do not look at them.
+    but filters do not look at them. A key that one of the chunks hides from models is hidden in all of the document, and so
+    is ``chunk_id``, which has the ids of chunks that have some.
 
     Args:
         chunks: LangChain, LlamaIndex or Haystack Documents that a splitter of these has made; or texts, together with
@@ -96,19 +97,20 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
     if not isinstance(given.text, str):
         raise InvalidDocument(f"the text of a chunk must be a string, got {type(given.text).__name__}")
     start = _start(chunk, nodes) if hasattr(chunk, "node_id") else place_of(given.metadata)
-    named = given.id is not None and not is_random(given.id)
-    metadata = {CHUNK_ID: given.id, **given.metadata} if named else given.metadata
+    piece = Piece(given.text, start, given.metadata, given.hidden)
+    if given.id is not None and not is_random(given.id):
+        piece = piece.named(given.id)
     whole = given.source or (given.metadata.get("source_id") if hasattr(chunk, "meta") else None)  # Haystack's
     if id_ is not None:
-        return id_, id_, Piece(given.text, start, metadata)
+        return id_, id_, piece
     if isinstance(whole, str):
-        return whole, None if is_random(whole) else whole, Piece(given.text, start, metadata)
+        return whole, None if is_random(whole) else whole, piece
     if start is None and source_of(given.metadata) is None:
         raise InvalidDocument(
             "a chunk must say of which text it is, by a source in its metadata, or chunks_of(chunks, id=...) for chunks of "
             f"one text, got {given.text[:40]!r} with metadata {shown(dict(given.metadata))}"
         )
-    return metadata_key(given.metadata), None, Piece(given.text, start, metadata)
+    return metadata_key(given.metadata), None, piece
 
 
 def _start(node: Any, nodes: Mapping[str, Any]) -> int | None:

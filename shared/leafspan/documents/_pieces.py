@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leafspan.documents._accepting import check_document
@@ -32,11 +32,19 @@ class Piece:
         text: Its text.
         start: The character at which it starts. None if that is not known.
         metadata: Its metadata, with what it shares with the other pieces.
+        hidden: Keys of its metadata that no model is to be shown.
     """
 
     text: str
     start: int | None
     metadata: Mapping[str, Any]
+    hidden: tuple[str, ...] = ()
+
+    def named(self, id_: str) -> Piece:
+        """The piece with an id in its metadata, which no model is shown, unless it has one there of its own."""
+        if CHUNK_ID in self.metadata:
+            return self
+        return replace(self, metadata={CHUNK_ID: id_, **self.metadata}, hidden=(*self.hidden, CHUNK_ID))
 
 
 def place_of(metadata: Mapping[str, Any]) -> int | None:
@@ -58,7 +66,7 @@ def metadata_key(metadata: Mapping[str, Any]) -> str:
 def put_together(
     id_: str | None, pieces: Sequence[Piece], *, overlap: int = 0, text: str | None = None, flat: bool = False
 ) -> Document:
-    """The document that pieces were split from, with a chunk for each of them.
+    """The document that pieces were split from, with a chunk for each of them. It hides what any of them does.
 
     Args:
         id_: Its id, None to make one.
@@ -72,6 +80,7 @@ def put_together(
         InvalidDocument: if pieces differ from the text or from each other where they overlap, only some places are known,
             or metadata cannot be stored.
     """
+    hidden = tuple(dict.fromkeys(key for piece in pieces for key in piece.hidden))
     known = sum(piece.start is not None for piece in pieces)
     if known == len(pieces):
         text, starts, pieces = _by_place(pieces, text)
@@ -91,7 +100,8 @@ def put_together(
         for piece, start, end in zip(pieces, starts, ends, strict=True)
         if end > start
     )
-    return check_document(GivenDocument(id_, text, title_in(shared), shared, chunks=chunks), flatten_metadata=flat)
+    whole = GivenDocument(id_, text, title_in(shared), shared, chunks=chunks, hidden=hidden)
+    return check_document(whole, flatten_metadata=flat)
 
 
 def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int], list[Piece]]:

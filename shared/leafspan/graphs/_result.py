@@ -71,7 +71,8 @@ def as_passage(found: HostResult, source: str) -> Passage:
     """A result as a passage outside of any index."""
     score = found.score or 0.0
     trace = Trace(hits=(TracedHit(0, score, source),), kind=found.kind)
-    return Passage(found.id or "", "", None, None, found.text, score, dict(found.metadata), trace, kind=found.kind)
+    metadata = dict(found.metadata)
+    return Passage(found.id or "", "", None, None, found.text, score, metadata, trace, kind=found.kind, hidden=found.hidden)
 
 
 def leaf_or_none(id_: str) -> str | None:

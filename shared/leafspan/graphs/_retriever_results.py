@@ -34,7 +34,8 @@ def ask_retriever(retriever: Any, question: str) -> GraphResult:
             facts, _, text = text.removeprefix(_PREAMBLE).partition("\n\n")
             relations += [_relation(line, id_, score) for line in facts.splitlines() if _is_relation(line)]
         metadata = {**node.metadata, "source_ids": [source or id_]}
-        chunks.append(HostResult(id_, text, score, metadata, "chunk"))
+        hidden = tuple(node.excluded_llm_metadata_keys)
+        chunks.append(HostResult(id_, text, score, metadata, "chunk", hidden=hidden))
     return GraphResult(chunks=_each_once(chunks), relations=_each_once(relations))
 
 

@@ -27,6 +27,7 @@ class DocumentInfo:
         leaves: Length in leaves.
         words: Length in words.
         characters: Length in characters.
+        hidden: Keys of the metadata that no model is to be shown: see ``Document``.
     """
 
     id: str
@@ -35,6 +36,7 @@ class DocumentInfo:
     leaves: int
     words: int
     characters: int
+    hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         title = "" if self.title is None else f", title={first_words(self.title)}"
@@ -124,7 +126,15 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
     """
     rows = yield from read_consistently(store, _all_rows, scope)
     return [
-        DocumentInfo(row.document_id, row.title, copy_metadata(row.metadata), row.leaves, row.words, row.characters)
+        DocumentInfo(
+            row.document_id,
+            row.title,
+            copy_metadata(row.metadata),
+            row.leaves,
+            row.words,
+            row.characters,
+            row.hidden,
+        )
         for _, row in sorted(rows.items())
         if row.version is not None
     ]

@@ -136,7 +136,17 @@ def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> C
     trace = Trace(hits=(TracedHit(0, score, request.name, rank),), kind=result.kind)
     return outside_candidate(
         Passage(
-            id_, "", None, None, result.text, score, dict(result.metadata), trace, kind=result.kind, origin=result.origin
+            id_,
+            "",
+            None,
+            None,
+            result.text,
+            score,
+            dict(result.metadata),
+            trace,
+            kind=result.kind,
+            origin=result.origin,
+            hidden=result.hidden,
         )
     )
 

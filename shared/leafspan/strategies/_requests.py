@@ -260,6 +260,7 @@ class HostResult:
         metadata: Its metadata.
         kind: What it is, unless it is a leaf of the index: see ``Passage``.
         origin: The object itself.
+        hidden: Keys of the metadata that no model is to be shown.
     """
 
     id: str | None
@@ -268,6 +269,7 @@ class HostResult:
     metadata: Mapping[str, object] = field(default_factory=dict)
     kind: str = "document"
     origin: object = field(default=None, repr=False, compare=False)
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
