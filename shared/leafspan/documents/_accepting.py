@@ -106,28 +106,38 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
         InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, the
             metadata cannot be stored, or the chunks do not end at the end of the text.
     """
-    id_ = _name(given) if given.id is None else given.id
-    if not isinstance(id_, str) or not id_:
-        raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
-    if id_.startswith(RESERVED_ID_PREFIX):
-        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
+    id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
     if not isinstance(given.text, str):
         raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(given.text).__name__}")
     if given.title is not None and not isinstance(given.title, str):
         raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(given.title).__name__}")
-    for name, value in (("id", id_), ("text", given.text), ("title", given.title or "")):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
+    for name, value in (("text", given.text), ("title", given.title or "")):
+        _check_unicode(id_, name, value)
     metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
     chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
+    hidden = _checked_hidden(id_, given, metadata)
     if isinstance(given, GivenDocument) and given.id is None:
-        id_ = made_id(given.text, metadata, source=given.source, position=given.position)
-    return Document(id_, given.text, given.title, metadata, chunks, hidden=_checked_hidden(id_, given, metadata))
+        id_ = _checked_id(made_id(given.text, metadata, source=given.source, position=given.position))
+    return Document(id_, given.text, given.title, metadata, chunks, hidden=hidden)
 
 
-def _name(given: Document | GivenDocument) -> str:
+def _checked_id(id_: object) -> str:
+    if not isinstance(id_, str) or not id_:
+        raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
+    if id_.startswith(RESERVED_ID_PREFIX):
+        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
+    _check_unicode(id_, "id", id_)
+    return id_
+
+
+def _check_unicode(id_: str, name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
+
+
+def _name(given: GivenDocument) -> str:
     """What a document without an id is called in errors."""
     named = isinstance(given.metadata, Mapping) and described(given.metadata)
     return named or f"{str(given.text)[:40]}..."
