@@ -70,10 +70,10 @@ def _clean_value(document_id: str, key: str, value: object) -> object:
             names = sorted({type(item).__name__ for item in items})
             raise _refusal(document_id, key, f"a list that mixes {' and '.join(names)}")
         return items or None
-    return None if _is_missing(value) else _clean_scalar(document_id, key, value)
+    return None if is_missing(value) else _clean_scalar(document_id, key, value)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
     if value is None:
         return True
