@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from leafspan.checks import shown
 from leafspan.documents._frameworks import GivenDocument, recognise
 from leafspan.documents._identity import described, made_id
-from leafspan.documents._metadata import clean_metadata, flatten
+from leafspan.documents._metadata import clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
 from leafspan.reserved import RESERVED_ID_PREFIX
@@ -93,6 +94,19 @@ def to_document(thing: object, *, flatten_metadata: bool = False) -> Document:
         InvalidDocument: if it is none of these, or cannot be stored.
     """
     return check_document(recognise(thing), flatten_metadata=flatten_metadata)
+
+
+def with_any_metadata(thing: object) -> Document:
+    """Like ``to_document``, but of a document of a framework that is only split, so that it may have any metadata.
+
+    They are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of these takes their
+    place, which tells the document apart from others.
+
+    Raises:
+        InvalidDocument: if it is no document, or its id or text cannot be stored.
+    """
+    given = recognise(thing)
+    return check_document(replace(given, metadata=storable(given.metadata)))
 
 
 def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:

@@ -6,7 +6,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 
 from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
-from leafspan.documents import to_document
+from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._given import Given, place_among
@@ -126,11 +126,11 @@ __all__ = [
     "shown",
     "split_into_leaves",
     "strategy_of",
-    "to_document",
     "to_documents",
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "with_any_metadata",
     "with_ids",
     "write_options",
     "write_retriever",
