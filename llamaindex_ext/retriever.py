@@ -103,8 +103,9 @@ class BaseSpanRetriever(AnsweringRetriever):
         strategy = self._strategy()
         check_index(self.index, strategy)
         if self.similarity_top_k is not None:
-            check_whole("similarity_top_k", self.similarity_top_k, 1)
-        Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+            self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
+        limits = Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+        self.candidates = limits.candidates
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)

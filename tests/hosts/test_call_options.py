@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from langchain_core.runnables import ConfigurableField, RunnableConfig
 from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
@@ -90,6 +92,15 @@ def test_a_call_of_langchain_takes_what_the_core_does(shared_index: Index):
     retriever = langchain_ext.VectorRetriever(index=shared_index)
     vector = default_embedder().documents([QUESTION])[0].tolist()
     assert found(retriever.invoke(vector)) == found(retriever.invoke(Query(vector=tuple(vector))))
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=repr)
+def test_a_retriever_takes_whole_numbers_of_numpys_and_has_plain_ones(host: Host, shared_index: Index):
+    options = {"k": 3, "candidates": 20, "budget": 90, "before": 2}
+    plain = host.make("SentenceWindowRetriever", shared_index, **options)
+    given = host.make("SentenceWindowRetriever", shared_index, **{name: np.int64(each) for name, each in options.items()})
+    assert host.ask(given, QUESTION) == host.ask(plain, QUESTION)
+    assert json.dumps(given.to_dict()) == json.dumps(plain.to_dict())
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=repr)

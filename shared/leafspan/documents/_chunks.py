@@ -57,7 +57,7 @@ def chunks_of(
         InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they start,
             one says it by anything but a whole number, nothing says of which text they are, or metadata cannot be stored.
     """
-    check_whole("overlap", overlap, 0)
+    overlap = check_whole("overlap", overlap, 0)
     if id is not None:
         check_text("id", id)
     if chunks is None:
