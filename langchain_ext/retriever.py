@@ -184,7 +184,8 @@ class BaseSpanRetriever(BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         with all_ended(child):
-            return asked._documents(search(self.index, query, asked._strategy(child), asked._limits()))
+            found = search(self.index, query, asked._strategy(child), asked._limits(), for_several="batch")
+            return asked._documents(found)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
@@ -192,7 +193,8 @@ class BaseSpanRetriever(BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         async with aall_ended(child):
-            return asked._documents(await asearch(self.index, query, asked._strategy(child), asked._limits()))
+            found = await asearch(self.index, query, asked._strategy(child), asked._limits(), for_several="abatch")
+            return asked._documents(found)
 
     def explanation(self, query: str, **piece: Any) -> Explanation:
         """Like the core's ``View.explain``, but with the retriever's own strategy and limits.

@@ -85,7 +85,7 @@ class SpanVectorStore(VectorStore):
         cls,
         texts: list[str],
         embedding: Embeddings | None = None,
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
         *,
         ids: list[str] | None = None,
         split: bool = True,
@@ -96,7 +96,7 @@ class SpanVectorStore(VectorStore):
         Args:
             texts: The texts.
             embedding: Embeddings of LangChain, or anything else that ``Index.open`` takes. Default: the bundled model.
-            metadatas: Metadata for each text. Default: none.
+            metadatas: Metadata for each text, None for none. Default: none.
             ids: An id for each text. Default: see ``add_documents``.
             split: See the class.
             options: Options of ``Index.open``: ``path``, or ``client``, and others.
@@ -122,7 +122,7 @@ class SpanVectorStore(VectorStore):
         cls,
         texts: list[str],
         embedding: Embeddings | None = None,
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
         *,
         ids: list[str] | None = None,
         split: bool = True,
@@ -186,7 +186,7 @@ class SpanVectorStore(VectorStore):
     def add_texts(
         self,
         texts: Iterable[str],
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
         *,
         ids: list[str] | None = None,
         **options: Any,
@@ -195,7 +195,7 @@ class SpanVectorStore(VectorStore):
 
         Args:
             texts: The texts.
-            metadatas: Metadata for each text. Default: none.
+            metadatas: Metadata for each text, None for none. Default: none.
             ids: An id for each text. Default: one of its source and a hash of text and metadata.
             options: The other options of ``add_documents``.
 
@@ -207,7 +207,7 @@ class SpanVectorStore(VectorStore):
     async def aadd_texts(
         self,
         texts: Iterable[str],
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
         *,
         ids: list[str] | None = None,
         **options: Any,
@@ -418,14 +418,17 @@ class SpanVectorStore(VectorStore):
         return retriever(index=self.index, **{"tags": self._get_retriever_tags(), **own})
 
 
-def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:
+def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | None] | None) -> list[Document]:
     if isinstance(texts, str):
         raise InvalidArgument(f"texts must be a list of strings, got {shown(texts)}")
     listed = list(texts)
     if metadatas is not None and len(metadatas) != len(listed):
         raise InvalidArgument(f"metadatas must have one for each of the {len(listed)} texts, got {len(metadatas)}")
-    given = metadatas or [{}] * len(listed)
-    return [Document(page_content=text, metadata=dict(own)) for text, own in zip(listed, given, strict=True)]
+    given = metadatas or [None] * len(listed)
+    for own in given:
+        if own is not None and not isinstance(own, Mapping):
+            raise InvalidArgument(f"each of metadatas must be a mapping, or None for none, got {shown(own)}")
+    return [Document(page_content=text, metadata=dict(own or {})) for text, own in zip(listed, given, strict=True)]
 
 
 def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[str, Any]:

@@ -11,18 +11,24 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 from llama_index.core.utils import get_tqdm_iterable
 
 from leafspan import HierarchicalSplitter
-from leafspan.hosting import split_into_leaves, to_document
+from leafspan.hosting import check_option_names, split_into_leaves, with_any_metadata
 
 
 class SpanNodeParser(NodeParser):
     """Like the core's ``HierarchicalSplitter``, but a node parser, for an ``IngestionPipeline`` of LlamaIndex's own.
 
-    The nodes are the very leaves that an index makes of the same documents: same texts, same places, same ids.
+    The nodes are the very leaves that an index makes of the same documents: same texts, same places, same ids. They
+    have the documents' metadata as they are, also such as an index does not store or only stores flattened.
     """
 
     leaf_words: int = 45
     parent_words: tuple[int, ...] = (150, 600)
     unit: str | Callable[[str], int] = "words"
+
+    def __init__(self, **options: Any) -> None:
+        """Checks the names of options, of which LlamaIndex takes any."""
+        check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # which a dump has
+        super().__init__(**options)
 
     @classmethod
     def class_name(cls) -> str:
@@ -33,7 +39,7 @@ class SpanNodeParser(NodeParser):
         splitter = HierarchicalSplitter(self.leaf_words, self.parent_words, self.unit)
         parsed: list[BaseNode] = []
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing nodes"):
-            document = to_document(node)
+            document = with_any_metadata(node)
             leaves: list[BaseNode] = [
                 TextNode(
                     id_=leaf.id,

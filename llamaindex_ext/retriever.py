@@ -19,6 +19,7 @@ from leafspan.hosting import (
     apply_policy,
     as_base,
     asearch,
+    asearch_many,
     changed_options,
     check_choice,
     check_flag,
@@ -35,6 +36,7 @@ from leafspan.hosting import (
     read_options,
     read_retriever,
     search,
+    search_many,
     searches_the_same,
     shown,
     to_filter,
@@ -101,8 +103,9 @@ class BaseSpanRetriever(AnsweringRetriever):
         strategy = self._strategy()
         check_index(self.index, strategy)
         if self.similarity_top_k is not None:
-            check_whole("similarity_top_k", self.similarity_top_k, 1)
-        Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+            self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
+        limits = Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
+        self.candidates = limits.candidates
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
@@ -175,7 +178,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         """What ``retrieve`` returns for each of several queries, searched in one call."""
         bundles, asked = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        rows = [self._nodes(row) for row in search(self.index, *asked)]
+        rows = [self._nodes(row) for row in search_many(self.index, *asked)]
         rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
@@ -185,7 +188,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         """Like ``retrieve_many``."""
         bundles, asked = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        found = [self._nodes(row) for row in await asearch(self.index, *asked)]
+        found = [self._nodes(row) for row in await asearch_many(self.index, *asked)]
         rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
@@ -251,10 +254,11 @@ class BaseSpanRetriever(AnsweringRetriever):
         return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(search(self.index, *self._asked(query_bundle)))
+        return self._nodes(search(self.index, *self._asked(query_bundle), for_several="retrieve_many"))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(await asearch(self.index, *self._asked(query_bundle)))
+        found = await asearch(self.index, *self._asked(query_bundle), for_several="aretrieve_many")
+        return self._nodes(found)
 
     def _limits(self, bundle: QueryBundle) -> dict[str, Any]:
         return {

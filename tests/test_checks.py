@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from enum import IntEnum
 from math import inf, nan
 
+import numpy as np
 import pytest
 
 import leafspan
@@ -42,6 +44,17 @@ async def coroutine_function(text: str) -> str:
 def test_a_whole_number_is_an_int_of_at_least(value):
     assert message(check_whole, "k", value, 1) == f"k must be a whole number >= 1, got {value!r}"
     check_whole("k", 1, 1)
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), np.array(3), IntEnum("Size", {"SMALL": 3}).SMALL], ids=repr)
+def test_a_whole_number_of_any_type_becomes_a_plain_int(value):
+    checked = check_whole("k", value, 1)
+    assert (checked, type(checked)) == (3, int)
+
+
+@pytest.mark.parametrize("value", [np.float64(3), np.bool_(True), np.array([3, 4]), np.int64(0)], ids=repr)
+def test_what_numpy_has_besides_whole_numbers_is_refused(value):
+    assert message(check_whole, "k", value, 1) == f"k must be a whole number >= 1, got {value!r}"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from leafspan import (
     BM25,
     AutoMerging,
+    Config,
     Cut,
     DamagedIndex,
     Document,
@@ -629,3 +630,25 @@ def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
         rows = index.retrieve(queries, Vector(), k=80, candidates=80)
         assert sum(map(len, rows)) == 420 * 80 > 32_766
         assert rows[:90] == rows[90:180] == index.retrieve(queries[:90], Vector(), k=80, candidates=80)
+
+
+def test_whole_numbers_of_numpys_are_stored_and_asked_as_plain_ones(tmp_path: Path):
+    splitter = HierarchicalSplitter(np.int64(8), (np.int64(16), np.int64(32)))
+    assert repr(splitter) == repr(HierarchicalSplitter(8, (16, 32)))
+    with Index.open(tmp_path / "kb", splitter=splitter, context_sentences=np.int64(1)) as index:
+        index.add(DOCUMENTS)
+        limits = {"k": 2, "candidates": 20, "budget": 90}
+        found = index.retrieve(QUESTIONS[0], **limits)
+        for number in (np.int64, np.uint16, np.array):
+            assert index.retrieve(QUESTIONS[0], **{name: number(limit) for name, limit in limits.items()}) == found
+        assert index.surroundings(found[0].id, before=np.int64(1), after=np.int64(1)) == index.surroundings(
+            found[0].id, before=1, after=1
+        )
+    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(8, (16, 32)), context_sentences=1) as again:
+        assert again.retrieve(QUESTIONS[0], **limits) == found
+
+
+def test_a_configuration_is_written_with_plain_numbers_in_place_of_numpys(tmp_path: Path):
+    config = Config(k=np.int64(2), candidates=np.int32(20), budget=np.uint8(90), context_sentences=np.int64(1))
+    config.save(tmp_path / "kb.yaml")
+    assert Config.load(tmp_path / "kb.yaml") == config == Config(k=2, candidates=20, budget=90, context_sentences=1)

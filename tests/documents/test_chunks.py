@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from string import ascii_letters
 
+import numpy as np
 import pytest
 from haystack import Document as HaystackDocument
 from haystack.components.preprocessors import DocumentSplitter
@@ -129,6 +131,41 @@ def test_a_place_of_minus_one_is_none_which_langchain_writes_where_it_has_not_fo
     ]
     (document,) = chunks_of(pieces)
     assert document.text == "Tea is hot.\nIt is green."
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [np.int64, np.uint16, float, np.float32, str, lambda start: f"{start}.0"],
+    ids=["numpy", "unsigned", "float", "numpy's float", "text", "text of a float"],
+)
+def test_places_are_those_that_they_were_after_numpy_json_or_csv(kept):
+    chunks = langchain_chunks(overlap=20)
+    changed = [
+        piece(each.page_content, **{**each.metadata, "start_index": kept(each.metadata["start_index"])}) for each in chunks
+    ]
+    (document,), (expected,) = chunks_of(changed[::-1]), chunks_of(chunks)
+    assert document.text == expected.text == TEXT
+    assert [chunk.end for chunk in document.chunks] == [chunk.end for chunk in expected.chunks]
+
+
+@pytest.mark.parametrize("none", [-1, "-1", -1.0, None, float("nan"), "", " "], ids=repr)
+def test_a_place_that_is_missing_says_nothing(none):
+    (document,) = chunks_of([piece(text, source="tea.txt", start_index=none) for text in ("Tea is hot.", "It is green.")])
+    assert document.text == "Tea is hot.\nIt is green."
+
+
+@pytest.mark.parametrize("key", ["start_index", "split_idx_start"])
+@pytest.mark.parametrize("start", [12.5, "12.5", "chapter 2", True, -2, float("inf"), [3], "1_2", "\u0663"], ids=repr)
+def test_a_place_that_is_no_whole_number_is_an_error(key, start):
+    with pytest.raises(
+        InvalidDocument, match=f"{key} of a chunk must be .* whole number >= 0 .*, got {re.escape(repr(start))};"
+    ):
+        chunks_of([piece("Tea is hot.", source="tea.txt", **{key: start})])
+
+
+def test_a_document_may_have_anything_as_its_start_index(empty: Index):
+    empty.add(piece("Tea is hot.", start_index="chapter 2"))
+    assert [document.metadata for document in empty.documents()] == [{"start_index": "chapter 2"}]
 
 
 def test_texts_with_an_id_are_chunks_too():

@@ -241,6 +241,19 @@ def test_an_error_says_which_record_it_is_about(empty: Index):
         empty.add(record)
 
 
+def test_the_text_of_what_has_no_id_may_begin_with_what_an_id_must_not(empty: Index):
+    text = "leafspan: one core, two hosts."
+    (id_,) = empty.add([LangChainDocument(page_content=text), LlamaIndexDocument(text=text)]).added  # the same one twice
+    assert empty.get(id_).text == text
+    with pytest.raises(InvalidDocument, match="id must not begin with 'leafspan:', got 'leafspan:notes:"):
+        empty.add(LangChainDocument(page_content=text, metadata={"source": "leafspan:notes"}))
+
+
+def test_an_error_says_that_the_text_is_wrong_of_what_has_no_id(empty: Index):
+    with pytest.raises(InvalidDocument, match=r"the text of document 'a\\ud800b\.\.\.' must be valid Unicode"):
+        empty.add(LangChainDocument(page_content="a\ud800b"))
+
+
 def test_ids_that_users_give_are_kept(empty: Index):
     given = "6f1c9b0e-7a55-4b52-9f0c-0d6d1c2f3a41"  # as random as one that LlamaIndex makes
     empty.add(

@@ -144,6 +144,11 @@ def test_one_thing_is_read_as_it_is_stored_and_nested_metadata_are_no_value():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        (
+            {"id": None, "text": "Minutes of the tea club, May 2024."},
+            "a document's id must be a non-empty string, got None",
+        ),
+        (Document(None, "Minutes of the tea club."), "a document's id must be a non-empty string, got None"),  # type: ignore[arg-type]
         ({"id": "d", "text": 5}, "the text of document 'd' must be a string, got int"),
         ({"id": "d\ud800", "text": "Tea."}, r"the id of document 'd\\ud800' must be valid Unicode"),
         ({"id": "d", "text": "Tea.", "metadata": 5}, "metadata of document 'd' must be a mapping, got int"),

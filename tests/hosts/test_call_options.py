@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from langchain_core.runnables import ConfigurableField, RunnableConfig
 from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
@@ -18,7 +21,8 @@ from llama_index_instrumentation import get_dispatcher
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import BM25, F, Index, InvalidArgument, RetrievalTimeout, SentenceWindow, Vector
+from leafspan import BM25, F, Index, InvalidArgument, Query, RetrievalTimeout, SentenceWindow, Vector
+from leafspan.embedding import default_embedder
 from llamaindex_ext import FilteredQueryBundle
 from tests.corpus import DOCUMENTS, QUESTIONS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, needed
@@ -53,6 +57,50 @@ async def test_a_call_of_langchain_takes_every_option_of_the_strategy(shared_ind
     assert retriever.invoke(QUESTION, explain=True)[0].metadata["trace"]
     # The retriever is as it was.
     assert (retriever.k, retriever.before, retriever.after) == (5, 0, 1)
+
+
+SEVERAL = [["What is tea?", "What is rye?"], ("What is tea?", "What is rye?"), []]
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("questions", SEVERAL, ids=["list", "tuple", "none"])
+async def test_a_call_of_langchain_asks_one_question_and_batch_several(shared_index: Index, name, questions):
+    retriever = getattr(langchain_ext, name)(index=shared_index, **needed(name))
+    rule = f"a query must be a text or a vector, got {re.escape(repr(questions))}: for several queries, call"
+    with pytest.raises(InvalidArgument, match=f"{rule} batch$"):
+        retriever.invoke(questions)
+    with pytest.raises(InvalidArgument, match=f"{rule} abatch$"):
+        await retriever.ainvoke(questions)
+    assert len(retriever.batch(list(questions))) == len(questions)
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("questions", SEVERAL, ids=["list", "tuple", "none"])
+async def test_a_bundle_of_llamaindex_holds_one_question_and_retrieve_many_takes_several(
+    shared_index: Index, name, questions
+):
+    retriever = getattr(llamaindex_ext, name)(index=shared_index, **needed(name))
+    rule = f"a query must be a text or a vector, got {re.escape(repr(questions))}: for several queries, call"
+    with pytest.raises(InvalidArgument, match=f"{rule} retrieve_many$"):
+        retriever.retrieve(QueryBundle(questions))
+    with pytest.raises(InvalidArgument, match=f"{rule} aretrieve_many$"):
+        await retriever.aretrieve(QueryBundle(questions))
+    assert len(retriever.retrieve_many(questions)) == len(questions)
+
+
+def test_a_call_of_langchain_takes_what_the_core_does(shared_index: Index):
+    retriever = langchain_ext.VectorRetriever(index=shared_index)
+    vector = default_embedder().documents([QUESTION])[0].tolist()
+    assert found(retriever.invoke(vector)) == found(retriever.invoke(Query(vector=tuple(vector))))
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=repr)
+def test_a_retriever_takes_whole_numbers_of_numpys_and_has_plain_ones(host: Host, shared_index: Index):
+    options = {"k": 3, "candidates": 20, "budget": 90, "before": 2}
+    plain = host.make("SentenceWindowRetriever", shared_index, **options)
+    given = host.make("SentenceWindowRetriever", shared_index, **{name: np.int64(each) for name, each in options.items()})
+    assert host.ask(given, QUESTION) == host.ask(plain, QUESTION)
+    assert json.dumps(given.to_dict()) == json.dumps(plain.to_dict())
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=repr)

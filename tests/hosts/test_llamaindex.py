@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from itertools import pairwise
 
 import pytest
@@ -441,6 +443,44 @@ def test_the_node_parsers_ids_are_the_leaf_ids(tmp_path):
         ids = [leaf.id for leaf in index.leaves()]
     nodes = SpanNodeParser().get_nodes_from_documents(documents)
     assert [node.node_id for node in nodes] == ids
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"author": {"name": "Ada"}}, {"author": {"name": "Bob"}}),
+        ({"mixed": ["a", 1]}, {"mixed": ["a", 2]}),
+        ({"doc_id": "a", "score": 1}, {"doc_id": "b", "score": 1}),
+        ({"a": {"b": 1}, "a.b": 1}, {"a": {"b": 2}, "a.b": 1}),
+        ({"half": "\ud800"}, {"half": "\ud801"}),
+        ({"many": object}, {"many": 2**70}),
+    ],
+    ids=["nested", "mixed", "reserved", "doubled", "surrogate", "object"],
+)
+def test_the_node_parser_takes_metadata_that_no_index_stores(one, other):
+    documents = [Document(text="Tea is hot.", metadata={"file_path": "tea.md", **metadata}) for metadata in (one, other)]
+    nodes = SpanNodeParser().get_nodes_from_documents(documents)
+    assert [node.metadata for node in nodes] == [document.metadata for document in documents]
+    assert all(node.node_id.startswith("tea.md:") for node in nodes)
+    assert len({node.node_id for node in nodes}) == 2  # not the same document
+    assert nodes == SpanNodeParser().get_nodes_from_documents(documents)
+
+
+def test_the_node_parsers_ids_are_the_leaf_ids_of_flattened_metadata(tmp_path):
+    documents = [Document(text="One sentence. Another one.", metadata={"author": {"name": "Ada"}})]
+    with Index.open(tmp_path) as index:
+        index.add(documents, flatten_metadata=True)
+        ids = [leaf.id for leaf in index.leaves()]
+    assert [node.node_id for node in SpanNodeParser().get_nodes_from_documents(documents)] == ids
+
+
+def test_a_misspelt_option_of_the_node_parser_is_an_error():
+    with pytest.raises(InvalidArgument, match=r"SpanNodeParser has no option 'leaf_word'; did you mean 'leaf_words'\?"):
+        SpanNodeParser(leaf_word=10)
+    parser = SpanNodeParser(leaf_words=10, include_metadata=False)
+    dumped = parser.model_dump(exclude={"id_func"})  # with the name of its class
+    for same in (SpanNodeParser(**dumped), pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser)):
+        assert (same.leaf_words, same.include_metadata) == (10, False)
 
 
 def test_the_node_parser_feeds_a_vector_index_of_llamaindexs_own():

@@ -94,6 +94,17 @@ def test_what_needs_leaves_refuses_other_results_by_name(host: Host, shared_inde
         host.ask(window, QUESTIONS[0])
 
 
+def test_a_retriever_that_loses_the_ids_of_its_leaves_is_refused_for_that(shared_index: Index):
+    leaves = TFIDFRetriever.from_documents(langchain_ext.leaf_documents(shared_index))
+    assert leaves.invoke(QUESTIONS[0])[0].id is None
+    window = langchain_ext.SentenceWindowRetriever(index=shared_index, base=leaves)
+    message = (
+        r"the results of TFIDFRetriever must be leaves .* number 1 is not: no id, text '.*; leaves are known by their ids"
+    )
+    with pytest.raises(NotALeaf, match=message):
+        window.invoke(QUESTIONS[0])
+
+
 def test_what_searches_leaves_says_that_it_needs_an_index(host: Host):
     with pytest.raises(InvalidArgument, match="Vector must have an index to search, and there is none here"):
         host.ask(host.package.EnsembleRetriever(retrievers=[Vector(), two_of(host)[0]]), QUESTIONS[0])

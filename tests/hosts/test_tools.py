@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -144,10 +145,10 @@ def test_a_retriever_becomes_a_tool_that_searches_as_it_does(shared_index, packa
 def test_a_retriever_brings_its_limits_as_defaults(shared_index, package):
     k = {"k": 1} if package is langchain_ext else {"similarity_top_k": 1}
     retriever = package.VectorRetriever(index=shared_index, budget=80, min_score=0.1, **k)
-    for options, expected in [({}, (1, 80)), ({"budget": 200}, (None, 200)), ({"k": 2}, (2, 600))]:
+    for options, expected in [({}, (1, 80)), ({"budget": 200}, (None, 200)), ({"k": np.int64(2)}, (2, 600))]:
         tool = package.as_tool(retriever, **options)
         schema = tool.args_schema if package is langchain_ext else tool.metadata.get_parameters_dict()
-        defaults = {key: each.get("default") for key, each in schema["properties"].items()}
+        defaults = {key: each.get("default") for key, each in json.loads(json.dumps(schema))["properties"].items()}
         assert (defaults["k"], defaults["budget"]) == expected
     tool = package.as_tool(retriever)
     found = tool(question="bees").content if package is llamaindex_ext else tool.invoke({"question": "bees"})

@@ -109,12 +109,22 @@ def test_given_ids_take_the_place_of_own_ones(store: SpanVectorStore):
     ]
 
 
+async def test_texts_may_have_none_as_their_metadata(store: SpanVectorStore, tmp_path: Path):
+    ids = store.add_texts(["one", "two", "three"], [{"n": 1}, None, {}], ids=["1", "2", "3"])
+    assert [document.metadata for document in store.get_by_ids(ids)] == [{"n": 1}, {}, {}]
+    assert store.add_texts(["three"], [None]) == store.add_texts(["three"]) == await store.aadd_texts(["three"], [None])
+    made = SpanVectorStore.from_texts(["one"], metadatas=[None], path=tmp_path / "made")
+    assert [document.metadata for document in made.similarity_search("one")] == [{}]
+    made.index.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
         ({"ids": ["a"]}, r"ids must have one for each of the 2 documents, got 1"),
         ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'; did you mean \['ab'\]\?"),
         ({"metadatas": [{}]}, r"metadatas must have one for each of the 2 texts, got 1"),
+        ({"metadatas": [{}, 5]}, r"each of metadatas must be a mapping, or None for none, got 5"),
         ({"idz": ["a", "b"]}, r"no option 'idz'; did you mean 'ids'\?"),
     ],
 )

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from leafspan import (
     BM25,
     AutoMerging,
+    Ensemble,
     Filter,
     Hybrid,
     InvalidArgument,
     ParentDocument,
     Query,
+    Recursive,
+    RelevantSegments,
+    Rerank,
     SentenceWindow,
     Tree,
     Vector,
@@ -73,6 +79,42 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
 def test_a_wrong_option_is_named_with_the_rule_and_what_it_was(make: Callable[[], object], message: str):
     with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}"):
         make()
+
+
+TWO = np.int64(2)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (BM25(k=TWO), BM25(k=2)),
+        (Vector(k=TWO), Vector(k=2)),
+        (Filter(offset=TWO), Filter(offset=2)),
+        (Hybrid(depth=TWO), Hybrid(depth=2)),
+        (Hybrid(depth=(TWO, 3)), Hybrid(depth=(2, 3))),
+        (ParentDocument(level=TWO, max_parents=TWO), ParentDocument(level=2, max_parents=2)),
+        (SentenceWindow(before=TWO, after=TWO, max_words=TWO), SentenceWindow(before=2, after=2, max_words=2)),
+        (AutoMerging(fill_gaps=TWO, max_level=TWO, max_words=TWO), AutoMerging(fill_gaps=2, max_level=2, max_words=2)),
+        (
+            RelevantSegments(words=TWO, max_words=TWO, passage_words=TWO),
+            RelevantSegments(words=2, max_words=2, passage_words=2),
+        ),
+        (
+            Ensemble(retrievers=[BM25(), Vector()], min_candidates=TWO),
+            Ensemble(retrievers=[BM25(), Vector()], min_candidates=2),
+        ),
+        (Recursive(depth=TWO, per_reference=TWO), Recursive(depth=2, per_reference=2)),
+        (Rerank(depth=TWO, diversity=0.5), Rerank(depth=2, diversity=0.5)),
+        (Tree(mode="traversal", top_k=TWO, start_layer=TWO), Tree(mode="traversal", top_k=2, start_layer=2)),
+        (Tree(expand=TWO), Tree(expand=2)),
+    ],
+    ids=lambda strategy: type(strategy).__name__,
+)
+def test_a_whole_number_of_numpys_is_the_same_option_as_a_plain_one(given: Strategy, plain: Strategy):
+    assert given == plain
+    assert hash(given) == hash(plain)
+    assert repr(given) == repr(plain)
+    assert json.dumps(given.to_config()) == json.dumps(plain.to_config())
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,13 @@ class ToolLimits:
         Raises:
             InvalidArgument: if one that was given is out of its range.
         """
-        check_whole("max_budget", max_budget, LEAST_BUDGET)
+        max_budget = check_whole("max_budget", max_budget, LEAST_BUDGET)
         if k is not None:
-            check_whole("k", k, 1)
+            k = check_whole("k", k, 1)
             if k > MOST_PASSAGES:
                 raise InvalidArgument(f"k must be at most {MOST_PASSAGES}, got {shown(k)}: a tool shows no more passages")
         if budget is not None:
-            check_whole("budget", budget, LEAST_BUDGET)
+            budget = check_whole("budget", budget, LEAST_BUDGET)
             if budget > max_budget:
                 raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")
         asked = view.default_limits if asked is None else asked

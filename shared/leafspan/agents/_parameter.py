@@ -75,7 +75,7 @@ class Parameter:
                 raise InvalidArgument(f"{self.name} must be an object, got {shown(value)}")
         else:
             value = int(value) if isinstance(value, float) and value.is_integer() else value
-            check_whole(self.name, value, self.least)
+            value = check_whole(self.name, value, self.least)
             if self.most is not None and value > self.most:
                 raise InvalidArgument(f"{self.name} must be at most {self.most}, got {value}")
         return value

@@ -15,8 +15,10 @@ from leafspan.checks._options import (
     did_you_mean,
     is_number,
     is_unicode,
+    keep_whole,
     shown,
     what_makes_one,
+    whole_number,
 )
 from leafspan.checks._reasons import reason_of
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
@@ -41,6 +43,7 @@ __all__ = [
     "function_failed",
     "is_number",
     "is_unicode",
+    "keep_whole",
     "name_of",
     "reason_of",
     "refuse_coroutine",
@@ -48,6 +51,7 @@ __all__ = [
     "shown",
     "unusable",
     "what_makes_one",
+    "whole_number",
     "with_option_names",
     "write_file",
 ]

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from inspect import iscoroutinefunction
 from math import isfinite
 from numbers import Real
+from operator import index
 from pathlib import Path
 
 from leafspan.errors import InvalidArgument
@@ -29,16 +30,40 @@ def is_number(value: object) -> bool:
         return False
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits.
+def whole_number(value: object) -> int | None:
+    """``value`` as a plain int, also if it is one of numpy's. None if it is no whole number, or a bool."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        return None
+    try:
+        return int(index(value))  # type: ignore[arg-type]
+    except TypeError:  # an array, or a bool of numpy's
+        return None
+
+
+def check_whole(name: str, value: object, least: int) -> int:
+    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits, such as an int or one of numpy's.
+
+    Returns:
+        It, as a plain int.
 
     Raises:
         InvalidArgument: if it is not.
     """
-    if isinstance(value, int) and value >= _MOST:
-        raise InvalidArgument(f"{name} must be a whole number in [{least}, {_MOST}), got one of {value.bit_length()} bits")
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    number = whole_number(value)
+    if number is not None and number >= _MOST:
+        raise InvalidArgument(f"{name} must be a whole number in [{least}, {_MOST}), got one of {number.bit_length()} bits")
+    if number is None or number < least:
         raise InvalidArgument(f"{name} must be a whole number >= {least}, got {shown(value)}")
+    return number
+
+
+def keep_whole(owner: object, name: str, least: int) -> None:
+    """Check an option of a frozen dataclass as ``check_whole`` does, and keep it as a plain int.
+
+    Raises:
+        InvalidArgument: if it is no such number.
+    """
+    object.__setattr__(owner, name, check_whole(name, getattr(owner, name), least))
 
 
 def check_number(

@@ -8,7 +8,7 @@ from dataclasses import MISSING
 from math import isfinite
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import shown, whole_number
 from leafspan.config._kinds import classes_in, config_name, hints_of, is_registered, item_hint, options_of
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
@@ -47,6 +47,8 @@ class _Writing:
             return {GIVEN: self._names[id(value)]}
         if value is None or isinstance(value, bool | int | str):
             return value
+        if (number := whole_number(value)) is not None:
+            return number
         if isinstance(value, float) and isfinite(value):
             return float(value)
         if isinstance(value, Where):

@@ -1,6 +1,14 @@
 """Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
 
-from leafspan.documents._accepting import check_document, content_hash, distinct, is_single, read_documents, to_document
+from leafspan.documents._accepting import (
+    check_document,
+    content_hash,
+    distinct,
+    is_single,
+    read_documents,
+    to_document,
+    with_any_metadata,
+)
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import made_id
@@ -45,4 +53,5 @@ __all__ = [
     "titles_of_leaves",
     "to_document",
     "unpack_place",
+    "with_any_metadata",
 ]

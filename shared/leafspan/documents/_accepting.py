@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from leafspan.checks import shown
 from leafspan.documents._frameworks import GivenDocument, recognise
 from leafspan.documents._identity import described, made_id
-from leafspan.documents._metadata import clean_metadata, flatten
+from leafspan.documents._metadata import clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
 from leafspan.reserved import RESERVED_ID_PREFIX
@@ -95,6 +96,19 @@ def to_document(thing: object, *, flatten_metadata: bool = False) -> Document:
     return check_document(recognise(thing), flatten_metadata=flatten_metadata)
 
 
+def with_any_metadata(thing: object) -> Document:
+    """Like ``to_document``, but of a document of a framework that is only split, so that it may have any metadata.
+
+    They are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of these takes their
+    place, which tells the document apart from others.
+
+    Raises:
+        InvalidDocument: if it is no document, or its id or text cannot be stored.
+    """
+    given = recognise(thing)
+    return check_document(replace(given, metadata=storable(given.metadata)))
+
+
 def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
     """The document as it will be stored.
 
@@ -106,28 +120,38 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
         InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, the
             metadata cannot be stored, or the chunks do not end at the end of the text.
     """
-    id_ = _name(given) if given.id is None else given.id
-    if not isinstance(id_, str) or not id_:
-        raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
-    if id_.startswith(RESERVED_ID_PREFIX):
-        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
+    id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
     if not isinstance(given.text, str):
         raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(given.text).__name__}")
     if given.title is not None and not isinstance(given.title, str):
         raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(given.title).__name__}")
-    for name, value in (("id", id_), ("text", given.text), ("title", given.title or "")):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
+    for name, value in (("text", given.text), ("title", given.title or "")):
+        _check_unicode(id_, name, value)
     metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
     chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
+    hidden = _checked_hidden(id_, given, metadata, chunks)
     if isinstance(given, GivenDocument) and given.id is None:
-        id_ = made_id(given.text, metadata, source=given.source, position=given.position)
-    return Document(id_, given.text, given.title, metadata, chunks, hidden=_checked_hidden(id_, given, metadata, chunks))
+        id_ = _checked_id(made_id(given.text, metadata, source=given.source, position=given.position))
+    return Document(id_, given.text, given.title, metadata, chunks, hidden=hidden)
 
 
-def _name(given: Document | GivenDocument) -> str:
+def _checked_id(id_: object) -> str:
+    if not isinstance(id_, str) or not id_:
+        raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
+    if id_.startswith(RESERVED_ID_PREFIX):
+        raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
+    _check_unicode(id_, "id", id_)
+    return id_
+
+
+def _check_unicode(id_: str, name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
+
+
+def _name(given: GivenDocument) -> str:
     """What a document without an id is called in errors."""
     named = isinstance(given.metadata, Mapping) and described(given.metadata)
     return named or f"{str(given.text)[:40]}..."

@@ -10,7 +10,7 @@ from leafspan.checks import check_text, check_whole, shown
 from leafspan.documents._accepting import is_single
 from leafspan.documents._frameworks import recognise
 from leafspan.documents._identity import is_random, source_of
-from leafspan.documents._pieces import Piece, metadata_key, place_of, put_together
+from leafspan.documents._pieces import Piece, checked_place, metadata_key, put_together
 from leafspan.errors import InvalidDocument
 from leafspan.values import Document
 
@@ -56,9 +56,9 @@ def chunks_of(
     Raises:
         InvalidArgument: if ``overlap`` is out of its range.
         InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they start,
-            nothing says of which text they are, or metadata cannot be stored.
+            one says it by anything but a whole number, nothing says of which text they are, or metadata cannot be stored.
     """
-    check_whole("overlap", overlap, 0)
+    overlap = check_whole("overlap", overlap, 0)
     if id is not None:
         check_text("id", id)
     if chunks is None:
@@ -96,7 +96,7 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
         )
     if not isinstance(given.text, str):
         raise InvalidDocument(f"the text of a chunk must be a string, got {type(given.text).__name__}")
-    start = _start(chunk, nodes) if hasattr(chunk, "node_id") else place_of(given.metadata)
+    start = _start(chunk, nodes) if hasattr(chunk, "node_id") else checked_place(given.metadata)
     piece = Piece(given.text, start, given.metadata, given.hidden)
     if given.id is not None and not is_random(given.id):
         piece = piece.named(given.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date, time
@@ -15,6 +16,7 @@ from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
 _MOST_LEVELS = 100  # of nested mappings
+_NOT_STORABLE = "(not storable)"  # the key of a hash
 
 
 def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
@@ -70,10 +72,10 @@ def _clean_value(document_id: str, key: str, value: object) -> object:
             names = sorted({type(item).__name__ for item in items})
             raise _refusal(document_id, key, f"a list that mixes {' and '.join(names)}")
         return items or None
-    return None if _is_missing(value) else _clean_scalar(document_id, key, value)
+    return None if is_missing(value) else _clean_scalar(document_id, key, value)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
     if value is None:
         return True
@@ -104,6 +106,24 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
     nested = isinstance(value, Mapping | list | tuple)
     remedy = "flatten_metadata=True stores what is in it under keys of its own" if nested else "convert it, or leave it out"
     raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}; {remedy}")
+
+
+def storable(metadata: Mapping[str, object]) -> dict[str, object]:
+    """The metadata as they would be stored, flattened; or else with one hash in the place of all that cannot be stored."""
+    try:
+        return clean_metadata("", flatten(metadata))
+    except InvalidDocument:
+        kept = {key: value for key, value in metadata.items() if _is_storable(key, value)}
+    others = [(key, value) for key, value in metadata.items() if key not in kept]
+    return {**kept, _NOT_STORABLE: hashlib.sha256(ascii(others).encode()).hexdigest()}
+
+
+def _is_storable(key: str, value: object) -> bool:
+    try:
+        clean_metadata("", {key: value})
+    except InvalidDocument:
+        return False
+    return True
 
 
 def flatten(metadata: Mapping[str, object]) -> dict[str, object]:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from leafspan.checks import is_number, shown
 from leafspan.documents._accepting import check_document
 from leafspan.documents._frameworks import GivenDocument
-from leafspan.documents._metadata import title_in
+from leafspan.documents._metadata import is_missing, title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 
@@ -21,6 +22,7 @@ _PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; Llama
 _LONGEST_GAP = 10_000_000  # characters
 _HEADING = re.compile(r"#{1,6} ")
 _BLOCK = re.compile(r"#{1,6} |[-*+] |\d+[.)] |>|\||```|~~~")  # what stands at the start of a line
+_NUMERAL = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")  # of a whole number, as CSV has one, also where some are missing
 _OWN = (*_PLACES, "split_id")  # what is in the metadata of a chunk and never in those of the text
 
 
@@ -49,8 +51,36 @@ class Piece:
 
 def place_of(metadata: Mapping[str, Any]) -> int | None:
     """The character at which a chunk starts, as its metadata say; None if they do not. LangChain's -1 says nothing."""
-    places = (metadata.get(key) for key in _PLACES)
-    return next((start for start in places if type(start) is int and start >= 0), None)
+    places = (_whole(metadata.get(key)) for key in _PLACES)
+    return next((start for start in places if start is not None and start >= 0), None)
+
+
+def checked_place(metadata: Mapping[str, Any]) -> int | None:
+    """Like ``place_of``, but with an error for a place that cannot be understood.
+
+    Raises:
+        InvalidDocument: if it is there, and is no whole number >= -1.
+    """
+    for key in _PLACES:
+        value = metadata.get(key)
+        if is_missing(value) or (isinstance(value, str) and not value.strip()):
+            continue
+        whole = _whole(value)
+        if whole is None or whole < -1:
+            raise InvalidDocument(
+                f"{key} of a chunk must be the character at which it starts, a whole number >= 0 (LangChain's -1 says "
+                f"nothing), got {shown(value)}; if it is something else, give it another name, or leave it out"
+            )
+    return place_of(metadata)
+
+
+def _whole(value: object) -> int | None:
+    """A whole number as an int, also one of which numpy, JSON or CSV has made a float or a text. None if it is none."""
+    if isinstance(value, str):
+        numeral = _NUMERAL.fullmatch(value.strip())
+        return int(numeral[1]) if numeral else None
+    number: Any = value
+    return int(number) if is_number(number) and number == int(number) else None
 
 
 def shared_by_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:

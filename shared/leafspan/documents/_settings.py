@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import NoneType
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_number, keep_whole, shown
 from leafspan.documents._packed_place import FORMAT
 from leafspan.errors import DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer, probe_terms
@@ -59,7 +59,7 @@ class OpenOptions:
         if self.splitter is not None:
             _check_splitter(self.splitter)
         if self.context_sentences is not None:
-            check_whole("context_sentences", self.context_sentences, 0)
+            keep_whole(self, "context_sentences", 0)
         if self.title_weight is not None:
             check_number("title_weight", self.title_weight, at_least=0)
         if self.analyzer is not None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from platformdirs import user_cache_path
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import keep_whole, shown
 from leafspan.embedding._embedders import Embedder, EmbedderIdentity
 from leafspan.errors import InvalidArgument
 
@@ -83,7 +83,7 @@ class EmbeddingCache:
     def __post_init__(self) -> None:
         if self.folder is not None and not isinstance(self.folder, str | Path):
             raise InvalidArgument(f"folder must be a string or a pathlib.Path, got {shown(self.folder)}")
-        check_whole("max_bytes", self.max_bytes, 1)
+        keep_whole(self, "max_bytes", 1)
 
     def file(self) -> CacheFile:
         """The file of the cache."""

@@ -101,6 +101,4 @@ def checked_budgets(budgets: object) -> tuple[int, ...]:
     """
     if not isinstance(budgets, Sequence) or isinstance(budgets, str) or not budgets:
         raise InvalidArgument(f"budgets must be a list of numbers of words, got {shown(budgets)}")
-    for each in budgets:
-        check_whole("each of budgets", each, 1)
-    return tuple(sorted(set(budgets)))
+    return tuple(sorted({check_whole("each of budgets", each, 1) for each in budgets}))

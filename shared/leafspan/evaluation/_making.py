@@ -66,8 +66,8 @@ def make_questions(
 
     Source: Azzopardi, de Rijke and Balog, Building Simulated Queries for Known-Item Topics, SIGIR 2007.
     """
-    check_whole("count", count, 1)
-    check_whole("words", words, 1)
+    count = check_whole("count", count, 1)
+    words = check_whole("words", words, 1)
     check_template(prompt, {"passage": "a text"})
     generate = _to_generate(llm)
     leaves = index.retrieve(None, Filter(), where=where)

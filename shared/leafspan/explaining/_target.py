@@ -47,17 +47,11 @@ class Piece:
             if start is not None or end is not None:
                 raise InvalidArgument(f"start and end need a document_id, got {shown(start)} and {shown(end)}")
             return None
-        first = None if start is None else _whole("start", start, 0)
-        last = None if end is None else _whole("end", end, 1)
+        first = None if start is None else check_whole("start", start, 0)
+        last = None if end is None else check_whole("end", end, 1)
         if last is not None and last <= (first or 0):
             raise InvalidArgument(f"end must be > start, got {first or 0} and {last}")
         return cls(checked_id("document_id", document_id), first, last)
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    check_whole(name, value, least)
-    assert isinstance(value, int)
-    return value
 
 
 @dataclass(frozen=True, slots=True)

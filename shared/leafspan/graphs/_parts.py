@@ -68,7 +68,7 @@ def lightrag_options(
         InvalidArgument: if ``embedder`` is none, or an option is out of its range.
         MissingExtra: if lightrag-hku is not installed.
     """
-    check_whole("max_tokens", max_tokens, 1)
+    max_tokens = check_whole("max_tokens", max_tokens, 1)
     for name, function in (("generate", generate), ("agenerate", agenerate)):
         if function is not None and not callable(function):
             raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_model, check_number, check_text, check_whole, shown
+from leafspan.checks import check_choice, check_model, check_number, check_text, keep_whole, shown
 from leafspan.embedding import to_embedder
 from leafspan.engine import acall_within, call_within
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
@@ -91,10 +91,10 @@ class PropertyGraph(Strategy):
             to_embedder(self.embedder)
         check_model(self.generate, self.agenerate)
         check_prompt(self.prompt)
-        check_whole("keywords", self.keywords, 1)
-        check_whole("entities", self.entities, 0)
-        check_whole("depth", self.depth, 0)
-        check_whole("limit", self.limit, 1)
+        keep_whole(self, "keywords", 1)
+        keep_whole(self, "entities", 0)
+        keep_whole(self, "depth", 0)
+        keep_whole(self, "limit", 1)
         check_number("timeout", self.timeout, above=0, unit="seconds")
         self._check_search_options()
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from leafspan.checks import check_flag, check_text, check_whole, did_you_mean, shown
+from leafspan.checks import check_flag, check_text, check_whole, did_you_mean, shown, whole_number
 from leafspan.errors import InvalidArgument, MissingExtra
 
 _OURS = {
@@ -43,9 +43,17 @@ def make_param(instance: Any, mode: str, params: Mapping[str, Any], *, only_need
     """The ``lightrag.QueryParam`` of one question. Each question has its own, since LightRAG writes into it."""
     # Without a reranking model LightRAG would warn at each question.
     reranks = getattr(instance, "rerank_model_func", None) is not None
-    given = {name: list(value) if isinstance(value, list | tuple) else value for name, value in params.items()}
+    given = {name: _plain(value) for name, value in params.items()}
     options = {"enable_rerank": reranks, **given, "mode": mode, "only_need_context": only_need_context, "stream": False}
     return _query_param()(**options)
+
+
+def _plain(value: object) -> object:
+    """A value as LightRAG, which writes it as JSON, can have it."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    number = whole_number(value)
+    return value if number is None else number
 
 
 def _check_value(name: str, value: object, default: object) -> None:

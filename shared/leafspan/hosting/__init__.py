@@ -6,7 +6,7 @@ makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 
 from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
-from leafspan.documents import to_document
+from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._given import Given, place_among
@@ -25,9 +25,11 @@ from leafspan.hosting._searched import (
     aexplain,
     as_base,
     asearch,
+    asearch_many,
     explain,
     is_elsewhere,
     search,
+    search_many,
     searched_index,
     searches_the_same,
     strategy_of,
@@ -88,6 +90,7 @@ __all__ = [
     "apply_policy",
     "as_base",
     "asearch",
+    "asearch_many",
     "awith_ids",
     "check_base_retriever",
     "changed_options",
@@ -117,16 +120,17 @@ __all__ = [
     "read_options",
     "read_retriever",
     "search",
+    "search_many",
     "searched_index",
     "searches_the_same",
     "shown",
     "split_into_leaves",
     "strategy_of",
-    "to_document",
     "to_documents",
     "to_filter",
     "to_named_strategies",
     "to_strategies",
+    "with_any_metadata",
     "with_ids",
     "write_options",
     "write_retriever",

@@ -5,22 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leafspan.checks import check_option_names
+from leafspan.checks import check_option_names, shown
 from leafspan.errors import InvalidArgument
 from leafspan.explaining import Explanation
 from leafspan.retrieval import aretrieve, retrieve
-from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_strategy
+from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_queries, to_strategy
 from leafspan.view import View
 
 
-def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
-    """What ``View.retrieve`` returns, or without an index ``leafspan.retrieve``."""
-    return (retrieve if index is None else index.retrieve)(query, strategy, **options)
+def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str) -> Any:
+    """What ``View.retrieve`` returns for a single query, or without an index ``leafspan.retrieve``.
+
+    Args:
+        index: The index of the retriever.
+        query: The question.
+        strategy: The strategy of the retriever.
+        options: Its limits.
+        for_several: Name of the retriever's method that takes several queries.
+
+    Raises:
+        InvalidArgument: if it is no query, or a list of them.
+    """
+    _check_single(query, strategy, for_several)
+    return search_many(index, query, strategy, options)
 
 
-async def asearch(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+async def asearch(
+    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str
+) -> Any:
     """Like ``search``."""
-    return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
+    _check_single(query, strategy, for_several)
+    return await asearch_many(index, query, strategy, options)
+
+
+def _check_single(query: Any, strategy: Strategy, for_several: str) -> None:
+    _, single = to_queries(query, needed=strategy.needs_query)
+    if not single:
+        raise InvalidArgument(
+            f"a query must be a text or a vector, got {shown(query)}: for several queries, call {for_several}"
+        )
+
+
+def search_many(index: View | None, queries: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+    """What ``View.retrieve`` returns for a list of queries, or without an index ``leafspan.retrieve``."""
+    return (retrieve if index is None else index.retrieve)(queries, strategy, **options)
+
+
+async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+    """Like ``search_many``."""
+    return await (aretrieve if index is None else index.aretrieve)(queries, strategy, **options)
 
 
 def explain(

@@ -37,11 +37,10 @@ class Reach(NamedTuple):
         Raises:
             InvalidArgument: if a number is out of its range.
         """
-        for name, number, least in (("before", before, 0), ("after", after, 0), ("words", words, 1)):
-            if number is not None:
-                check_whole(name, number, least)
+        before = None if before is None else check_whole("before", before, 0)
+        after = None if after is None else check_whole("after", after, 0)
         if words is not None:
-            return cls(before, after, words)
+            return cls(before, after, check_whole("words", words, 1))
         return cls(_DEFAULT_LEAVES if before is None else before, _DEFAULT_LEAVES if after is None else after, None)
 
 

@@ -65,9 +65,9 @@ class Limits:
             InvalidArgument: if one is out of its range.
         """
         if k is not None:
-            check_whole("k", k, 1)
+            k = check_whole("k", k, 1)
         if candidates is not None:
-            check_whole("candidates", candidates, 1)
+            candidates = check_whole("candidates", candidates, 1)
             if candidates > MOST_RESULTS:
                 raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {shown(candidates)}")
         if budget is not None and not isinstance(budget, Budget):

@@ -33,7 +33,7 @@ class Budget:
     count: Callable[[str], int] = count_words
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.limit, 1)
+        object.__setattr__(self, "limit", check_whole("budget", self.limit, 1))
         if not callable(self.count):
             raise InvalidArgument(f"count must be a function from a text to a number, got {shown(self.count)}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leafspan.checks import calling, check_text, check_whole, shown, unusable
+from leafspan.checks import calling, check_text, keep_whole, shown, unusable
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.splitting._cuts import Cut
 
@@ -58,7 +58,7 @@ class ChunkSplitter:
         if not callable(self.split) or isinstance(self.split, type):
             raise InvalidArgument(f"split must be a function from a text to its chunks, got {shown(self.split)}")
         check_text("name", self.name)
-        check_whole("overlap", self.overlap, 0)
+        keep_whole(self, "overlap", 0)
 
     def __call__(self, text: str) -> list[Cut]:
         """The cuts between leaves, each of which starts where a chunk starts."""

@@ -10,7 +10,7 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from leafspan.checks import calling, shown, unusable
+from leafspan.checks import calling, shown, unusable, whole_number
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
@@ -56,11 +56,12 @@ class HierarchicalSplitter:
     def __post_init__(self) -> None:
         if not isinstance(self.parent_words, list | tuple):
             raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {shown(self.parent_words)}")
-        object.__setattr__(self, "parent_words", tuple(self.parent_words))
-        sizes = (self.leaf_words, *self.parent_words)
-        whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
-        if not whole or list(sizes) != sorted(set(sizes)):
-            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {sizes}")
+        given = (self.leaf_words, *self.parent_words)
+        sizes = [size for size in map(whole_number, given) if size is not None and size > 0]
+        if len(sizes) < len(given) or sizes != sorted(set(sizes)):
+            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {given}")
+        object.__setattr__(self, "leaf_words", sizes[0])
+        object.__setattr__(self, "parent_words", tuple(sizes[1:]))
         if not callable(self.unit) and self.unit not in ("words", "characters"):
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 

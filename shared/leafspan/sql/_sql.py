@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from leafspan.checks import check_choice, check_flag, check_model, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_flag, check_model, check_number, keep_whole, shown
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
@@ -93,16 +93,16 @@ class SQL(Strategy):
 
     def __post_init__(self) -> None:
         check_model(self.generate, self.agenerate)
-        check_whole("max_retries", self.max_retries, 0)
+        keep_whole(self, "max_retries", 0)
         if self.max_retries and self.generate is None:
             raise InvalidArgument(
                 f"max_retries needs a language model to mend queries, got max_retries={self.max_retries} without generate "
                 "(llm in LangChain and LlamaIndex)"
             )
-        check_whole("row_limit", self.row_limit, 1)
+        keep_whole(self, "row_limit", 1)
         check_number("row_limit", self.row_limit, at_least=1, at_most=1_000_000)
         check_number("timeout", self.timeout, above=0, at_most=86_400, unit="seconds")
-        check_whole("sample_rows", self.sample_rows, 0)
+        keep_whole(self, "sample_rows", 0)
         check_flag("return_query", self.return_query)
         check_choice("result", self.result, ("rows", "table"))
         check_template(self.prompt, PROMPT_FIELDS)

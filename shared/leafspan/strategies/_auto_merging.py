@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_choice, check_number, check_whole
+from leafspan.checks import check_choice, check_number, keep_whole
 from leafspan.spans import SCORES, auto_merge
 from leafspan.strategies._base import check_base, retrieve_leaves
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
@@ -48,11 +48,11 @@ class AutoMerging(Strategy):
     def __post_init__(self) -> None:
         check_base(self.base)
         check_number("threshold", self.threshold, at_least=0, at_most=1)
-        check_whole("fill_gaps", self.fill_gaps, 0)
+        keep_whole(self, "fill_gaps", 0)
         if self.max_level is not None:
-            check_whole("max_level", self.max_level, 1)
+            keep_whole(self, "max_level", 1)
         if self.max_words is not None:
-            check_whole("max_words", self.max_words, 1)
+            keep_whole(self, "max_words", 1)
         check_choice("score", self.score, SCORES)
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import replace
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, LeafspanError, NotALeaf
 from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._fuse import is_nameless
 from leafspan.strategies._host_retriever import HostRetriever
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
@@ -53,7 +54,11 @@ def retrieve_leaves(
 
 def _refusal(base: Strategy, number: int, found: Candidate) -> LeafspanError:
     name = found.trace.hits[0].source if found.trace.hits else type(base).__name__
-    if found.outside is not None:
+    remedy = f"build that retriever {HOW_TO_FIND_LEAVES}"
+    if found.outside is not None and is_nameless(found.outside):
+        what = f"no id, text {found.outside.text[:60]!r}"
+        remedy = f"leaves are known by their ids, so take a retriever that keeps these, and build it {HOW_TO_FIND_LEAVES}"
+    elif found.outside is not None:
         what = f"id {found.outside.id!r}, text {found.outside.text[:60]!r}"
     elif isinstance(base, HostRetriever):
         what = f"the span {found.span.id!r}"
@@ -62,7 +67,4 @@ def _refusal(base: Strategy, number: int, found: Candidate) -> LeafspanError:
             f"the base {type(base).__name__} must find single leaves, got the span {found.span.id!r}: keep the `leaf` of "
             "each candidate, or override finds_spans so that it is refused as a base"
         )
-    return NotALeaf(
-        f"the results of {name} must be leaves of this index, but number {number} is not: {what}; build that retriever "
-        f"{HOW_TO_FIND_LEAVES}"
-    )
+    return NotALeaf(f"the results of {name} must be leaves of this index, but number {number} is not: {what}; {remedy}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal
 
-from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
@@ -56,7 +56,7 @@ class BM25(Strategy):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            check_whole("k", self.k, 1)
+            keep_whole(self, "k", 1)
         check_bm25(self.bm25)
         check_choice("engine", self.engine, ("postings", "rank-bm25"))
         check_flag("scale", self.scale)

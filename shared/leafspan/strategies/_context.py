@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 
-from leafspan.checks import check_whole
+from leafspan.checks import keep_whole
 from leafspan.filters import Where
 
 MOST_CANDIDATES = 10_000
@@ -43,9 +43,9 @@ class RetrievalContext:
     private: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("candidates", self.candidates, 1)
+        keep_whole(self, "candidates", 1)
         if self.k is not None:
-            check_whole("k", self.k, 1)
+            keep_whole(self, "k", 1)
 
     @property
     def results(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import check_choice, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.scoring import reciprocal_rank_fusion
 from leafspan.strategies._context import RetrievalContext
@@ -75,7 +75,7 @@ class Ensemble(Strategy):
             if timeout is not None:
                 check_number("timeout", timeout, above=0, unit="seconds")
         if self.min_candidates is not None:
-            check_whole("min_candidates", self.min_candidates, 1)
+            keep_whole(self, "min_candidates", 1)
         if self.names is not None:
             if not all(isinstance(name, str) and name.strip() for name in self.names):
                 raise InvalidArgument(f"names must be texts that are not blank, got {shown(self.names)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from leafspan.checks import check_whole
+from leafspan.checks import keep_whole
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import ListLeaves, Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy
@@ -30,7 +30,7 @@ class Filter(Strategy):
     offset: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("offset", self.offset, 0)
+        keep_whole(self, "offset", 0)
 
     @property
     def needs_query(self) -> bool:

@@ -129,11 +129,11 @@ def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
     named: dict[str, Candidate] = {}
     for ranked in lists:
         for found in ranked.found:
-            if found.outside is not None and not _is_nameless(found.outside):
+            if found.outside is not None and not is_nameless(found.outside):
                 named.setdefault(found.outside.text, found)
 
     def recognised(found: Candidate) -> Candidate:
-        if found.outside is None or not _is_nameless(found.outside):
+        if found.outside is None or not is_nameless(found.outside):
             return found
         same = named.get(found.outside.text, found)
         return replace(same, score=found.score, trace=found.trace)
@@ -141,7 +141,8 @@ def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
     return [replace(ranked, found=[recognised(found) for found in ranked.found]) for ranked in lists] if named else lists
 
 
-def _is_nameless(passage: Passage) -> bool:
+def is_nameless(passage: Passage) -> bool:
+    """Whether a passage of another source has no id there."""
     return passage.id == id_of_text(passage.text)
 
 

@@ -126,9 +126,7 @@ class Hybrid(Strategy):
         depths = self.depth if isinstance(self.depth, Sequence) else (self.depth, self.depth)
         if len(depths) != 2:
             raise InvalidArgument(f"depth must be a whole number, or two, of BM25 and of vectors, got {shown(self.depth)}")
-        for depth in depths:
-            check_whole("depth", depth, 1)
-        object.__setattr__(self, "depth", tuple(depths))
+        object.__setattr__(self, "depth", tuple(check_whole("depth", depth, 1) for depth in depths))
         if not isinstance(self.scales, Sequence) or len(self.scales) != len(NODE_SOURCES):
             raise InvalidArgument(
                 f"scales must be three numbers >= 0, of the parent, the section and the document, got {shown(self.scales)}"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_model, check_whole, shown
+from leafspan.checks import check_model, keep_whole, shown
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
@@ -72,7 +72,7 @@ class MultiQuery(Strategy):
             )
         object.__setattr__(self, "phrasings", tuple(phrasings))
         check_model(self.generate, self.agenerate)
-        check_whole("count", self.count, 1)
+        keep_whole(self, "count", 1)
         check_prompt(self.prompt)
         object.__setattr__(self, "fusion", to_fusion(self.fusion, ("rrf", "maximum")))
         if self.generate is None and not self.phrasings:

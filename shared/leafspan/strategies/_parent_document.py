@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leafspan.checks import check_whole
+from leafspan.checks import keep_whole
 from leafspan.spans import parents_of
 from leafspan.strategies._base import check_base, retrieve_leaves
 from leafspan.strategies._context import RetrievalContext
@@ -38,9 +38,9 @@ class ParentDocument(Strategy):
     def __post_init__(self) -> None:
         check_base(self.base)
         if self.level is not None:
-            check_whole("level", self.level, 1)
+            keep_whole(self, "level", 1)
         if self.max_parents is not None:
-            check_whole("max_parents", self.max_parents, 1)
+            keep_whole(self, "max_parents", 1)
 
     @property
     def finds_spans(self) -> bool:

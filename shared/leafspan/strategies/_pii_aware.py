@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from leafspan.checks import check_number, check_text, check_whole, shown
+from leafspan.checks import check_number, check_text, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import F, Where
 from leafspan.privacy import pseudonyms_in
@@ -61,7 +61,7 @@ class PIIAware(Strategy):
             check_number("weights", weight, above=0)
         object.__setattr__(self, "weights", tuple(self.weights))
         check_number("rank_constant", self.rank_constant, at_least=0)
-        check_whole("min_candidates", self.min_candidates, 1)
+        keep_whole(self, "min_candidates", 1)
         check_text("entities_field", self.entities_field)
         F(self.entities_field)  # refuses keys that no document can have
         check_strategy("base", self.base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole, shown
+from leafspan.checks import check_choice, check_flag, check_number, check_text, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, in_words, split_failures
@@ -68,10 +68,10 @@ class Recursive(Strategy):
         check_text("key", self.key)
         if not self.key.strip():
             raise InvalidArgument(f"key must be a text that is not blank, got {shown(self.key)}")
-        check_whole("depth", self.depth, 1)
+        keep_whole(self, "depth", 1)
         if self.depth > _DEEPEST:
             raise InvalidArgument(f"depth must be <= {_DEEPEST}, got {self.depth}")
-        check_whole("per_reference", self.per_reference, 1)
+        keep_whole(self, "per_reference", 1)
         check_flag("keep", self.keep)
         if self.timeout is not None:
             check_number("timeout", self.timeout, above=0, unit="seconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, keep_whole
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.strategies._base import check_base, retrieve_leaves
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
@@ -59,10 +59,10 @@ class RelevantSegments(Strategy):
     def __post_init__(self) -> None:
         check_base(self.base)
         if self.words is not None:
-            check_whole("words", self.words, 1)
+            keep_whole(self, "words", 1)
         if self.max_words is not None:
-            check_whole("max_words", self.max_words, 1)
-        check_whole("passage_words", self.passage_words, 1)
+            keep_whole(self, "max_words", 1)
+        keep_whole(self, "passage_words", 1)
         check_number("run_cost", self.run_cost, at_least=0)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_choice, check_functions, check_number, check_whole
+from leafspan.checks import check_choice, check_functions, check_number, keep_whole
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._diversify import diversify
@@ -72,7 +72,7 @@ class Rerank(OverBase):
         if self.rerank is None and not self.diversity:
             raise InvalidArgument("Rerank must have a function rerank, or a diversity > 0, got neither")
         if self.depth is not None:
-            check_whole("depth", self.depth, 1)
+            keep_whole(self, "depth", 1)
         check_choice("on_failure", self.on_failure, ("raise", "keep"))
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Any
 
-from leafspan.checks import check_choice, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import CHOOSING_PROMPT, check_choosing_prompt, fill_choosing_prompt
 from leafspan.strategies._context import RetrievalContext
@@ -82,7 +82,7 @@ class Router(Strategy):
         object.__setattr__(self, "descriptions", self._checked_descriptions())
         check_choosing_prompt(self.prompt)
         if self.most is not None:
-            check_whole("most", self.most, 1)
+            keep_whole(self, "most", 1)
         if self.min_similarity is not None:
             check_number("min_similarity", self.min_similarity, at_least=-1, at_most=1)
         object.__setattr__(self, "default", self._checked_default())

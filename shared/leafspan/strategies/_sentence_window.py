@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leafspan.checks import check_whole
+from leafspan.checks import keep_whole
 from leafspan.spans import longest_prefix, neighbours_of, windows_around
 from leafspan.strategies._base import check_base, retrieve_leaves
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
@@ -43,10 +43,10 @@ class SentenceWindow(Strategy):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        check_whole("before", self.before, 0)
-        check_whole("after", self.after, 0)
+        keep_whole(self, "before", 0)
+        keep_whole(self, "after", 0)
         if self.max_words is not None:
-            check_whole("max_words", self.max_words, 1)
+            keep_whole(self, "max_words", 1)
 
     @property
     def finds_spans(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from leafspan.checks import check_flag, check_functions, check_model, check_whole, did_you_mean, shown
+from leafspan.checks import check_flag, check_functions, check_model, did_you_mean, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import PROMPTS, Transformation, check_prompt, fill_prompt, read_texts
 from leafspan.strategies._context import RetrievalContext
@@ -89,7 +89,7 @@ class Transform(OverBase):
                     "generate=... in plain Python"
                 )
         if self.count is not None:
-            check_whole("count", self.count, 1)
+            keep_whole(self, "count", 1)
         if self.prompt is not None:
             check_prompt(self.prompt, needs_count=False)
         if self.keep_question is not None:

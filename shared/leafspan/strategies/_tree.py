@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from leafspan.checks import check_choice, check_flag, check_number, check_whole, shown
+from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans import without_repeats
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
@@ -87,18 +87,18 @@ class Tree(Strategy):
                 "base is not used for mode='traversal', and so its filter would not hold: give it to the call"
             )
         if self.top_k is not None:
-            check_whole("top_k", self.top_k, 1)
+            keep_whole(self, "top_k", 1)
         if self.min_score is not None:
             check_number("min_score", self.min_score)
         if self.start_layer is not None:
-            check_whole("start_layer", self.start_layer, 0)
-        check_whole("end_layer", self.end_layer, 0)
+            keep_whole(self, "start_layer", 0)
+        keep_whole(self, "end_layer", 0)
         if self.mode == "collapsed" and (self.start_layer is not None or self.end_layer):
             raise InvalidArgument("start_layer and end_layer are for mode='traversal': a collapsed tree has no layers")
         if self.start_layer is not None and self.start_layer < self.end_layer:
             raise InvalidArgument(f"start_layer must be >= end_layer, got {self.start_layer} and {self.end_layer}")
         if not isinstance(self.expand, bool):
-            check_whole("expand", self.expand, 1)
+            keep_whole(self, "expand", 1)
         check_flag("keep_covered_summaries", self.keep_covered_summaries)
 
     @property

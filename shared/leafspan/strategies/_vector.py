@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from leafspan.checks import check_flag, check_number, check_text, check_whole
+from leafspan.checks import check_flag, check_number, check_text, keep_whole
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._reaching import those_that_reach
@@ -41,7 +41,7 @@ class Vector(Strategy):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            check_whole("k", self.k, 1)
+            keep_whole(self, "k", 1)
         check_text("instruction", self.instruction)
         if self.min_score is not None:
             check_number("min_score", self.min_score, at_least=-1, at_most=1)

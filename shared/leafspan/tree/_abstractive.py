@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from leafspan.checks import check_number, check_text, check_whole, function_failed, refuse_coroutine, shown, unusable
+from leafspan.checks import check_number, check_text, function_failed, keep_whole, refuse_coroutine, shown, unusable
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument
@@ -92,7 +92,7 @@ class Abstractive:
         if self.prompt is not None:
             check_template(self.prompt, {"texts": "a text", "max_words": self.max_words})
         for field, least in {"max_words": 1, "max_input_words": 1, "concurrency": 1, "retries": 0}.items():
-            check_whole(field, getattr(self, field), least)
+            keep_whole(self, field, least)
         check_number("wait", self.wait, at_least=0, unit="seconds")
 
     @classmethod

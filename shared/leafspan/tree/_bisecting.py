@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, keep_whole
 from leafspan.embedding import normalize
 from leafspan.tree._clusters import check_clusters
 from leafspan.tree._ward import ward_clusters
@@ -56,7 +56,7 @@ class Bisecting:
 
     def __post_init__(self) -> None:
         for name, least in (("size", 2), ("largest_piece", 2), ("seed", 0)):
-            check_whole(name, getattr(self, name), least)
+            keep_whole(self, name, least)
         check_number("margin", self.margin, at_least=0)
 
     def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:

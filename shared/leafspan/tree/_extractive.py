@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, keep_whole
 from leafspan.embedding import Embed, normalize
 from leafspan.engine import Flow
 from leafspan.tree._sentences import first_words, sentences, size
@@ -60,9 +60,9 @@ class Extractive:
     max_input_words: int = 2_500
 
     def __post_init__(self) -> None:
-        check_whole("max_words", self.max_words, 1)
+        keep_whole(self, "max_words", 1)
         check_number("diversity", self.diversity, at_least=0, at_most=1)
-        check_whole("max_input_words", self.max_input_words, 1)
+        keep_whole(self, "max_input_words", 1)
 
     @property
     def identity(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from leafspan.checks import check_flag, check_whole, shown
+from leafspan.checks import check_flag, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import identity_of
 from leafspan.tree._clusters import Clusterer
@@ -37,7 +37,7 @@ class Plan:
     partition_by: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("max_layers", self.max_layers, 1)
+        keep_whole(self, "max_layers", 1)
         check_flag("across_documents", self.across_documents)
         if not callable(self.clusterer) or isinstance(self.clusterer, type):
             raise InvalidArgument(f"clusterer must be one such as Bisecting(), or a function, got {shown(self.clusterer)}")

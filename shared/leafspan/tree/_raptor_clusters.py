@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from leafspan.checks import check_number, check_whole
+from leafspan.checks import check_number, keep_whole
 from leafspan.errors import MissingExtra
 from leafspan.tree._bisecting import Bisecting
 from leafspan.tree._clusters import check_clusters
@@ -57,7 +57,7 @@ class RaptorClusters:
 
     def __post_init__(self) -> None:
         for name, least in (("dimension", 2), ("most_components", 2), ("seed", 0)):
-            check_whole(name, getattr(self, name), least)
+            keep_whole(self, name, least)
         check_number("threshold", self.threshold, at_least=0, below=1)
 
     def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from leafspan.checks import check_choice, check_number, check_path, check_whole, shown
+from leafspan.checks import check_choice, check_number, check_path, check_whole, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, checked_budgets
 from leafspan.filters import to_filter
@@ -56,14 +56,13 @@ class TuneOptions:
         object.__setattr__(self, "options", tuple(dict.fromkeys(kinds)))
         if not isinstance(self.leaf_words, Sequence) or isinstance(self.leaf_words, str):
             raise InvalidArgument(f"leaf_words must be a list of whole numbers, got {shown(self.leaf_words)}")
-        for length in self.leaf_words:
-            check_whole("each of leaf_words", length, 1)
-        object.__setattr__(self, "leaf_words", tuple(dict.fromkeys(self.leaf_words)))
+        lengths = [check_whole("each of leaf_words", length, 1) for length in self.leaf_words]
+        object.__setattr__(self, "leaf_words", tuple(dict.fromkeys(lengths)))
         object.__setattr__(self, "budgets", checked_budgets(self.budgets))
         object.__setattr__(self, "where", to_filter(self.where))
         check_number("held_out", self.held_out, above=0, below=1)
-        check_whole("folds", self.folds, 2)
-        check_whole("rounds", self.rounds, 1)
-        check_whole("seed", self.seed, 0)
+        keep_whole(self, "folds", 2)
+        keep_whole(self, "rounds", 1)
+        keep_whole(self, "seed", 0)
         if self.resume is not None:
             check_path("resume", self.resume)
