@@ -114,7 +114,7 @@ def put_an_older_database_back(folder: Path) -> None:
 
 def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path: Path):
     put_an_older_database_back(tmp_path / "kb")
-    with pytest.raises(DamagedIndex, match="is older than the files beside it: .* put the whole folder back"):
+    with pytest.raises(DamagedIndex, match=r"is older than the files beside it: .* put the whole folder back"):
         Index.open(tmp_path / "kb", mode="r")
     (tmp_path / "kb" / "leafspan.changes").unlink()  # as the error says
     with Index.open(tmp_path / "kb", mode="r") as reader:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
+from leafspan.errors import StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
 from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, entries, is_vector_folder
