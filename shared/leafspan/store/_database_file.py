@@ -85,8 +85,8 @@ class DatabaseFile:
         if noted is not None and count is not None and _is_older(count, noted):
             raise DamagedIndex(
                 f"{str(self.path)!r} is older than the files beside it: it had changed {noted} times when it was last "
-                f"used, now it has {count} times: put the whole folder back from one backup; to go on with the older one, delete "
-                "leafspan.changes, and run doctor()"
+                f"used, now it has {count} times: put the whole folder back from one backup; to go on with the older "
+                "database, delete leafspan.changes, and run doctor()"
             )
 
 
