@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import BM25, AutoMerging, Document, F, Hybrid, Index, RelevantSegments, StorageReadOnly, Vector
+from leafspan import (
+    BM25,
+    AutoMerging,
+    DamagedIndex,
+    Document,
+    F,
+    Hybrid,
+    Index,
+    RelevantSegments,
+    StorageReadOnly,
+    Vector,
+)
 from leafspan.store import _connecting
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
@@ -89,6 +100,32 @@ def test_damaged_vectors_on_a_read_only_mount_are_read_from_the_copy(
     with Index.open(read_only / "kb") as index:
         assert len(index.retrieve("number", Vector(), k=10_000, candidates=10_000)) == leaves
     assert not ids.exists()
+
+
+def put_an_older_database_back(folder: Path) -> None:
+    """Make an index of two documents, whose database is the one from before the second of them."""
+    with Index.open(folder) as index:
+        index.add(Document("a", "The first text."))
+    shutil.copy(folder / "chroma.sqlite3", folder.with_suffix(".before"))
+    with Index.open(folder) as index:
+        index.add(Document("b", "The second text."))
+    shutil.copy(folder.with_suffix(".before"), folder / "chroma.sqlite3")
+
+
+def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path: Path):
+    put_an_older_database_back(tmp_path / "kb")
+    with pytest.raises(DamagedIndex, match=r"is older than the files beside it: .* put the whole folder back"):
+        Index.open(tmp_path / "kb", mode="r")
+    (tmp_path / "kb" / "leafspan.changes").unlink()  # as the error says
+    with Index.open(tmp_path / "kb", mode="r") as reader:
+        assert [document.id for document in reader.documents()] == ["a"]
+
+
+def test_a_reader_on_a_read_only_mount_is_told_of_a_database_older_than_what_lies_beside_it(places: tuple[Path, Path]):
+    writable, read_only = places
+    put_an_older_database_back(writable / "kb")
+    with pytest.raises(DamagedIndex, match="is older than the files beside it"):
+        Index.open(read_only / "kb")
 
 
 def test_nothing_is_made_on_a_read_only_mount(places: tuple[Path, Path]):

@@ -72,6 +72,23 @@ class DatabaseFile:
         if length < expected and not _has_journal(self.path):
             raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {RESTORE}")
 
+    def check_not_older(self, noted: int | None) -> None:
+        """Check that the file is not older than what lies beside it. Call it while no other process uses the file.
+
+        Args:
+            noted: The number of changes when leafspan had last used the file; None if that is not known.
+
+        Raises:
+            DamagedIndex: if it is older.
+        """
+        count = self.changes
+        if noted is not None and count is not None and _is_older(count, noted):
+            raise DamagedIndex(
+                f"{str(self.path)!r} is older than the files beside it: it had changed {noted} times when it was last "
+                f"used, now it has {count} times: put the whole folder back from one backup; to go on with the older "
+                "database, delete leafspan.changes, and run doctor()"
+            )
+
 
 def entries(folder: Path) -> list[Path]:
     """What is in a folder.
@@ -88,11 +105,6 @@ def entries(folder: Path) -> list[Path]:
 def is_vector_folder(path: Path) -> bool:
     """Whether a path is called like a folder in which Chroma keeps vectors."""
     return _SEGMENT.fullmatch(path.name) is not None
-
-
-def is_older(count: int, than: int) -> bool:
-    """Whether one count of changes of a database is from before another one. They begin again after 2**32."""
-    return 0 < (than - count) % 2**32 < 2**31
 
 
 def check_there(folder: Path) -> bool:
@@ -118,6 +130,11 @@ def check_there(folder: Path) -> bool:
         state = "is empty" if path.exists() else "is missing"
         raise DamagedIndex(f"{str(path)!r} {state}, though the folder has {remains} of an index: {RESTORE}")
     return False
+
+
+def _is_older(count: int, than: int) -> bool:
+    """Whether one count of changes of a database is from before another one. They begin again after 2**32."""
+    return 0 < (than - count) % 2**32 < 2**31
 
 
 def _remains(folder: Path) -> str:

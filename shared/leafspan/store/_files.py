@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from leafspan.errors import DamagedIndex, StorageFailed, WriterBusy
+from leafspan.errors import StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
-from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, entries, is_older, is_vector_folder
+from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, entries, is_vector_folder
 from leafspan.store._disk_errors import chroma_disk_error, disk_error
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files_use import Place
@@ -181,12 +181,8 @@ class Files:
             self._look_at_vectors()
         known_count = self._changes.database
         count = self._database.changes if self._database else None
-        if known_count is not None and count is not None and is_older(count, known_count):
-            raise DamagedIndex(
-                f"{str(self.path / DATABASE)!r} is older than the files beside it: it had changed {known_count} times when "
-                f"it was last used, now it has {count} times: put the whole folder back from one backup; to go on with the "
-                "older database, delete leafspan.changes, and run doctor()"
-            )
+        if self._database is not None:
+            self._database.check_not_older(known_count)
         written_by_others = known_count is None or known_count != count
         if written_by_others:
             self.forget()

@@ -101,13 +101,14 @@ class ReadOnlyFiles:
         """A temporary folder in which Chroma can open the files. Call it while they are locked.
 
         Raises:
-            DamagedIndex: if they are damaged.
+            DamagedIndex: if they are damaged, or the database is older than what lies beside it.
             StorageFailed: if they cannot be read or copied.
         """
         if not check_there(self.path):
             self.check_writable()
         database = self._database = DatabaseFile(self.path)
         database.check()
+        database.check_not_older(self._changes.database)
         copy: TemporaryFolder | None = None
         try:
             copy = TemporaryFolder("leafspan-read-only-")
