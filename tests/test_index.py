@@ -304,8 +304,9 @@ def test_a_missing_index_is_an_error_where_none_is_to_be_made(tmp_path: Path):
 
 def test_what_is_no_index_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(InvalidArgument, match="path must be a folder, got the file"):
-        Index.open(tmp_path / "file")
+    for options in ({}, {"create": False}, {"mode": "r"}):
+        with pytest.raises(InvalidArgument, match="path must be a folder, got the file"):
+            Index.open(tmp_path / "file", **options)
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "chroma.sqlite3").write_text("no database at all, but long enough to be taken for one" * 100)
     with pytest.raises(DamagedIndex, match="must be an SQLite database, and begins with b'no database at a'"):

@@ -328,6 +328,19 @@ def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_c
     assert calls == []
 
 
+def test_a_file_in_use_whose_place_a_folder_takes_is_written_anew_at_the_second_change(place):
+    with open_at(place) as index:
+        index.add(some_documents(5))
+        answers(index)
+        put_a_folder_in_its_place(segments(place)[0])
+        index.add(some_documents(6))
+        assert answers(index) == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6))
+        index.add(some_documents(7))
+        with pytest.warns(RuntimeWarning, match="has lost files; they are written anew"):
+            found = answers(index)
+    assert found == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6, 7))
+
+
 def test_where_nothing_can_be_written_the_answers_are_right(tmp_path, monkeypatch):
     monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 2)
 

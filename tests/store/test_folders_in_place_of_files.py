@@ -117,3 +117,44 @@ def test_an_empty_folder_in_the_place_of_the_catalogue_makes_room_for_it(whole: 
     catalogue.mkdir()
     assert read(path) == list(COLOURS)
     assert catalogue.is_file()
+
+
+def segments(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.segment"))
+
+
+@pytest.mark.parametrize("use", [read, only_read])
+def test_a_folder_in_the_place_of_a_segment_is_told_of_and_the_segment_made_anew(
+    whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
+):
+    path = copied(whole, tmp_path / "kb")
+    segment = next(each for each in segments(path) if each.parent.name.startswith("vectors"))
+    put_a_folder(segment)
+    expected = f"{segment}: a folder, where a file belongs: move the folder away; it is made anew"
+    with pytest.warns(RuntimeWarning, match=re.escape(expected)) as told:
+        assert use(path) == list(COLOURS)
+    assert len(told) == 1
+
+
+def test_doctor_says_that_a_folder_in_the_place_of_a_segment_is_to_be_moved_away(whole: Path, tmp_path: Path):
+    path = copied(whole, tmp_path / "kb")
+    segment = next(each for each in segments(path) if each.parent.name.startswith("words"))
+    put_a_folder(segment)
+    with Index.open(path) as index:
+        (finding,) = index.doctor(verify=True)
+        assert finding.problem == f"{segment}: a folder, where a file belongs: move the folder away"
+        assert not finding.mended
+        shutil.rmtree(segment)
+        assert index.doctor(verify=True) == []
+    assert read(path) == list(COLOURS)
+
+
+def test_an_empty_folder_in_the_place_of_a_segment_is_removed(whole: Path, tmp_path: Path):
+    path = copied(whole, tmp_path / "kb")
+    segment = next(each for each in segments(path) if each.parent.name.startswith("vectors"))
+    segment.unlink()
+    segment.mkdir()
+    with pytest.warns(RuntimeWarning, match="it is made anew"):
+        assert read(path) == list(COLOURS)
+    assert not segment.exists()
+    assert read(path) == list(COLOURS)  # without a warning

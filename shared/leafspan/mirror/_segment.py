@@ -85,7 +85,11 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
         Damaged: if the file is not as it was written.
         FileNotFoundError: if there is no such file.
     """
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except IsADirectoryError:
+        raise Damaged(f"{path}: a folder, where a file belongs: move the folder away") from None
+    with file:
         length = os.fstat(file.fileno()).st_size
         if length < _HEAD.size + _LENGTHS.size:
             raise Damaged(f"{path}: of {length} bytes, too short for a segment")

@@ -114,7 +114,7 @@ class SegmentFolder:
         Args:
             segments: Segments of the last ``read``.
         """
-        missing = [each for each in segments if each.path is not None and not os.path.exists(each.path)]
+        missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
         lost = [each for each in missing if self.was_emptied or not self._exists or each.path in self._missing]
         self._missing = {each.path for each in missing if each.path is not None}
         return lost
@@ -182,7 +182,7 @@ class SegmentFolder:
             self._ignored.add(path)
             return
         try:
-            path.unlink(missing_ok=True)
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         except OSError:
             self._ignored.add(path)
 

@@ -124,8 +124,6 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
 def _folder_path(path: Any, *, create: bool) -> Path:
     check_path("path", path)
     folder_path = Path(path).expanduser()
-    if not create and not check_there(folder_path):
-        raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
     try:
         is_something_else = not stat.S_ISDIR(folder_path.stat().st_mode)
     except FileNotFoundError:
@@ -134,6 +132,8 @@ def _folder_path(path: Any, *, create: bool) -> Path:
         raise disk_error(error, f"open {str(folder_path)!r}") from error
     if is_something_else:
         raise InvalidArgument(f"path must be a folder, got the file {str(folder_path)!r}")
+    if not create and not check_there(folder_path):
+        raise IndexNotFound(f"there is no index in {str(folder_path)!r}")
     return folder_path
 
 
