@@ -276,6 +276,13 @@ def test_a_query_may_come_as_its_vector(shared_index: Index):
         shared_index.retrieve([0.1, 0.2, 0.3])
 
 
+@pytest.mark.parametrize("number", [1e-40, 1e-25, 1e-19, 1.0, 1e19, 3e38])
+def test_a_query_may_be_a_very_long_or_a_very_short_vector(shared_index: Index, number: float):
+    expected = shared_index.retrieve([0.5] * 256, Vector())
+    found = shared_index.retrieve([number] * 256, Vector())
+    assert [(p.id, p.score) for p in found] == [(p.id, pytest.approx(p.score, abs=1e-6)) for p in expected]
+
+
 def test_the_mean_of_several_texts_can_be_searched(shared_index: Index):
     mean = (_embed("bees dance") + _embed("green tea")) / 2
     together = Query(text="ignored", embedding_texts=("bees dance", "green tea"))
