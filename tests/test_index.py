@@ -186,7 +186,7 @@ def test_metadata_comes_back_with_its_types(index: Index):
         ({"a": {"b": 1}}, r"metadata 'a' of document 'd' must be .*, got \{'b': 1\} of type dict"),
         ({"a": [1, "x"]}, "metadata 'a' of document 'd' must be .*, got a list that mixes int and str"),
         ({"a": [1, True]}, "metadata 'a' of document 'd' must be .*, got a list that mixes bool and int"),
-        ({"a": 2**63}, "metadata 'a' of document 'd' must be .*, got 9223372036854775808, which needs more than 64 bits"),
+        ({"a": 2**63}, "metadata 'a' of document 'd' must be .*, got 9223372036854775808, which is not between -2"),
         ({1: "a"}, "metadata keys must be non-empty strings, got 1 in document 'd'"),
         ({"a": "\ud800"}, "metadata 'a' of document 'd' must be valid Unicode"),
         ("text", "metadata of document 'd' must be a mapping, got str"),
