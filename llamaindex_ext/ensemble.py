@@ -27,7 +27,8 @@ class EnsembleRetriever(NamedRetriever):
             reciprocal rank fusion: the weighted mean of 1 / (rank_constant + rank), for scores that cannot be compared.
             ``"relative_score"``: the weighted mean of the scores, each retriever's scaled to [0, 1], so that its last
             result adds nothing. ``"distribution_based"``: the same, but a retriever's mean becomes 0.5, and three standard
-            deviations from it 0 and 1. ``"maximum"``: the best of the retrievers' own scores, each times its weight.
+            deviations from it 0 and 1. Of n results, one that stands out has up to 0.5 + sqrt(n - 1) / 6. ``"maximum"``:
+            the best of the retrievers' own scores, each times its weight.
         rank_constant: The constant of ``"rrf"``, >= 0. Default: 60.
         timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A late
             retriever has failed, and goes on in the background. Default: no limit.

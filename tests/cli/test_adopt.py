@@ -79,3 +79,8 @@ def test_errors_are_one_line(folder: Path):
         "--rename must be KEY=NAME, got 'x'"
     )
     assert fails(leafspan("show", "--kb", folder)).startswith("there is no index 'kb' in 'chroma', but there are Chroma")
+    Index.open("kb").close()
+    assert fails(leafspan("adopt", "kb")) == (
+        "collection must say which Chroma collection in 'kb' to adopt; there is none but those of an index, which needs no "
+        "adopting: open it as it is"
+    )

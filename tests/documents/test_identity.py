@@ -39,6 +39,13 @@ class TextLoaderLike:
         yield LangChainDocument(page_content="Tea.")
 
 
+class SimpleDirectoryReaderLike:
+    """Has the shape of a reader of LlamaIndex."""
+
+    def load_data(self):
+        return [LlamaIndexDocument(text="Tea.")]
+
+
 class SomeDocuments:
     """Gives documents asynchronously."""
 
@@ -226,9 +233,10 @@ def test_what_has_no_text_is_added_once(empty: Index, tmp_path: Path):
     ("thing", "remedy"),
     [
         (TextLoaderLike(), r"for a loader, pass loader.lazy_load\(\)"),
+        (SimpleDirectoryReaderLike(), r"for a reader, pass reader.load_data\(\)"),
         (SomeDocuments(), r"collect it first: \[each async for each in it\]"),
     ],
-    ids=["loader", "asynchronous iterator"],
+    ids=["loader", "reader", "asynchronous iterator"],
 )
 def test_what_is_nearly_a_document_is_refused_with_what_to_do(empty: Index, thing, remedy):
     with pytest.raises(InvalidDocument, match=remedy):

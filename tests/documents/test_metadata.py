@@ -59,11 +59,19 @@ def test_what_says_nothing_is_left_out(value):
     assert clean_metadata("d", {"key": value, "other": 1}) == {"other": 1}
 
 
+def test_what_pandas_has_for_no_value_is_left_out():
+    pandas = pytest.importorskip("pandas")
+    assert clean_metadata("d", {"key": pandas.NA, "time": pandas.NaT, "other": 1}) == {"other": 1}
+
+
+TOO_LARGE = "which is not between -2**63 and 2**63 - 1; store it as a text, str(...)"
+
+
 @pytest.mark.parametrize(
     ("value", "got"),
     [
-        (2**63, f"{2**63}, which needs more than 64 bits"),
-        (-(2**63) - 1, f"{-(2**63) - 1}, which needs more than 64 bits"),
+        (2**63, f"{2**63}, {TOO_LARGE}"),
+        (-(2**63) - 1, f"{-(2**63) - 1}, {TOO_LARGE}"),
         ([1.0, nan], "nan"),
         (inf, "inf"),
         (b"x", "b'x' of type bytes; convert it, or leave it out"),
@@ -71,7 +79,7 @@ def test_what_says_nothing_is_left_out(value):
         ([[1]], "[1] of type list; flatten_metadata=True stores what is in it under keys of its own"),
         ({"a": 1}, "{'a': 1} of type dict; flatten_metadata=True stores what is in it under keys of its own"),
         ([1, "a"], "a list that mixes int and str"),
-        ([2**63], f"{2**63}, which needs more than 64 bits"),
+        ([2**63], f"{2**63}, {TOO_LARGE}"),
     ],
 )
 def test_what_cannot_be_stored_is_named_with_its_key_and_document(value, got):

@@ -265,12 +265,20 @@ def test_a_question_that_was_given_no_answers_has_none():
     )
 
 
+def test_a_file_without_a_question_is_named(tmp_path: Path):
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    with pytest.raises(InvalidArgument, match=f"there must be a question at least, got none in {str(path)!r}$"):
+        read_questions(path)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("{", "line 2: a question must be a JSON object such as"),
         ('{"text": }', r"line 2: a question must be a JSON object such as .*, expecting value at character 10$"),
         ("[]", "line 2: a question must be a JSON object such as"),
+        ('{"a": 1}', r"line 2: a question must have text, and answers or relevant beside it, got keys \['a'\]$"),
         ('{"text": " "}', "line 2: a question must be a text that is not blank, got ' '"),
         (
             '{"text": "x"}',

@@ -90,6 +90,19 @@ def test_distribution_based_scores_lie_between_three_deviations_below_and_above_
     ]
 
 
+def test_a_result_that_stands_out_of_a_long_list_has_more_than_1_by_distribution():
+    ranking = [("first", 1.0), *((str(number), 0.0) for number in range(99))]
+    # The mean is 1 / 100 and the deviation sqrt(99) / 100, so the first one is sqrt(99) deviations above the mean.
+    assert dict(distribution_based_fusion([ranking]))["first"] == pytest.approx(0.5 + 99**0.5 / 6)
+
+
+@given(st.lists(st.integers(-100, 100), min_size=2, max_size=50))
+def test_no_result_stands_out_further_than_one_of_a_list_whose_others_are_equal(scores):
+    furthest = (len(scores) - 1) ** 0.5 / 6
+    for _, score in three_sigma(list(enumerate(scores))):
+        assert 0.5 - furthest - 1e-6 <= score <= 0.5 + furthest + 1e-6
+
+
 def test_one_outlier_presses_the_rest_together_in_relative_scores_and_less_so_by_distribution():
     ranking = [("outlier", 100.0), *((f"{i}", float(i)) for i in reversed(range(10)))]
     assert dict(relative_score_fusion([ranking]))["9"] == 9 / 100

@@ -136,6 +136,21 @@ def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, quer
     check_pages(filled, where, k, offset)
 
 
+@examples(60, phases=PHASES, suppress_health_check=_slow)
+@given(words=st.sets(st.sampled_from(WORDS), min_size=1), data=st.data(), few=st.booleans())
+def test_a_query_of_any_length_finds_the_same(filled, words, data, few):
+    vector = np.array(embed([" ".join(sorted(words))])[0], dtype=np.float32)
+    exponents = np.frexp(vector[vector != 0])[1]
+    # Times any power of two for which all numbers stay finite and normal in 32 bits.
+    power = data.draw(st.integers(-125 - int(exponents.min()), 127 - int(exponents.max())), label="power")
+    with pytest.MonkeyPatch.context() as patch:
+        if not few:  # as if there were so many leaves that Chroma searches
+            patch.setattr(vector_search, "_FEW_NUMBERS", 0)
+            patch.setattr(vector_search, "_OPENING", 1)
+        expected, found = filled.retrieve([vector, np.ldexp(vector, power)], Vector(), k=9)
+    assert [(each.id, each.score) for each in found] == [(each.id, each.score) for each in expected]
+
+
 def ways_of(index, monkeypatch, *calls):
     """How often each way was gone."""
     taken = Counter()

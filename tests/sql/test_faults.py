@@ -26,6 +26,7 @@ from leafspan import (
     QueryFailed,
     QueryTimeout,
     RefusedQuery,
+    RetrievalTimeout,
     aretrieve,
     retrieve,
 )
@@ -104,6 +105,23 @@ def test_the_time_that_a_query_takes_to_be_checked_counts(sqlite_url, monkeypatc
     with ends_within(0.2 + SLACK), pytest.raises(QueryTimeout, match=said):
         retrieve("SELECT 1", SQL(sqlite_url, timeout=0.2))
     checked.set()
+
+
+def test_a_retrieval_that_is_over_while_a_query_runs_names_the_database(sqlite_url, monkeypatch):
+    begun, done = threading.Event(), threading.Event()
+
+    def check(_guard, _sql):
+        begun.set()
+        done.wait(60)
+
+    monkeypatch.setattr(Guard, "check", check)
+    for timeout in longer_and_longer(0.2):
+        with pytest.raises(RetrievalTimeout) as caught:
+            retrieve("SELECT 1", SQL(sqlite_url, timeout=60), timeout=timeout)
+        if begun.is_set():
+            break
+    done.set()
+    assert f"still waits for the database '{sqlite_url}'" in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["sqlite_url", "postgres"])

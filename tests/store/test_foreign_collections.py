@@ -109,6 +109,17 @@ def test_where_there_is_no_index_the_error_names_the_collections_that_could_be_a
         Index.open(tmp_path / "kb", create=False)
 
 
+def test_where_there_is_no_index_of_this_name_the_error_names_those_that_there_are(tmp_path: Path):
+    with Index.open(tmp_path, name="notes") as index:
+        index.add(Document("a", "Tea is green. Coffee is black."))
+        index.build_tree()  # which is stored as an index of its own
+    with pytest.raises(IndexNotFound, match=r"there is no index 'note' in .*; there is 'notes'$"):
+        Index.open(tmp_path, name="note", create=False)
+    Index.open(tmp_path, name="letters").close()
+    with pytest.raises(IndexNotFound, match=r"there is no index 'note' in .*; there are 'letters', 'notes'$"):
+        Index.open(tmp_path, name="note", create=False)
+
+
 @pytest.mark.parametrize("store", ["server"])
 def test_so_does_the_error_behind_a_client(client: Any, place: dict[str, Any]):
     filled(client, f"langchain-{place['name']}")

@@ -70,6 +70,7 @@ def recognise(thing: object) -> Document | GivenDocument:
 
 _HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
     (lambda thing: hasattr(thing, "lazy_load"), "; for a loader, pass loader.lazy_load()"),
+    (lambda thing: hasattr(thing, "load_data"), "; for a reader, pass reader.load_data()"),
     (lambda thing: hasattr(thing, "__aiter__"), "; collect it first: [each async for each in it]"),
 )
 

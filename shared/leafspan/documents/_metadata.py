@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, time
 from enum import Enum
@@ -33,8 +34,8 @@ def title_in(metadata: Mapping[str, object]) -> str | None:
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata as it will be stored.
 
-    What means that there is no value is left out: None, an empty list, NaN, and NaT of pandas. Tuples become lists, dates
-    and times ISO texts (``2024-05-31``), UUIDs and paths texts, members of an Enum their values, and numpy's scalars
+    What means that there is no value is left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists,
+    dates and times ISO texts (``2024-05-31``), UUIDs and paths texts, members of an Enum their values, and numpy's scalars
     Python's.
 
     Args:
@@ -77,7 +78,7 @@ def _clean_value(document_id: str, key: str, value: object) -> object:
 
 def is_missing(value: object) -> bool:
     """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
-    if value is None:
+    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):  # NA is neither equal to itself nor not
         return True
     return isinstance(value, float | date) and value != value  # noqa: PLR0124
 
@@ -101,7 +102,8 @@ def _clean_scalar(document_id: str, key: str, value: object) -> object:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise _refusal(document_id, key, f"{shown(value)}, which needs more than 64 bits")
+            got = f"{shown(value)}, which is not between -2**63 and 2**63 - 1; store it as a text, str(...)"
+            raise _refusal(document_id, key, got)
         return int(value)
     nested = isinstance(value, Mapping | list | tuple)
     remedy = "flatten_metadata=True stores what is in it under keys of its own" if nested else "convert it, or leave it out"

@@ -4,7 +4,7 @@ from leafspan.embedding._blending import blend
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, check_vectors, embed_in_batches, to_embedder
-from leafspan.embedding._normalize import normalize
+from leafspan.embedding._normalize import normalize, without_extremes
 from leafspan.embedding._soft_matches import WORD_VECTORS, WordRows, WordVectors, soft_matches
 from leafspan.embedding._wordllama import default_embedder
 
@@ -25,4 +25,5 @@ __all__ = [
     "normalize",
     "soft_matches",
     "to_embedder",
+    "without_extremes",
 ]

@@ -8,10 +8,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # lengths between which squares in 32 bits neither vanish nor become infinite
+
 
 def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The vectors, one in each row, brought to length 1. Vectors of length 0 have no direction and stay as they are."""
     import numpy as np
 
+    vectors = without_extremes(vectors)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors, those of extreme length multiplied by a power of two, which rounds nothing that counts.
+
+    Their numbers are between -1 and 1 then, and the largest is at least 0.5. So their squares can be added up in 32 bits.
+    """
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # infinity is longer than the longest
+        lengths = np.linalg.norm(vectors, axis=1)
+    extreme = (lengths < _SHORTEST) | (lengths > _LONGEST)
+    if not extreme.any():
+        return vectors
+    rows = vectors[extreme]
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
+    vectors = vectors.copy()
+    vectors[extreme] = np.ldexp(rows, -exponents)
+    return vectors

@@ -76,7 +76,9 @@ def _read_each(things: Iterable[tuple[str, object]], source: object) -> dict[str
         seen[question.id] = place
         placed[place] = question
     if not placed:
-        raise InvalidArgument(f"there must be a question at least, got none in {shown(source)}")
+        raise InvalidArgument(
+            f"there must be a question at least, got none in {shown(str(source) if isinstance(source, Path) else source)}"
+        )
     return placed
 
 
@@ -112,6 +114,10 @@ def _question(plain: object) -> Question:
         got = reason_of(plain) if isinstance(plain, Exception) else f"got {shown(plain)}"
         raise InvalidArgument(f'a question must be a JSON object such as {{"text": ..., "answers": [...]}}, {got}')
     _check_keys(plain)
+    if "text" not in plain:
+        raise InvalidArgument(
+            f"a question must have text, and answers or relevant beside it, got keys {shown(sorted(map(str, plain)))}"
+        )
     mode: Literal["any", "all"] = plain.get("answer_mode", "any")
     if mode not in ("any", "all"):
         raise InvalidArgument(f"answer_mode must be 'any' or 'all', got {shown(mode)}")

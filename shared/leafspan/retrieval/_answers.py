@@ -197,7 +197,7 @@ class Answers:
     def _call_functions(self, requests: Sequence[CallFunction]) -> Flow[list[Any]]:
         """Call functions, in an event loop at the same time, unless what they return is known from an earlier look."""
         new = [request for request in requests if request.key is None or request.key not in self._returned]
-        calls = [Call(request.function, request.arguments, native=request.native) for request in new]
+        calls = [Call(each.function, each.arguments, native=each.native, what=each.what) for each in new]
         made = yield [replace(call, what=call.name or "a function that was given") for call in calls]
         fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
         # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.

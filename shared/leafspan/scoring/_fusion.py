@@ -131,8 +131,8 @@ def distribution_based_fusion(
 ) -> list[tuple[K, float]]:
     """The keys fused by how far their scores stand out in each ranking: ``three_sigma``, then ``sum_fusion``.
 
-    Unlike in ``relative_score_fusion``, one outlier does not press the other scores together, and the last key of a ranking
-    still gets something from it.
+    Unlike in ``relative_score_fusion``, one outlier does not press the other scores together, the last key of a ranking
+    still gets something from it, and scores may lie outside of [0, 1].
 
     Args:
         rankings: The rankings.
@@ -209,7 +209,8 @@ def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualSco
 def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 0.5) -> list[tuple[K, float]]:
     """The ranking in its order, scaled so that its mean score is 0.5, and three standard deviations from it are 0 and 1.
 
-    Scores that are further away from the mean lie outside of [0, 1]. It is the standard deviation of a population.
+    Scores that are further away from the mean lie outside of [0, 1]: of n scores, between 0.5 - sqrt(n - 1) / 6 and
+    0.5 + sqrt(n - 1) / 6. It is the standard deviation of a population.
 
     Args:
         ranking: The ranking.

@@ -101,8 +101,12 @@ class Attempts:
 
     def _call(self, sql: str, attempt: int) -> CallFunction:
         """The call that runs SQL: once in a retrieval, so that rows do not change when it looks for more elsewhere."""
-        what = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
-        return CallFunction(self._attempt, (sql,), key=(*what, sql, attempt))
+        asked = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
+        return CallFunction(self._attempt, (sql,), key=(*asked, sql, attempt), what=self._waited_for)
+
+    @property
+    def _waited_for(self) -> str:
+        return f"the database {self.database.address!r}"
 
     def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
         """The rows of SQL, or the error that a language model may be able to mend."""
@@ -123,12 +127,12 @@ class Attempts:
         return [f"SQL: {rows.sql}", *cut]
 
     def _written(self, question: str) -> StrategyFlow[str | LeafspanError]:
-        schema = yield CallFunction(self._schema)
+        schema = yield CallFunction(self._schema, what=self._waited_for)
         prompt = self.prompt.format(question=question, schema=schema, dialect=self.database.dialect)
         return (yield from self._ask(prompt))
 
     def _mended(self, question: str, sql: str, error: LeafspanError) -> StrategyFlow[str | LeafspanError]:
-        schema = yield CallFunction(self._schema, (True,))  # the tables may have changed
+        schema = yield CallFunction(self._schema, (True,), what=self._waited_for)  # the tables may have changed
         prompt = self.repair_prompt.format(
             question=question, schema=schema, dialect=self.database.dialect, sql=sql, error=error
         )

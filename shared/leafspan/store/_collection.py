@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+from leafspan.embedding import without_extremes
 from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.store._caller import Caller
@@ -91,6 +92,9 @@ class Collection:
         Returns:
             The columns ``ids`` and ``include``, each with a list for each query.
         """
+        import numpy as np
+
+        vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma adds up their squares in 32 bits
         count = min(count, MOST_RESULTS)
         at_once = max(1, _MOST_RECORDS // count)
         columns: dict[str, Any] = {name: [] for name in ("ids", *include)}

@@ -101,6 +101,8 @@ def find_collection(
     if name is None and len(names) == 1:
         name = names[0]
     listed = f"; there are {', '.join(map(repr, names))}" if names else "; there is none"
+    if not names and (yield from _all_names(chroma)):
+        listed += " but those of an index, which needs no adopting: open it as it is"
     if name is None:
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
     handle = yield from get_handle(chroma, name)
@@ -111,11 +113,15 @@ def find_collection(
 
 def foreign_names(chroma: Chroma) -> Flow[list[str]]:
     """The names of the collections that do not belong to an index, sorted."""
-    every = yield chroma.call("list_collections")
-    names = {str(getattr(each, "name", each)) for each in every}
+    names = yield from _all_names(chroma)
     indexes = [name.removesuffix(".manifest") for name in names if name.endswith(".manifest")]
     own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts")}
     return sorted(names - own)
+
+
+def _all_names(chroma: Chroma) -> Flow[set[str]]:
+    every = yield chroma.call("list_collections")
+    return {str(getattr(each, "name", each)) for each in every}
 
 
 def get_handle(chroma: Chroma, name: str) -> Flow[Any]:

@@ -11,6 +11,8 @@ from leafspan.store._chroma import Chroma
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, ForeignCollection, foreign_names, get_handle
 from leafspan.store._naming import is_manifest, leaves_name, manifest_name
 
+_MOST_NAMED = 10  # indexes in an error
+
 
 def find_manifest(chroma: Chroma, name: str) -> Flow[Any]:
     """Chroma's handle of an index's manifest; None if there is no such index.
@@ -67,9 +69,13 @@ def warn_of_namesake(chroma: Chroma, name: str) -> Flow[None]:
 
 
 def adoptable(chroma: Chroma) -> Flow[str]:
-    """The end of an error message that says which collections there could be adopted."""
-    names = yield from foreign_names(chroma)
-    if not names:
-        return ""
-    listed = ", ".join(map(repr, names))
-    return f", but there are Chroma collections ({listed}): Index.adopt, or leafspan adopt, makes an index of one"
+    """The end of an error message that says which collections there could be adopted, and which indexes there are."""
+    said = ""
+    if names := (yield from foreign_names(chroma)):
+        listed = ", ".join(map(repr, names))
+        said = f", but there are Chroma collections ({listed}): Index.adopt, or leafspan adopt, makes an index of one"
+    indexes = yield from index_names(chroma)
+    if own := sorted(name for name in indexes if name.rpartition(".")[0] not in indexes):  # without trees, such as kb.tree
+        listed = ", ".join([*map(repr, own[:_MOST_NAMED]), *(["..."] if len(own) > _MOST_NAMED else [])])
+        said += f"; there is {listed}" if len(own) == 1 else f"; there are {listed}"
+    return said

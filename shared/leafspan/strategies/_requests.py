@@ -316,12 +316,14 @@ class CallFunction:
         key: What tells the call apart from others. If a strategy is run again with more candidates, a call with the same
             key gets the answer of the first one. It may have the ``id`` of what the function refers to, which is kept as
             long as the answer. Default: None, it is always called.
+        what: Who or what is waited for meanwhile, for errors. Default: the name of the function.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     native: Callable[..., Awaitable[Any]] | None = None
     key: Hashable = None
+    what: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
