@@ -26,7 +26,7 @@ class SpanNodeParser(NodeParser):
     unit: str | Callable[[str], int] = "words"
 
     def __init__(self, **options: Any) -> None:
-        """Checks the names of options, of which LlamaIndex takes any."""
+        """Checks the names of options: LlamaIndex itself would drop an unknown one without a word."""
         check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # which a dump has
         super().__init__(**options)
 

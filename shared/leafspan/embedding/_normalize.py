@@ -15,9 +15,11 @@ def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The vectors, one in each row, brought to length 1. Vectors of length 0 have no direction and stay as they are."""
     import numpy as np
 
-    vectors = without_extremes(vectors)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    lengths = _lengths(vectors)
+    if _are_extreme(lengths).any():
+        vectors = without_extremes(vectors)
+        lengths = _lengths(vectors)
+    return (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
 
 
 def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -27,9 +29,7 @@ def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     import numpy as np
 
-    with np.errstate(over="ignore"):  # infinity is longer than the longest
-        lengths = np.linalg.norm(vectors, axis=1)
-    extreme = (lengths < _SHORTEST) | (lengths > _LONGEST)
+    extreme = _are_extreme(_lengths(vectors))
     if not extreme.any():
         return vectors
     rows = vectors[extreme]
@@ -37,3 +37,14 @@ def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     vectors = vectors.copy()
     vectors[extreme] = np.ldexp(rows, -exponents)
     return vectors
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # infinity is longer than the longest
+        return np.linalg.norm(vectors, axis=1)  # type: ignore[no-any-return]
+
+
+def _are_extreme(lengths: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return (lengths < _SHORTEST) | (lengths > _LONGEST)
