@@ -29,10 +29,10 @@ def before_step(number: int, do: Callable[[WritingProcess], Any]) -> None:
     for name in ("begin", "ask", "end"):
         original = getattr(WritingProcess, name)
 
-        def stepping(self: WritingProcess, message: Any, *, original: Callable[..., Any] = original) -> Any:
+        def stepping(self: WritingProcess, *arguments: Any, original: Callable[..., Any] = original) -> Any:
             if next(steps) == number:
                 do(self)
-            return original(self, message)
+            return original(self, *arguments)
 
         setattr(WritingProcess, name, stepping)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from leafspan import Index, LeafspanError, StorageFailed, Vector, WriterBusy
-from leafspan.engine import run
+from leafspan.engine import _head_start, run
 from leafspan.indexing import _ingest
 from leafspan.store import _folder_store, _writing_process
 from leafspan.store._collection_elsewhere import CollectionElsewhere
@@ -191,6 +191,34 @@ def test_a_process_that_is_slow_to_start_is_waited_for_once(tmp_path: Path, monk
     assert third == 0.0
 
 
+@pytest.mark.parametrize("is_awaited", [False, True], ids=["add", "aadd"])
+async def test_the_next_documents_are_split_when_the_process_has_got_the_ones_before(
+    index: Index, monkeypatch: pytest.MonkeyPatch, is_awaited: bool
+) -> None:
+    events: list[str] = []
+    split_document, ask = _ingest.split_document, WritingProcess.ask
+
+    def splitting(document: Any, *arguments: Any) -> Any:
+        events.append("split")
+        return split_document(document, *arguments)
+
+    def asking(self: WritingProcess, message: Any, sent: Callable[[], None] = lambda: None) -> Any:
+        def noted() -> None:
+            events.append("sent")
+            sent()
+
+        return ask(self, message, noted if getattr(message, "method", "") == "add" else sent)
+
+    writing_process(index)
+    monkeypatch.setattr(_head_start, "_LONGEST_SECONDS", 30.0)
+    monkeypatch.setattr(_ingest, "split_document", splitting)
+    monkeypatch.setattr(WritingProcess, "ask", asking)
+    new = [document(f"new-{number}", 1, BATCH) for number in range(3)]  # each fills a group
+    await (index.aadd(new) if is_awaited else asyncio.to_thread(index.add, new))
+    # The second one is split to find out that it does not fit into the first group; a group is sent, and then the next is made.
+    assert events == ["split", "split", "sent", "split", "sent", "sent"]
+
+
 def test_a_text_in_metadata_is_written_by_another_process(tmp_path: Path) -> None:
     with Index.open(tmp_path / "kb", texts_in="metadata") as index:
         writing_process(index)
@@ -298,11 +326,11 @@ async def test_a_cancelled_aadd_holds_no_lock_when_it_has_ended(index: Index, mo
     adding, cancelled = threading.Event(), threading.Event()
     ask = WritingProcess.ask
 
-    def late(self: WritingProcess, message: Any) -> Any:
+    def late(self: WritingProcess, message: Any, *more: Any) -> Any:
         if isinstance(message, Ask):
             adding.set()
             cancelled.wait(30)
-        return ask(self, message)
+        return ask(self, message, *more)
 
     monkeypatch.setattr(WritingProcess, "ask", late)
     task = asyncio.create_task(index.aadd([document(*each) for each in NEW]))

@@ -299,11 +299,11 @@ MUTANTS = (
         "the writer's lock is released early",
         "indexing._write_group",
         """        if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
 """,
         """        if to_write:
             writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
 """,
     ),
     # Behind a client: store/_client_store.py

@@ -56,13 +56,36 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Index, Inde
         index.close()
 
 
-def test_chroma_has_no_documents_and_the_text_stands_behind_the_place(both: tuple[Index, Index]):
+def test_chroma_has_no_documents_and_the_text_stands_behind_turn_and_place(both: tuple[Index, Index]):
     plain, other = (handle(index).get(include=["documents", "metadatas", "embeddings"]) for index in both)
     assert other["ids"] == plain["ids"]
     assert other["documents"] == [None] * len(plain["ids"])
     assert (other["embeddings"] == plain["embeddings"]).all()
     for metadata, text, found in zip(plain["metadatas"], plain["documents"], other["metadatas"], strict=True):
-        assert found == {**metadata, "leafspan": f"{metadata['leafspan']}\n{text}"}
+        turn, _, rest = found["leafspan"].partition("\n")
+        assert len(turn) == len(f"{2_000_000_000_000:011x}") + 4
+        assert {**found, "leafspan": rest} == {**metadata, "leafspan": f"{metadata['leafspan']}\n{text}"}
+
+
+def test_values_are_written_in_their_order_so_that_the_database_appends_them(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, texts_in="metadata") as index:
+        for document in DOCUMENTS:
+            index.add(document)
+        values = [each["leafspan"] for each in handle(index).get(include=["metadatas"])["metadatas"]]
+    assert len(values) > len(DOCUMENTS)
+    assert values == sorted(values)
+
+
+def test_a_value_without_a_turn_is_read_as_well(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, texts_in="metadata") as index:
+        index.add(DOCUMENTS)
+        before = [index.get(each.id) for each in DOCUMENTS]
+        leaves = handle(index)
+        stored = leaves.get(include=["metadatas"])
+        changed = [{**each, "leafspan": each["leafspan"].partition("\n")[2]} for each in stored["metadatas"]]
+        leaves.update(ids=stored["ids"], metadatas=changed)
+        with reading_from_chroma():
+            assert [index.get(each.id) for each in DOCUMENTS] == before
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
@@ -158,7 +181,7 @@ def test_a_text_or_place_that_was_altered_is_noticed_and_mended_by_add(tmp_path:
         index.add(DOCUMENTS)
         leaf = index.leaves("tea")[0]
         metadata = handle(index).get(ids=[leaf.id])["metadatas"][0]
-        altered = alter(*metadata["leafspan"].split("\n", 1))
+        altered = alter(*metadata["leafspan"].split("\n", 2)[1:])
         handle(index).update(ids=[leaf.id], metadatas=[{**metadata, "leafspan": altered}])
         count_a_change(index)
         with pytest.raises(DamagedIndex, match=says) as caught:

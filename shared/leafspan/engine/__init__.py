@@ -3,6 +3,7 @@
 from leafspan.engine._call import Call, Flow, asked_whether_awaited
 from leafspan.engine._concurrent import run_concurrently, run_together
 from leafspan.engine._flow import arun, run
+from leafspan.engine._head_start import HeadStart
 from leafspan.engine._progress import Progress
 from leafspan.engine._run_within import arun_within, run_within
 from leafspan.engine._threads import in_thread, on_other_core
@@ -11,6 +12,7 @@ from leafspan.engine._within import acall_within, call_within, late
 __all__ = [
     "Call",
     "Flow",
+    "HeadStart",
     "Progress",
     "acall_within",
     "arun",

@@ -12,7 +12,7 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, asked_whether_awaited, run_together
+from leafspan.engine import Call, Flow, HeadStart, asked_whether_awaited, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.indexing._add_progress import AddProgress
@@ -349,23 +349,26 @@ class _Ingestion:
         the document that is being split, or the texts that are being embedded.
         """
         # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
-        written, next_ = yield run_together([self._write(group), following])
+        head_start = HeadStart()
+        written, next_ = yield run_together([self._write(group, head_start.end), head_start.before(following)])
         for outcome in (written, next_):
             if isinstance(outcome, Exception):
                 raise outcome
         return next_  # type: ignore[no-any-return]
 
-    def _write(self, group: _Group) -> Flow[None]:
+    def _write(self, group: _Group, begun: Callable[[], None] = lambda: None) -> Flow[None]:
         if not group.documents:
             return
         try:
             wrote = self.progress.writing(group.leaves, group.characters)
             self.were_there |= yield from write_group(
-                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
+                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote, begun=begun
             )
         except BaseException:
             self.has_failed = True
             raise
+        finally:
+            begun()
         self.progress.wrote(len(group.documents))
 
     def _check_going_on(self) -> None:

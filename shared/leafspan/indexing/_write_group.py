@@ -19,6 +19,7 @@ def write_group(
     scope: Scope | None,
     timeout: float,
     wrote: Callable[[int], None] = lambda _: None,
+    begun: Callable[[], None] = lambda: None,
 ) -> Flow[dict[str, bool]]:
     """Write documents, each as a whole, but for those that are there with the same content.
 
@@ -29,6 +30,7 @@ def write_group(
         scope: The view that they are added through, None for the whole index.
         timeout: Seconds to wait for another writer.
         wrote: Function to call with each number of leaves that are written. Default: none.
+        begun: Function to call when the first leaves are being written. Default: none.
 
     Returns:
         For each stored id, whether there was a document of that id before.
@@ -54,7 +56,7 @@ def write_group(
                 to_write.append((split, matrix))
             were_there[split.document.id] = old is not None
         if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
         return were_there
     finally:
         writer.stop()

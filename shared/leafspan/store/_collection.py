@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -159,8 +159,9 @@ class Collection:
             records.update(_records(answer, []))
         return records
 
-    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
-        """Add records. Chroma leaves records that exist already as they are."""
+    def add(self, ids: Sequence[str], *, begun: Callable[[], None] = lambda: None, **columns: Any) -> Flow[None]:
+        """Add records. Chroma leaves records that exist already as they are. Before it begins, ``begun`` is called."""
+        begun()
         yield from self._write("add", ids, columns)
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:

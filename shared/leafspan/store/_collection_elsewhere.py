@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafspan.engine import Call, Flow
@@ -37,9 +37,9 @@ class CollectionElsewhere:
         """See Collection."""
         return (yield self._ask("scan", list(include)))  # type: ignore[no-any-return]
 
-    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
-        """See Collection."""
-        yield self._ask("add", ids, **columns)
+    def add(self, ids: Sequence[str], *, begun: Callable[[], None] = lambda: None, **columns: Any) -> Flow[None]:
+        """See Collection. When the other process has got them, ``begun`` is called."""
+        yield self._ask("add", ids, begun=begun, **columns)
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
         """See Collection."""
@@ -50,6 +50,8 @@ class CollectionElsewhere:
         if ids:
             yield self._ask("delete", ids)
 
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> Call:
+    def _ask(self, method: str, *arguments: Any, begun: Callable[[], None] = lambda: None, **options: Any) -> Call:
         asked = Ask(self._name, method, arguments, options)
-        return Call(self._process.ask, (asked,), finish=True, what=f"the process that writes {str(self._process.path)!r}")
+        return Call(
+            self._process.ask, (asked, begun), finish=True, what=f"the process that writes {str(self._process.path)!r}"
+        )

@@ -17,6 +17,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -96,14 +97,18 @@ class WritingProcess:
         _value(answer)
         return True
 
-    def ask(self, message: Message) -> Any:
+    def ask(self, message: Message, sent: Callable[[], None] = lambda: None) -> Any:
         """The answer to a message, between beginning and end.
+
+        Args:
+            message: The message.
+            sent: Function to call when the process has got it, in another thread. Default: none.
 
         Raises:
             StorageFailed: if the process ends before it has answered, or does not answer within ten minutes.
             LeafspanError: as this process would raise it.
         """
-        if (answer := self._answer(message)) is None:
+        if (answer := self._answer(message, sent)) is None:
             raise self._failure(f"has ended before it was done{self._line.how}")
         return _value(answer)
 
@@ -134,9 +139,9 @@ class WritingProcess:
         self._close.detach()
         _of_the_parent.append(self)
 
-    def _answer(self, message: Message) -> Answer | None:
+    def _answer(self, message: Message, sent: Callable[[], None] = lambda: None) -> Answer | None:
         try:
-            return self._line.send(message).result(_LONGEST_SECONDS)
+            return self._line.send(message, sent).result(_LONGEST_SECONDS)
         except TimeoutError:
             self._line.kill()
             raise self._failure(f"has not answered for {_LONGEST_SECONDS:g} seconds, and was ended") from None
@@ -173,9 +178,10 @@ def can_be_started() -> bool:
 
 
 class _Job(NamedTuple):
-    """A message, and where the answer goes: None if the process ends first."""
+    """A message, whom to tell that it was sent, and where the answer goes: None if the process ends first."""
 
     message: Message
+    sent: Callable[[], None]
     answer: Future[Answer | None]
 
 
@@ -205,9 +211,9 @@ class _Line:
     process: subprocess.Popen[bytes] | None = None
     how: str = ""
 
-    def send(self, message: Message) -> Future[Answer | None]:
+    def send(self, message: Message, sent: Callable[[], None] = lambda: None) -> Future[Answer | None]:
         """The answer to come."""
-        job = _Job(message, Future())
+        job = _Job(message, sent, Future())
         with self.mutex:
             if self.closed:
                 job.answer.set_result(None)
@@ -255,8 +261,10 @@ def _talk(line: _Line, place: Place) -> None:
         line.started.set()
         while (job := line.next(None if is_writing else _IDLE_SECONDS)) is not None:
             is_writing = not isinstance(job.message, End)
-            pickle.dump(job.message, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+            # At once: between two writes to the pipe another thread could take Python's lock.
+            process.stdin.write(pickle.dumps(job.message, protocol=pickle.HIGHEST_PROTOCOL))
             process.stdin.flush()
+            job.sent()
             answer = pickle.load(process.stdout)
             job.answer.set_result(answer)
             job = answer = None  # it can be large
