@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +28,10 @@ class SpanNodeParser(NodeParser):
     def __init__(self, **options: Any) -> None:
         """Checks the names of options: LlamaIndex itself would drop an unknown one without a word."""
         check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # which a dump has
+        if isinstance(options.get("id_func"), Mapping):
+            del options[
+                "id_func"
+            ]  # what LlamaIndex writes of a function, and does not read; the ids here are those of leaves
         super().__init__(**options)
 
     @classmethod

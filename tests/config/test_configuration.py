@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,6 +188,18 @@ def test_functions_are_given_beside_the_file(tmp_path: Path):
         "budget": {"limit": 200, "count": {"given": "tokens"}},
     }
     assert Config.load(file, given=given) == config
+
+
+@pytest.mark.parametrize(
+    "number", [np.float32(0.25), np.float64(0.25), Fraction(1, 4)], ids=lambda number: type(number).__name__
+)
+def test_numbers_of_other_libraries_are_written_as_plain_ones(number: float):
+    written = Config(strategy=Hybrid(min_answer_probability=number), min_score=number).to_dict()
+    assert written["min_score"] == 0.25
+    assert type(written["min_score"]) is float
+    assert Config.from_dict(json.loads(json.dumps(written))) == Config(
+        strategy=Hybrid(min_answer_probability=0.25), min_score=0.25
+    )
 
 
 def test_an_empty_file_is_a_configuration_without_options(tmp_path: Path):

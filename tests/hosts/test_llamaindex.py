@@ -478,8 +478,9 @@ def test_a_misspelt_option_of_the_node_parser_is_an_error():
     with pytest.raises(InvalidArgument, match=r"SpanNodeParser has no option 'leaf_word'; did you mean 'leaf_words'\?"):
         SpanNodeParser(leaf_word=10)
     parser = SpanNodeParser(leaf_words=10, include_metadata=False)
-    dumped = parser.model_dump(exclude={"id_func"})  # with the name of its class
-    for same in (SpanNodeParser(**dumped), pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser)):
+    dumped = parser.model_dump()  # with the name of its class
+    written = (SpanNodeParser.from_dict(parser.to_dict()), SpanNodeParser.from_json(parser.to_json()))
+    for same in (SpanNodeParser(**dumped), *written, pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser)):
         assert (same.leaf_words, same.include_metadata) == (10, False)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING
-from math import isfinite
 from typing import Any
 
-from leafspan.checks import shown, whole_number
+from leafspan.checks import is_number, shown, whole_number
 from leafspan.config._kinds import classes_in, config_name, hints_of, is_registered, item_hint, options_of
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
@@ -49,8 +48,8 @@ class _Writing:
             return value
         if (number := whole_number(value)) is not None:
             return number
-        if isinstance(value, float) and isfinite(value):
-            return float(value)
+        if is_number(value):
+            return float(value)  # type: ignore[arg-type]
         if isinstance(value, Where):
             return repr(value)
         if is_registered(type(value)):
