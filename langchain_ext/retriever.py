@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, model_validator
 
+from langchain_ext.batches import Configs, afound_together, found_together
 from langchain_ext.child_runs import aall_ended, all_ended, with_run
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
@@ -195,6 +196,34 @@ class BaseSpanRetriever(BaseRetriever):
         async with aall_ended(child):
             found = await asearch(self.index, query, asked._strategy(child), asked._limits(), for_several="abatch")
             return asked._documents(found)
+
+    def batch(
+        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
+    ) -> list[list[Document]]:
+        """The documents for each question, as ``invoke`` finds them. The chain's own ``batch`` calls it.
+
+        Questions are searched together, in about half of the time, unless callbacks are told of each (as a tracer is), a
+        model or another retriever of the host's takes part, or the retriever has a ``retrieval_timeout``.
+
+        Args:
+            inputs: The questions.
+            config: Configuration of LangChain's, one for all or a list with one for each. Default: none.
+            return_exceptions: Whether an error takes the place of its question's documents. Default: False, it is raised.
+            options: Options of the retriever, in place of its own.
+        """
+        found = found_together(self, BaseSpanRetriever, inputs, config, options)
+        if found is None:
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
+        return found
+
+    async def abatch(
+        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
+    ) -> list[list[Document]]:
+        """Like ``batch``."""
+        found = await afound_together(self, BaseSpanRetriever, inputs, config, options)
+        if found is None:
+            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
+        return found
 
     def explanation(self, query: str, **piece: Any) -> Explanation:
         """Like the core's ``View.explain``, but with the retriever's own strategy and limits.
