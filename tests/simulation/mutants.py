@@ -43,13 +43,13 @@ MUTANTS = (
     Mutant(
         "leaves are added after their version became current",
         "store._writer",
-        """        derived = yield from self._add_and_follow(documents, done)
+        """        derived = yield from self._add_and_follow(documents, done, begun)
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
-        derived = yield from self._add_and_follow(documents, done)
+        derived = yield from self._add_and_follow(documents, done, begun)
 """,
     ),
     Mutant(

@@ -124,7 +124,7 @@ def _text_and_metadata(record: Record) -> tuple[str | None, Mapping[str, object]
     """The text and the metadata of a leaf, wherever the index keeps its text."""
     if record.document is not None or record.metadata is None:
         return record.document, record.metadata
-    place, _, text = record.metadata["leafspan"].partition("\n")
+    _, place, text = record.metadata["leafspan"].split("\n", 2)
     return text, {**record.metadata, "leafspan": place}
 
 
