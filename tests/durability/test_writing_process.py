@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from leafspan import Index, LeafspanError, StorageFailed, Vector, WriterBusy
-from leafspan.engine import _head_start, run
+from leafspan.engine import Call, _head_start, run
 from leafspan.indexing import _ingest
 from leafspan.store import _folder_store, _writing_process
 from leafspan.store._collection_elsewhere import CollectionElsewhere
@@ -217,6 +217,31 @@ async def test_the_next_documents_are_split_when_the_process_has_got_the_ones_be
     await (index.aadd(new) if is_awaited else asyncio.to_thread(index.add, new))
     # The second one is split to find out that it does not fit into the first group; a group is sent, and then the next is made.
     assert events == ["split", "split", "sent", "split", "sent", "sent"]
+
+
+def test_where_no_other_process_writes_the_next_documents_are_split_at_once(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split_document, write_group = _ingest.split_document, _ingest.write_group
+    left = ["first", "second, which does not fit in", "third"]
+    all_split = threading.Event()
+    waited: list[bool] = []
+
+    def splitting(document: Any, *arguments: Any) -> Any:
+        left.pop()
+        if not left:
+            all_split.set()
+        return split_document(document, *arguments)
+
+    def writing(*arguments: Any, **options: Any) -> Any:
+        waited.append((yield Call(all_split.wait, (SECONDS,))))
+        return (yield from write_group(*arguments, **options))
+
+    monkeypatch.setattr(_head_start, "_LONGEST_SECONDS", 2 * SECONDS)
+    monkeypatch.setattr(_ingest, "split_document", splitting)
+    monkeypatch.setattr(_ingest, "write_group", writing)
+    index.add([document(f"new-{number}", 1, BATCH) for number in range(3)])
+    assert waited == [True] * 3
 
 
 def test_a_text_in_metadata_is_written_by_another_process(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ from leafspan import (
 from leafspan.cli import app
 from leafspan.documents import FORMATS
 from leafspan.embedding import default_embedder
+from leafspan.store import _text_columns
+from leafspan.store._text_columns import packed_texts, unpacked_texts
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.reading import forget_catalogue, reading_from_chroma
 from tests.store.tampering import count_a_change
@@ -74,6 +76,37 @@ def test_values_are_written_in_their_order_so_that_the_database_appends_them(tmp
         values = [each["leafspan"] for each in handle(index).get(include=["metadatas"])["metadatas"]]
     assert len(values) > len(DOCUMENTS)
     assert values == sorted(values)
+
+
+def test_more_values_than_there_are_turns_can_be_written_at_once():
+    number = 0x10000 + 2
+    texts = [f"text {each}" for each in range(number)]
+    packed = packed_texts({"documents": texts, "metadatas": [{"leafspan": "1|0,0,1,1"}] * number})["metadatas"]
+    turns = [each["leafspan"].partition("\n")[0] for each in packed]
+    assert turns == sorted(turns)
+    read = unpacked_texts({"metadatas": packed}, ["documents", "metadatas"])
+    assert read == {"documents": texts, "metadatas": [{"leafspan": "1|0,0,1,1"}] * number}
+
+
+@pytest.mark.parametrize("turn", [True, False])
+def test_a_text_that_looks_like_a_turn_comes_back_as_it_is(turn: bool):
+    text = f"{0:015x}\n1|0,0,1,1\nand so on"
+    packed = packed_texts({"documents": [text], "metadatas": [{"leafspan": "1|0,0,1,1"}]})["metadatas"][0]["leafspan"]
+    value = packed if turn else packed.partition("\n")[2]
+    read = unpacked_texts({"metadatas": [{"leafspan": value}]}, ["documents", "metadatas"])
+    assert read == {"documents": [text], "metadatas": [{"leafspan": "1|0,0,1,1"}]}
+
+
+def test_a_clock_that_is_set_back_changes_only_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER, texts_in="metadata") as index:
+        index.add(DOCUMENTS[0])
+        monkeypatch.setattr(_text_columns.time, "time_ns", lambda: 1)
+        index.add(DOCUMENTS[1:])
+        monkeypatch.undo()
+        assert any(each["leafspan"].startswith("0" * 11) for each in handle(index).get(include=["metadatas"])["metadatas"])
+        with reading_from_chroma():
+            assert [index.get(each.id) for each in DOCUMENTS] == list(DOCUMENTS)
+            assert index.doctor() == []
 
 
 def test_a_value_without_a_turn_is_read_as_well(tmp_path: Path):

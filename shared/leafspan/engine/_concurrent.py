@@ -22,9 +22,9 @@ def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
     It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
-    flow runs in the caller's thread, and so does every flow for which no thread is free. So calls can nest: no thread waits
-    for a flow that has not begun, and a flow never waits for the one that runs it. A cancelled task waits until each flow
-    has let go of what it holds, such as a lock.
+    flow runs in the caller's thread, and before it every flow for which no thread is free. So calls can nest: no thread
+    waits for a flow that has not begun, and a flow never waits for the one that runs it. The last flow may wait for the
+    others, as for a ``HeadStart``. A cancelled task waits until each flow has let go of what it holds, such as a lock.
 
     Args:
         flows: The flows.
@@ -122,10 +122,10 @@ def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]
     given_up = threading.Event()
     started = [in_spare_thread(_outcome, flow if finish else _unless(given_up, flow)) for flow in others]
     try:
+        without_thread = [_outcome(flow) for flow, future in zip(others, started, strict=True) if future is None]
         last = _outcome(own)
-        return [
-            _outcome(flow) if future is None else future.result() for flow, future in zip(others, started, strict=True)
-        ] + [last]
+        left = iter(without_thread)
+        return [next(left) if future is None else future.result() for future in started] + [last]
     except BaseException:
         given_up.set()
         raise

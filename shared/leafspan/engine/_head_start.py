@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import suppress
 from typing import TypeVar
 
 from leafspan.engine._call import Call, Flow
@@ -20,13 +22,26 @@ class HeadStart:
     """
 
     def __init__(self) -> None:
-        self._is_over = threading.Event()
+        self._over: Future[None] = Future()
 
     def end(self) -> None:
-        """Let the others begin."""
-        self._is_over.set()
+        """Let the others begin. It may be called in any thread, and again."""
+        with suppress(InvalidStateError):
+            self._over.set_result(None)
+
+    def of(self, flow: Flow[T]) -> Flow[T]:
+        """The flow that has the head start, which is over when the flow ends, if not before."""
+        try:
+            return (yield from flow)
+        finally:
+            self.end()
 
     def before(self, flow: Flow[T]) -> Flow[T]:
         """The flow, which begins when the head start is over, at the latest after a quarter of a second."""
-        yield Call(self._is_over.wait, (_LONGEST_SECONDS,), what="")
+        # In an event loop no thread is blocked: the flow that is waited for may need one.
+        yield Call(wait, ([self._over], _LONGEST_SECONDS), native=_wait_for, what="")
         return (yield from flow)
+
+
+async def _wait_for(futures: list[Future[None]], seconds: float) -> None:
+    await asyncio.wait([*map(asyncio.wrap_future, futures)], timeout=seconds)

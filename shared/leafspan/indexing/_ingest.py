@@ -350,7 +350,10 @@ class _Ingestion:
         """
         # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
         head_start = HeadStart()
-        written, next_ = yield run_together([self._write(group, head_start.end), head_start.before(following)])
+        writing = head_start.of(self._write(group, head_start.end))
+        if self.store.writes_elsewhere:  # who writes here has nobody to hand leaves to
+            following = head_start.before(following)
+        written, next_ = yield run_together([writing, following])
         for outcome in (written, next_):
             if isinstance(outcome, Exception):
                 raise outcome
@@ -367,8 +370,6 @@ class _Ingestion:
         except BaseException:
             self.has_failed = True
             raise
-        finally:
-            begun()
         self.progress.wrote(len(group.documents))
 
     def _check_going_on(self) -> None:

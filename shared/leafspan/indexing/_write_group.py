@@ -30,7 +30,7 @@ def write_group(
         scope: The view that they are added through, None for the whole index.
         timeout: Seconds to wait for another writer.
         wrote: Function to call with each number of leaves that are written. Default: none.
-        begun: Function to call when the first leaves are being written. Default: none.
+        begun: Function to call when the first leaves are being written, and perhaps again later. Default: none.
 
     Returns:
         For each stored id, whether there was a document of that id before.

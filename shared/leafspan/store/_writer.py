@@ -38,7 +38,7 @@ class WritableCollection(Protocol):
         ...
 
     def add(self, ids: Sequence[str], *, begun: Callable[[], None] = ..., **columns: Any) -> Flow[None]:
-        """Add records. ``begun`` is called when nothing is left to do here until they are written."""
+        """Add records. ``begun`` is called when another process has got them, or just before they are written here."""
         ...
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
@@ -158,7 +158,7 @@ class Writer:
         Args:
             documents: The documents.
             done: Function to call with each number of leaves that are written. Default: none.
-            begun: Function to call when the first leaves are being written. Default: none.
+            begun: Function to call when the first leaves are being written, and perhaps again later. Default: none.
         """
         documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
@@ -296,7 +296,8 @@ class Writer:
             head_start.end()
             begun()
 
-        together = [self._add_leaves(documents, done, let_others_begin), head_start.before(self._follower(documents))]
+        adding = self._add_leaves(documents, done, let_others_begin)
+        together = [head_start.of(adding), head_start.before(self._follower(documents))]
         added, derived = yield run_together(together, finish=False)
         for outcome in (added, derived):
             if isinstance(outcome, Exception):
