@@ -263,6 +263,14 @@ def test_keywords_of_a_language_model_name_entities(filled: Any):
     assert strategy.retrieve_data("Which city is it?", "strings") == ["Vienna (THING)"]
 
 
+def test_what_a_language_model_thinks_before_it_answers_names_no_entity(filled: Any):
+    def generate(prompt: str) -> str:
+        return "<think>\nSalzburg?\nNo, it is the capital.\n</think>\nVienna"
+
+    strategy = PropertyGraph(filled, generate=generate, entities=0, depth=0, kinds=["entity"])
+    assert [each.id for each in leafspan.retrieve("Which city is it?", strategy)] == ["entity:Vienna"]
+
+
 async def test_a_language_model_is_awaited_where_it_can_be(filled: Any):
     async def agenerate(prompt: str) -> str:
         return "Vienna"

@@ -293,6 +293,11 @@ def test_names_that_must_be_quoted_are_shown_in_quotes(sqlite_url):
     assert "reviews_content" not in model.prompts[0]
 
 
+def test_sql_that_a_model_considers_before_it_answers_is_not_run(sqlite_url):
+    model = Model("<think>\nPerhaps:\nSELECT 1 AS one\nNo.\n</think>\n\nSELECT 2 AS two")
+    assert texts(retrieve("Which number?", SQL(sqlite_url, generate=model))) == ["two: 2"]
+
+
 def test_sql_is_run_as_it_is_even_with_a_model(sqlite_url):
     model = Model()
     assert texts(retrieve("SELECT 1 AS one", SQL(sqlite_url, generate=model))) == ["one: 1"]
