@@ -85,6 +85,11 @@ def test_a_language_model_of_a_host_can_write_them(index: Index):
     assert make_questions(index, 1, llm=MockLLM())[0].text.startswith("Write one question")
 
 
+def test_what_a_language_model_thinks_before_it_answers_is_no_question(index: Index):
+    [made] = make_questions(index, 1, llm=lambda prompt: "<think>\nIt is about bees.\n</think>\n\nWho dances?")
+    assert made.text == "Who dances?"
+
+
 def test_what_a_language_model_does_wrong_is_told(index: Index):
     def failing(prompt: str) -> str:
         raise OSError("no line")

@@ -245,6 +245,23 @@ def test_what_is_added_later_is_found(sentences: Index, empty_store: Any):
     assert sentences.retrieve(BORN, strategy)[0].id == leaf(sentences, 1)
 
 
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("李小龍是誰?", "李小龍"),
+        ("東京の人口は?", "東京"),
+        ("Who was Zoe\u0308 Luczak?", "Zo\u00eb Luczak"),
+        ("Who decoded it: Karl\n  von Frisch?", "Karl von Frisch"),
+        ("Is C++ a language?", "C++"),
+    ],
+)
+def test_a_name_is_found_in_every_script_and_however_its_letters_are_written(question: str, name: str):
+    store = SimplePropertyGraphStore()
+    store.upsert_nodes([EntityNode(name=name), EntityNode(name="Zo"), EntityNode(name="Karl Frisch")])
+    [found] = leafspan.retrieve(question, PropertyGraph(store, entities=0))
+    assert (found.metadata["name"], found.score) == (name, 1)
+
+
 # A language model
 
 
@@ -261,6 +278,14 @@ def test_keywords_of_a_language_model_name_entities(filled: Any):
     assert "Name up to 2 keywords" in prompts[0]
     assert "Question: Which city is it?" in prompts[0]
     assert strategy.retrieve_data("Which city is it?", "strings") == ["Vienna (THING)"]
+
+
+def test_what_a_language_model_thinks_before_it_answers_names_no_entity(filled: Any):
+    def generate(prompt: str) -> str:
+        return "<think>\nSalzburg?\nNo, it is the capital.\n</think>\nVienna"
+
+    strategy = PropertyGraph(filled, generate=generate, entities=0, depth=0, kinds=["entity"])
+    assert [each.id for each in leafspan.retrieve("Which city is it?", strategy)] == ["entity:Vienna"]
 
 
 async def test_a_language_model_is_awaited_where_it_can_be(filled: Any):

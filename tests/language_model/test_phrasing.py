@@ -55,6 +55,28 @@ def test_each_line_is_one_and_those_that_say_nothing_are_left_out():
     assert read_phrasings(answer, known=[], count=3) == ["a fire", "the pier burning"]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "```\na fire\nthe pier burning\n```",
+        "```text\r\n1. a fire\r\n2. the pier burning\r\n```",
+        '["a fire", "the pier\\n burning"]',
+        '```json\n["a fire", "the pier burning", ""]\n```',
+        'Here they are:\n~~~json\n["a fire", "the pier burning"]\n~~~\nThey keep its meaning.',
+        '{"question": "When did it burn?", "phrasings": ["a fire", "the pier burning"]}',
+    ],
+)
+def test_they_may_stand_in_a_fence_or_a_json_list(answer):
+    assert read_phrasings(answer, known=["When did it burn?"], count=3) == ["a fire", "the pier burning"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["[a fire]", '{"a fire": 1}', '["a", ["fire"]]', '{"a": ["fire"], "b": ["pier"]}', "[" * 9999 + "a"]
+)
+def test_what_only_looks_like_a_json_list_is_a_line_like_any_other(answer):
+    assert read_phrasings(answer, known=[], count=3) == [answer]
+
+
 def test_what_is_known_or_there_already_is_left_out_whatever_the_case():
     answer = "1. The Fire\n2. the  fire\n3. WHEN did it burn?\n4. the blaze"
     assert read_phrasings(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]

@@ -13,6 +13,7 @@ import pytest
 
 from leafspan import Analyzed, FinderFailed, Found, InvalidArgument, MissingExtra, Patterns
 from leafspan.privacy import DEFAULT_KINDS, KnownTerms, find_all, to_finders
+from leafspan.privacy._folding import normal_value
 from leafspan.privacy._patterns import _classes
 
 
@@ -46,6 +47,10 @@ def patterns() -> Patterns:
         ("Card 4111\u20111111\u20111111\u20111111", [("CREDIT_CARD", "4111\u20111111\u20111111\u20111111")]),
         ("\uff14111 1111 1111 111\uff11", [("CREDIT_CARD", "\uff14111 1111 1111 111\uff11")]),
         ("ann\uff20example.com", [("EMAIL_ADDRESS", "ann\uff20example.com")]),
+        ("ann@\u200bexample\u00ad.com", [("EMAIL_ADDRESS", "ann@\u200bexample\u00ad.com")]),
+        ("\u202a+49 30\u2060 90\u00ad1820\u202c", [("PHONE_NUMBER", "+49 30\u2060 90\u00ad1820")]),
+        ("iban de89 3704 0044 0532 0130 00 it is", [("IBAN_CODE", "de89 3704 0044 0532 0130 00")]),
+        ("De89370400440532013000", [("IBAN_CODE", "De89370400440532013000")]),
         ("nothing in 2024-05-31 at 10:00, page 12 of 1,234, costs 19.99", []),
         ("an @ sign, a@b, @ann and v1.2.3", []),
         ("", []),
@@ -53,6 +58,12 @@ def patterns() -> Patterns:
 )
 def test_patterns_are_found(patterns: Patterns, text: str, expected: list[tuple[str, str]]):
     assert found_by(patterns, text) == expected
+
+
+def test_an_address_with_what_is_not_seen_in_it_is_the_same_address(patterns: Patterns):
+    plain, hidden = "ann@example.com", "ann@\u200bex\u00adample.com"
+    [one], [other] = find_all([patterns], plain), find_all([patterns], hidden)
+    assert normal_value(one.kind, one.value or plain) == normal_value(other.kind, other.value or hidden)
 
 
 def test_numbers_with_a_wrong_check_digit_are_no_numbers(patterns: Patterns):

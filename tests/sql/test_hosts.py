@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from langchain_core.language_models import FakeListChatModel
 from llama_index.core.llms import MockLLM
@@ -31,6 +34,14 @@ async def test_llamaindex_gets_a_node_for_each_row(sqlite_url):
     assert [each.text for each in nodes] == ["id: 1\nname: Ada", "id: 2\nname: Grace"]
     assert [each.score for each in nodes] == [1, 1 / 2]
     assert [each.text for each in await retriever.aretrieve(SQL)] == [each.text for each in nodes]
+
+
+@pytest.mark.parametrize("duplicate", [lambda retriever: pickle.loads(pickle.dumps(retriever)), copy.deepcopy])
+def test_retrievers_over_a_url_can_be_pickled_and_copied(sqlite_url, duplicate):
+    of_langchain = duplicate(langchain_ext.SQLRetriever(database=sqlite_url))
+    assert [each.metadata["name"] for each in of_langchain.invoke(SQL)] == ["Ada", "Grace"]
+    of_llamaindex = duplicate(llamaindex_ext.SQLRetriever(database=sqlite_url))
+    assert [each.metadata["name"] for each in of_llamaindex.retrieve(SQL)] == ["Ada", "Grace"]
 
 
 async def test_questions_are_answered_by_a_model_of_the_host(sqlite_url):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
+import pickle
 import threading
 
 import pytest
@@ -293,6 +295,11 @@ def test_names_that_must_be_quoted_are_shown_in_quotes(sqlite_url):
     assert "reviews_content" not in model.prompts[0]
 
 
+def test_sql_that_a_model_considers_before_it_answers_is_not_run(sqlite_url):
+    model = Model("<think>\nPerhaps:\nSELECT 1 AS one\nNo.\n</think>\n\nSELECT 2 AS two")
+    assert texts(retrieve("Which number?", SQL(sqlite_url, generate=model))) == ["two: 2"]
+
+
 def test_sql_is_run_as_it_is_even_with_a_model(sqlite_url):
     model = Model()
     assert texts(retrieve("SELECT 1 AS one", SQL(sqlite_url, generate=model))) == ["one: 1"]
@@ -489,3 +496,34 @@ def test_strategies_are_values(sqlite_url):
     assert "Database('sqlite:///" in repr(strategy)
     assert SQL(strategy.database, row_limit=5) == strategy
     assert isinstance(strategy, leafspan.Strategy)
+
+
+# Copies
+
+
+@pytest.mark.parametrize("duplicate", [lambda strategy: pickle.loads(pickle.dumps(strategy)), copy.deepcopy])
+def test_a_strategy_over_a_url_is_pickled_as_the_url_and_the_options(sqlite_url, duplicate):
+    strategy = SQL(sqlite_url, tables={"customers": ["id", "name"]}, timeout=5)
+    copied = duplicate(strategy)
+    assert copied == strategy
+    assert hash(copied.database) == hash(strategy.database)
+    assert texts(retrieve("SELECT name FROM customers WHERE id = 1", copied)) == ["name: Ada"]
+    with pytest.raises(RefusedQuery, match="password"):
+        retrieve("SELECT password FROM customers", copied)
+
+
+def test_strategies_over_different_databases_are_different(sqlite_url):
+    engine = sqlalchemy.create_engine(sqlite_url)
+    assert SQL(sqlite_url) != SQL(f"{sqlite_url}-other")
+    assert SQL(sqlite_url) != SQL(engine)
+    assert SQL(engine) == SQL(engine)
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.deepcopy])
+def test_connections_and_passwords_are_not_pickled_and_the_error_says_what_to_do(sqlite_url, duplicate):
+    with pytest.raises(TypeError, match="its Engine belongs to one process: make the strategy again where it is needed"):
+        duplicate(SQL(sqlalchemy.create_engine(sqlite_url)))
+    with pytest.raises(
+        TypeError, match=r"ada:\*\*\*@host/shop cannot be pickled or copied, .* since its URL has a password"
+    ):
+        duplicate(SQL("postgresql+psycopg://ada:hunter2@host/shop"))

@@ -93,6 +93,14 @@ def test_a_model_is_asked_for_phrasings_of_each_query_and_all_are_searched_at_on
     assert all(not each.trace.notes for row in results for each in row)
 
 
+def test_what_a_model_thinks_before_it_answers_is_no_phrasing():
+    base = Scripted(TABLE)
+    found(
+        ["fire?"], MultiQuery(base=base, generate=never), "<think>\nA synonym of fire\nis blaze.\n</think>\nblaze?\nburnt?"
+    )
+    assert base.asked[0][0] == [Query("fire?"), Query("blaze?"), Query("burnt?")]
+
+
 def test_generated_phrasings_come_beside_the_given_ones_and_do_not_repeat_them():
     base = Scripted(TABLE)
     found(["fire?"], MultiQuery(base=base, phrasings="burnt?", generate=never), "Burnt?\nblaze?")

@@ -175,6 +175,12 @@ def test_a_model_is_shown_names_and_descriptions_and_its_answer_is_in_the_trace(
     assert row[0].trace.notes == ("Router chose meaning: the model answered 'I think: **meaning**'",)
 
 
+def test_what_a_model_thinks_before_it_answers_names_no_retriever():
+    router = Router(retrievers=TWO, descriptions=ABOUT, generate=never)
+    _, [row] = answered(router, ["<think>\nwords\n</think>\n\nmeaning"], [[ONE]])
+    assert row[0].trace.notes == ("Router chose meaning: the model answered 'meaning'",)
+
+
 def test_a_model_may_name_as_many_as_most():
     router = Router(retrievers=TWO, descriptions=ABOUT, generate=never, most=2)
     requests, [row] = answered(router, ["meaning\nwords"], [[ONE], [OTHER]])
@@ -188,6 +194,7 @@ def test_a_model_may_name_as_many_as_most():
         (ConnectionError("no route"), "the model failed: ConnectionError: no route"),
         ("", "the model named none in ''"),
         ("sql", "the model named none in 'sql'"),
+        ("<think>words?", "the model named none in '<think>words?'"),
         (None, "the model's answer must be a text, got None"),
         ("x" * 500, f"the model named none in '{'x' * 80}'"),
     ],

@@ -110,6 +110,12 @@ def test_an_imagined_answer_is_embedded_and_the_words_stay_the_questions():
     assert results[0][0].trace.notes == (note,)
 
 
+def test_what_a_model_thinks_before_it_answers_is_not_imagined():
+    strategy = by_model("hyde")
+    found(["fire?"], strategy, "<think>\nThe pier, or the barn?\n</think>\n\nIt burned down.")
+    assert strategy.base.asked[0][0] == [Query("fire?", embedding_texts=("It burned down.", "fire?"))]
+
+
 def test_several_imagined_answers_without_the_question():
     strategy = by_model("hyde", count=2, keep_question=False)
     found(["fire?"], strategy, "- It burned down.\n- It was oak.\n- It was iron.")

@@ -670,6 +670,15 @@ def test_an_answer_over_twice_as_long_as_wished_ends_with_a_sentence():
     assert answering(" a \ud800fire ") == ["a fire"]
 
 
+def test_what_a_model_thinks_before_it_answers_is_no_part_of_a_summary():
+    def answering(answer):
+        return Abstractive(generate=lambda prompt: answer, retries=0)
+
+    assert summaries(answering("<think>\nWhat do they share?\n</think>\n\nA fire."), [["a"]]) == ["A fire."]
+    flow, _ = flowing(answering("<think>What do they share"), [["a"]])
+    assert "must return a text that is not blank" in str(run(flow)[0])
+
+
 def test_texts_that_are_too_long_are_cut_in_the_same_proportion_between_words():
     given = []
 

@@ -12,7 +12,7 @@ from leafspan.checks import check_whole, function_failed, shown, unusable
 from leafspan.engine import Progress
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._questions import Answer, Question
-from leafspan.language_model import check_template, find_language_model
+from leafspan.language_model import check_template, find_language_model, without_reasoning
 from leafspan.retrieval import Passages
 from leafspan.strategies import Filter
 from leafspan.values import Passage
@@ -140,7 +140,8 @@ def _asked(generate: Callable[[str], str], llm: object, prompt: str) -> str:
         answer = generate(prompt)
     except Exception as error:
         raise function_failed("the language model", llm, prompt, error) from error
-    lines = [line.strip() for line in answer.splitlines() if line.strip()] if isinstance(answer, str) else []
+    said = without_reasoning(answer) if isinstance(answer, str) else ""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     if not lines:
         raise unusable("the language model", llm, "write a question", answer, prompt)
     return lines[0]

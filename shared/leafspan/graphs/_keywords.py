@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.checks import shown
 from leafspan.engine import acall_within, call_within, late
-from leafspan.language_model import read_phrasings
+from leafspan.language_model import read_phrasings, without_reasoning
 
 KEYWORD_PROMPT = """\
 Name up to {count} keywords for the question below: the persons, places and things that it is about, and other words for
@@ -35,7 +35,7 @@ class Keywords:
             reason = f"{type(answer).__name__}: {answer}"
         elif not isinstance(answer, str):
             reason = f"TypeError: the answer must be a text, got {shown(answer)}"
-        elif words := read_phrasings(answer, known=(), count=count):
+        elif words := read_phrasings(without_reasoning(answer), known=(), count=count):
             return cls(tuple(words))
         else:
             reason = f"there is none in the answer {answer[:80]!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,11 @@ from leafspan.graphs._facts import Chunk, Entity, Relation
 from leafspan.graphs._result import GraphResult, leaf_or_none, plain
 from leafspan.graphs._stores import read_chunks, read_entities, read_relations
 from leafspan.strategies import HostResult
+from leafspan.words import WITHOUT_SPACES
 
 _STEP = 0.5  # what each further step along a relation leaves of a score
 _MOST_READ = 10_000  # relations that one step reads
+_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class GraphSearch:
         cosines = similarities(store, self.embedder, question, [each.text for each in entities])
         nearest = sorted(zip(entities, cosines, strict=True), key=lambda pair: (-pair[1], pair[0].id))[: self.entities]
         scores = {each.id: cosine for each, cosine in nearest if cosine > 0}
-        said = "\n".join([question, *keywords]).casefold()
+        said = _folded("\n".join([question, *keywords]))
         scores |= {each.id: 1.0 for each in entities if _names(said, each.name)}
         return scores
 
@@ -84,9 +87,20 @@ class GraphSearch:
 
 
 def _names(said: str, name: str) -> bool:
-    """Whether the name occurs in what was said, in whole words."""
-    wanted = name.strip().casefold()
-    return bool(wanted) and wanted in said and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", said) is not None
+    """Whether the name occurs in what was said, which is folded: in whole words, or anywhere in scripts without spaces."""
+    wanted = _folded(name)
+    if not wanted or wanted not in said:
+        return False
+    before = "" if _WITHOUT_SPACES.match(wanted[0]) else r"(?<!\w)"
+    after = "" if _WITHOUT_SPACES.match(wanted[-1]) else r"(?!\w)"
+    return re.search(f"{before}{re.escape(wanted)}{after}", said) is not None
+
+
+def _folded(text: str) -> str:
+    """A text without case, with one form of each letter and one space between words."""
+    if text.isascii():  # as nearly all names are, of which there may be ten thousand
+        return " ".join(text.lower().split())
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
 
 
 def _best_first(entities: Any, scores: Mapping[str, float]) -> list[Entity]:

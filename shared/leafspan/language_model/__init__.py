@@ -12,6 +12,7 @@ from leafspan.language_model._models import (
 )
 from leafspan.language_model._phrasing import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
 from leafspan.language_model._prompts import check_template
+from leafspan.language_model._reasoning import without_reasoning
 from leafspan.language_model._transforming import PROMPTS, Transformation, read_texts
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "read_names",
     "read_phrasings",
     "read_texts",
+    "without_reasoning",
 ]

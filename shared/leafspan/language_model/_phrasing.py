@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -16,6 +17,8 @@ Question: {question}
 
 # Matches "1.", "2)", "(3)", "-", "*" or a bullet, but not the start of "1.5 million", "1984." or "-40 degrees".
 _MARK = re.compile(r"(?:\(?\d{1,2}[.)](?!\d)|[-–*•](?![\d*]))\s*")
+_FENCE = re.compile(r"(```|~~~)[ \t]*\w*[ \t]*\r?\n(.*?)(?:\1|\Z)", re.DOTALL)
+_EDGE_OF_FENCE = re.compile(r"(?:```|~~~)[ \t]*\w*")
 _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"), ("«", "»"), ("`", "`"), ("**", "**")]
 
 
@@ -44,10 +47,10 @@ def fill_prompt(prompt: str, question: str, count: int) -> str:
 
 
 def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The phrasings in an answer that has one in each line, without numbering and quotes.
+    """The phrasings in an answer that has one in each line, without numbering and quotes, or is a JSON list of them.
 
-    Lines without a letter or digit are left out. So are lines that end with a colon, since they only introduce others, and
-    repetitions, whatever their case.
+    Lines without a letter or digit are left out. So are lines that end with a colon or begin a fence, since they only
+    introduce others, and repetitions, whatever their case. A JSON list may stand in a fence, or in an object by itself.
 
     Args:
         answer: Answer of the language model.
@@ -57,12 +60,34 @@ def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str
     seen = {_key(text) for text in known}
     phrasings = []
     # Text that is not valid Unicode cannot be embedded.
-    for line in answer.encode(errors="ignore").decode().splitlines():
+    valid = answer.encode(errors="ignore").decode()
+    fenced = _FENCE.search(valid)
+    listed = _in_json(fenced[2] if fenced else valid)
+    for line in _lines(valid) if listed is None else listed:
         text = _without_marks(line)
         if any(map(str.isalnum, text)) and not text.endswith(":") and _key(text) not in seen:
             seen.add(_key(text))
             phrasings.append(text)
     return phrasings[:count]
+
+
+def _lines(answer: str) -> list[str]:
+    """The lines of an answer but those that begin or end a fence."""
+    return [line for line in answer.splitlines() if not _EDGE_OF_FENCE.fullmatch(line.strip())]
+
+
+def _in_json(text: str) -> list[str] | None:
+    """The texts of a JSON list, or of the only list in a JSON object; None if the text is neither."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    lists = [each for each in (value.values() if isinstance(value, dict) else [value]) if isinstance(each, list)]
+    if len(lists) != 1 or not all(isinstance(each, str) for each in lists[0]):
+        return None
+    return [" ".join(each.encode(errors="ignore").decode().split()) for each in lists[0]]
 
 
 def _without_marks(line: str) -> str:

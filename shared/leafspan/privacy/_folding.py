@@ -10,8 +10,8 @@ _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'"})
 _SEPARATORS = re.compile(r"[\s_\-\u2010-\u2015]+")
 _ZERO_WIDTH_SPACE = "\u200b"  # parts words, and is no white space to Python
 # They only say how others are shown: soft hyphens, joiners, directions. PDFs and web pages have them within names.
-_INVISIBLE = frozenset("\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff")
-_INVISIBLE |= frozenset(map(chr, range(0x2061, 0x2070)))
+INVISIBLE = frozenset("\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff")
+INVISIBLE |= frozenset(map(chr, range(0x2061, 0x2070)))
 _PUNCTUATION = re.compile(r"[^\w]|_")
 
 _NUMBERS = frozenset(
@@ -26,7 +26,7 @@ _NUMBERS = frozenset(
 
 def folded(text: str) -> str:
     """The text in Unicode's compatibility form (NFKC), without case and what is not seen, with one kind of apostrophe."""
-    visible = text if text.isascii() else "".join(each for each in text if each not in _INVISIBLE)
+    visible = text if text.isascii() else "".join(each for each in text if each not in INVISIBLE)
     visible = visible.replace(_ZERO_WIDTH_SPACE, " ")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold()).translate(_APOSTROPHES)
 
@@ -51,7 +51,7 @@ def folded_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
     start = 0
     while start < len(text):
         end = start + 1
-        while end < len(text) and (unicodedata.combining(text[end]) or text[end] in _INVISIBLE):
+        while end < len(text) and (unicodedata.combining(text[end]) or text[end] in INVISIBLE):
             # an accent, and what is not seen, belong to the letter before it
             end += 1
         part = _folded_part(text[start:end])

@@ -12,6 +12,7 @@ from typing import Any
 
 from leafspan.checks import check_number, did_you_mean, short_repr, shown
 from leafspan.errors import InvalidArgument, MissingExtra
+from leafspan.privacy._folding import INVISIBLE
 from leafspan.privacy._found import Found
 
 DEFAULT_KINDS = (
@@ -30,6 +31,9 @@ _NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows them 
 _PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _PLAIN |= dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x3000], ord(" "))
 _PLAIN |= dict.fromkeys(range(0x2010, 0x2016), ord("-"))
+_UNSEEN = INVISIBLE | {"\u200b"}  # web pages let a long address break at the zero-width space
+_ACCOUNT = re.compile(r"(?<![^\W_])[A-Za-z]{2}[ -]?\d{2}")  # as every IBAN begins
+_CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _LOADING = Lock()
 
 
@@ -88,17 +92,42 @@ class Patterns:
 
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
+        found = self._search(text)
+        places = [] if text.isascii() else [place for place, letter in enumerate(text) if letter not in _UNSEEN]
+        if places and len(places) < len(text):
+            visible = "".join(text[place] for place in places)
+            for each in self._search(visible):
+                start, end = places[each.start], places[each.end - 1] + 1
+                if end - start > each.end - each.start:
+                    found.append(Found(start, end, each.kind, visible[each.start : each.end]))
+        return found
+
+    def _search(self, text: str) -> list[Found]:
+        """What the recognisers find in a text as it stands there."""
         text = text.translate(_PLAIN)  # each character stays where it is
         found = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
             if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):
                 continue
-            for offset, piece in _around_at_signs(text) if kind == "EMAIL_ADDRESS" else [(0, text)]:
+            for offset, piece in _pieces(kind, text):
                 for each in recognizer.analyze(piece, [kind], None):
                     if each.score >= self.min_score:
                         start = each.start + (_path_length(piece[each.start : each.end]) if kind == "EMAIL_ADDRESS" else 0)
                         found.append(Found(offset + start, offset + each.end, kind))
         return found
+
+
+def _pieces(kind: str, text: str) -> Iterator[tuple[int, str]]:
+    """What is searched for a kind, each with its place in the text."""
+    if kind == "EMAIL_ADDRESS":
+        yield from _around_at_signs(text)
+        return
+    yield 0, text
+    if kind == "IBAN_CODE" and _ACCOUNT.search(text):
+        yield (
+            0,
+            text.translate(_CAPITALS),
+        )  # Presidio takes capitals only; its check of the digits refuses what is no account
 
 
 def _around_at_signs(text: str) -> Iterator[tuple[int, str]]:

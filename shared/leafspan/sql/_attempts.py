@@ -8,6 +8,7 @@ from typing import Any
 
 from leafspan.checks import calling, function_failed, refuse_coroutine, shown
 from leafspan.errors import DatabaseUnavailable, InvalidArgument, LeafspanError, QueryFailed, RefusedQuery
+from leafspan.language_model import without_reasoning
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._database import Database
 from leafspan.sql._guard import Guard
@@ -151,7 +152,7 @@ class Attempts:
         refuse_coroutine("generate", answer)
         if not isinstance(answer, str):
             return QueryFailed(f"the language model must answer with a text, got {shown(answer)}")
-        sql: str | None = yield CallFunction(find_sql, (answer, language(self.database.dialect).reads))
+        sql: str | None = yield CallFunction(find_sql, (without_reasoning(answer), language(self.database.dialect).reads))
         if sql is None:
             return QueryFailed(f"the language model wrote no SQL; its answer begins: {answer.strip()[:_SHOWN]!r}")
         return sql

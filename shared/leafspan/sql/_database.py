@@ -44,11 +44,12 @@ class Database:
         address: Its URL without secrets.
     """
 
-    def __init__(self, engine: Any, *, given: bool) -> None:
+    def __init__(self, engine: Any, *, given: bool, timeout: float = 30.0) -> None:
         self.dialect = dialect_of(engine.dialect.name)
         self.address = safe_address(engine.url)
         self._engine = engine
         self._given = given
+        self._timeout = timeout
         self._secrets = secrets_of(engine.url)
         self._process = os.getpid()
         self._reading_schema = threading.Lock()
@@ -57,6 +58,31 @@ class Database:
 
     def __repr__(self) -> str:
         return f"Database({self.address!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Database) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        """What two equal databases have in common: the engine that was given, or else the URL."""
+        return (id(self._engine),) if self._given else (self._engine.url, self._timeout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The URL: where it is unpickled, the database is opened again.
+
+        Raises:
+            TypeError: if an engine was given, whose connections belong to one process, or the URL has a password.
+        """
+        if self._given or self._secrets:
+            why = "its Engine belongs to one process" if self._given else "its URL has a password"
+            raise TypeError(
+                f"the database {self.address} cannot be pickled or copied, nor what holds it, since {why}: make the "
+                "strategy again where it is needed"
+            )
+        return Database.of, (str(self._engine.url), self._timeout)
 
     @classmethod
     def of(cls, thing: object, timeout: float) -> Database:
@@ -73,7 +99,7 @@ class Database:
         if isinstance(thing, Database):
             return thing
         engine, given = to_engine(thing, timeout)
-        return cls(engine, given=given)
+        return cls(engine, given=given, timeout=timeout)
 
     def run(
         self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 
@@ -33,7 +34,9 @@ Error: {error}
 PROMPT_FIELDS = {"question": "a question", "schema": "tables", "dialect": "sqlite"}
 REPAIR_FIELDS = {**PROMPT_FIELDS, "sql": "a query", "error": "an error"}
 
-_FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(
+    r"(```|~~~)[ \t]*(?:\w*[ \t]*\r?\n|\w+[ \t]+(?=\(?(?:SELECT|WITH|VALUES)\b))(.*?)(?:\1|\Z)", re.DOTALL | re.IGNORECASE
+)
 _INLINE = re.compile(r"`\s*((?:SELECT|WITH|VALUES)\b[^`]*)`", re.IGNORECASE)
 _START = re.compile(r"(?:^|[:\n])[ \t]*(\(?\s*(?:SELECT|WITH|VALUES)\b)", re.IGNORECASE)
 _COMMENTS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
@@ -54,16 +57,19 @@ def begins_as_query(text: str) -> bool:
 def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
     """The SQL in the answer of a language model, None if there is none.
 
-    It may stand alone, in a fence (the last one with a query counts), or after prose. Prose that follows it is left out.
-    Further statements are not, so that they are refused.
+    It may stand alone, in a fence (the last one with a query counts), as a value of a JSON object, or after prose. Prose
+    that follows it is left out. Further statements are not, so that they are refused.
 
     Args:
         answer: The answer.
         reads: Whether a text can be read as one query.
     """
-    fenced = [block.strip() for block in _FENCE.findall(answer) if begins_as_query(block)]
+    blocks = [block.strip() for _, block in _FENCE.findall(answer)]
+    fenced = [sql for block in blocks if (sql := block if begins_as_query(block) else _in_json(block)) is not None]
     if fenced:
-        return str(fenced[-1])
+        return fenced[-1]
+    if (sql := _in_json(answer)) is not None:
+        return sql
     if begins_as_query(answer):
         return _without_prose(answer.strip(), reads)
     if match := _INLINE.search(answer):
@@ -71,6 +77,18 @@ def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
     if match := _START.search(answer):
         return _without_prose(answer[match.start(1) :].strip(), reads)
     return None
+
+
+def _in_json(text: str) -> str | None:
+    """The only query among the values of a JSON object, None if there is none, or the text is no such object."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        values = json.loads(text).values()
+    except (ValueError, RecursionError):
+        return None
+    queries = [value.strip() for value in values if isinstance(value, str) and begins_as_query(value)]
+    return queries[0] if len(queries) == 1 else None
 
 
 def _without_prose(text: str, reads: Callable[[str], bool]) -> str:

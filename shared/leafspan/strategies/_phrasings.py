@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leafspan.checks import refuse_coroutine, shown
+from leafspan.language_model import without_reasoning
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, Ranked, fuse
 from leafspan.strategies._requests import Generate, StrategyFlow
@@ -92,7 +93,7 @@ def write_phrasings(
         elif not isinstance(answer, str):
             written.append(([], f"TypeError: the answer must be a text, got {shown(answer)}"))
         else:
-            written.append((read(answer, number), f"there is none in the answer {answer[:80]!r}"))
+            written.append((read(without_reasoning(answer), number), f"there is none in the answer {answer[:80]!r}"))
     return written
 
 

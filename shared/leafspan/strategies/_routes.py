@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafspan.checks import refuse_coroutine, shown
-from leafspan.language_model import read_names
+from leafspan.language_model import read_names, without_reasoning
 from leafspan.strategies._failures import in_words
 
 _SHOWN = 80  # characters of an answer in a note
@@ -60,8 +60,9 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
     refuse_coroutine("generate", answer)
     if not isinstance(answer, str):
         return Route((), f"the model's answer must be a text, got {shown(answer)}")
-    chosen = read_names(answer, names, most)
-    beginning = repr(answer[:_SHOWN])
+    said = without_reasoning(answer)
+    chosen = read_names(said, names, most)
+    beginning = repr((said or answer)[:_SHOWN])
     return Route(tuple(chosen), f"the model answered {beginning}" if chosen else f"the model named none in {beginning}")
 
 

@@ -13,7 +13,7 @@ from leafspan.checks import check_number, check_text, function_failed, keep_whol
 from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument
-from leafspan.language_model import check_template, find_language_model, model_name
+from leafspan.language_model import check_template, find_language_model, model_name, without_reasoning
 from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
 from leafspan.tree._summarizer import Keep
@@ -225,7 +225,8 @@ class Abstractive:
         """The answer as a summary: a text that is not blank, cut if it is too long."""
         refuse_coroutine("generate", answer)
         # Text that is not valid Unicode can be neither embedded nor stored.
-        text = answer.encode(errors="ignore").decode().strip() if isinstance(answer, str) else ""
+        said = without_reasoning(answer) if isinstance(answer, str) else ""
+        text = said.encode(errors="ignore").decode().strip()
         if not text:
             rule = "return a text that is not blank, and is valid Unicode"
             raise unusable("the summarizer", self.name, rule, answer)
