@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -341,6 +342,44 @@ def test_each_line_of_standard_input_is_a_question(kb):
         "> What is granite?",
         "1. docs/rocks.txt:1",
     ]
+
+
+def test_a_question_on_standard_input_is_answered_before_the_next_one_comes(kb):
+    with subprocess.Popen(
+        [sys.executable, "-m", "leafspan", "query", "-", "-k", "1", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as asked:
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        end = threading.Timer(60, asked.kill)  # where the command waits for the end of its input
+        end.start()
+        for question in ("Who makes honey?", "What is granite?"):
+            asked.stdin.write(f"{question}\n")
+            asked.stdin.flush()
+            assert json.loads(asked.stdout.readline())["question"] == question
+        asked.stdin.close()
+        assert asked.wait() == 0
+        end.cancel()
+
+
+def test_a_byte_order_mark_on_standard_input_is_no_part_of_its_first_line(kb):
+    found = typed(b"\xef\xbb\xbfWho makes honey?\r\n", "query", "-", "-k", 1, "--json")
+    assert json.loads(found.stdout)["question"] == "Who makes honey?"
+    deleted = typed(b"\xef\xbb\xbfdocs/rocks.txt\r\n", "delete", "-", "--json")
+    assert json.loads(deleted.stdout)["deleted"] == ["docs/rocks.txt"]
+
+
+@pytest.mark.parametrize(
+    "command", ["query -", "explain -", "delete -", "eval -", "report - -o report.html", "index - --id a"]
+)
+def test_standard_input_that_is_closed_is_an_error(kb, command):
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m leafspan {command} <&-', sys.executable], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: standard input must be open where - stands for it, and is closed\n"
 
 
 # Errors

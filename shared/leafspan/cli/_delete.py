@@ -29,7 +29,7 @@ def delete(
     """
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:
-        given = with_standard_input(ids or ())
+        given = [*with_standard_input(ids or ())]
         deleted = opened.delete(given if ids else None, where=condition, dry_run=dry_run)
     for id_ in dict.fromkeys(given):
         if id_ not in deleted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +25,7 @@ from leafspan.cli._files import (
 )
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
+from leafspan.cli._standard_input import standard_input
 from leafspan.cli._sync import print_synced, sync_quietly
 from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
@@ -133,7 +133,7 @@ def _standard_input(encoding: str | None) -> str:
         InvalidDocument: if it is in another encoding, or no text.
     """
     try:
-        return decode(sys.stdin.buffer.read(), encoding or "utf-8")
+        return decode(standard_input().buffer.read(), encoding or "utf-8")
     except Unreadable as error:
         raise InvalidDocument(f"standard input must be text in {encoding or 'UTF-8'}: {error}") from None
 

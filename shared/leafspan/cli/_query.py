@@ -66,7 +66,7 @@ def query(
     if min_score is not None:
         check_number("min_score", min_score)
     condition = parse_filter(where)
-    questions = [line.strip() for line in with_standard_input([STDIN])] if question == STDIN else [question]
+    questions = map(str.strip, with_standard_input([STDIN])) if question == STDIN else [question]
     with Index.open(kb, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:

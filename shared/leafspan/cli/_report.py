@@ -106,7 +106,7 @@ def _asked(given: list[str], file: Path | None) -> list[str]:
     Raises:
         InvalidArgument: if there is none, or the file is no text.
     """
-    lines = with_standard_input(given)
+    lines = [*with_standard_input(given)]
     if file is not None:
         try:
             lines += file.read_text(encoding="utf-8-sig").splitlines()

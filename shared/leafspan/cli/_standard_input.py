@@ -3,30 +3,63 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
+from leafspan.errors import InvalidArgument
 from leafspan.evaluation import Question, questions_in_lines
 
 STDIN = "-"
 """The argument that stands for standard input."""
 
+_MARK = "\ufeff"  # what editors and PowerShell write before the first line
 
-def with_standard_input(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with the lines of standard input in place of ``-``. Empty lines are left out."""
-    lines = (line for each in arguments for line in (sys.stdin if each == STDIN else [each]))
-    return [line for each in lines if (line := each.rstrip("\r\n")).strip()]
+
+def standard_input() -> TextIO:
+    """Standard input.
+
+    Raises:
+        InvalidArgument: if it is closed.
+    """
+    if sys.stdin is None:  # a process may have been given none
+        raise InvalidArgument("standard input must be open where - stands for it, and is closed")
+    return sys.stdin
+
+
+def with_standard_input(arguments: Iterable[str]) -> Iterator[str]:
+    """The arguments, with the lines of standard input in place of ``-``. Empty lines are left out.
+
+    A line is there as soon as it has come in, so that a program can read the answer before it writes the next one.
+
+    Raises:
+        InvalidArgument: if standard input is closed.
+    """
+    for argument in arguments:
+        for each in _lines() if argument == STDIN else [argument]:
+            if (line := each.rstrip("\r\n")).strip():
+                yield line
 
 
 def one_text(argument: str) -> str:
-    """The argument, or the text on standard input for ``-``."""
-    return sys.stdin.read().strip() if argument == STDIN else argument
+    """The argument, or the text on standard input for ``-``.
+
+    Raises:
+        InvalidArgument: if standard input is closed.
+    """
+    return "".join(_lines()).strip() if argument == STDIN else argument
 
 
 def given_questions(file: Path) -> Path | list[Question]:
     """The file of questions, or the questions in the lines of standard input for ``-``.
 
     Raises:
-        InvalidArgument: if a line of standard input is no question; the message says which.
+        InvalidArgument: if standard input is closed, or a line of it is no question; the message says which.
     """
-    return questions_in_lines(sys.stdin, "standard input") if str(file) == STDIN else file
+    return questions_in_lines(_lines(), "standard input") if str(file) == STDIN else file
+
+
+def _lines() -> Iterator[str]:
+    """The lines of standard input, without a byte order mark."""
+    for number, line in enumerate(standard_input()):
+        yield line if number else line.removeprefix(_MARK)
