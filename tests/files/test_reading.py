@@ -75,6 +75,28 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str):
         assert document.text == "süß"
 
 
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        *((encoding, None) for encoding in ("utf-8-sig", "utf-16", "utf-32")),
+        *((encoding, encoding) for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")),
+    ],
+)
+def test_lines_of_json_may_be_in_any_of_these_encodings(tmp_path: Path, written: str, given: str | None):
+    # U+0A0A, in UTF-16, has two bytes that are line ends; PowerShell ends lines with two characters.
+    (tmp_path / "a.jsonl").write_bytes('{"text": "süß"}\r\n\r\n{"text": "\u0a0a tea"}\r\n{"text": 5}'.encode(written))
+    documents, [skipped] = read(tmp_path, encoding=given)
+    assert [(each.id, each.text) for each in documents] == [("a.jsonl#line=1", "süß"), ("a.jsonl#line=3", "\u0a0a tea")]
+    assert skipped.reason.startswith("line 4: it has no text in the field 'text'")
+
+
+def test_lines_of_json_that_are_cut_off_within_a_letter_are_told(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_bytes('{"text": "tea"}\n{"text": "rye"}'.encode("utf-16")[:-1])
+    documents, [each] = read(tmp_path)
+    assert [document.text for document in documents] == ["tea"]
+    assert each.reason.startswith("it is not UTF-16-LE: ")
+
+
 def test_the_given_encoding_is_for_files_that_are_not_utf_8(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes("75 °C".encode())
     (tmp_path / "b.txt").write_bytes("75 °C".encode("latin-1"))

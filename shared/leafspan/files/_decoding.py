@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import BinaryIO
 
 from leafspan.files._opening import Unreadable
 
@@ -39,6 +43,38 @@ def decode(data: bytes, encoding: str) -> str:
     if "\0" in text:
         raise Unreadable("it has NUL characters, so it is no text")
     return text
+
+
+def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
+    """The lines of a file in UTF-16 or UTF-32, whose lines do not end with a single byte; None if it is in neither.
+
+    Args:
+        file: The file, at its beginning, where it is left if it is in neither.
+        encoding: What it is in, if it has no mark and begins as such a text does.
+        most: The most characters of a line.
+
+    Raises:
+        Unreadable: while lines are read, if they are not in that encoding, or longer.
+    """
+    head = file.read(4)
+    mark, found = next((each for each in _MARKS if head.startswith(each[0])), (b"", encoding if b"\0" in head else ""))
+    file.seek(len(mark))
+    with suppress(LookupError):  # an encoding that is not known is said of the first line
+        if codecs.lookup(found or "ascii").name.startswith(("utf-16", "utf-32")):
+            return _decoded_lines(file, found, most)
+    file.seek(0)
+    return None
+
+
+def _decoded_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str]:
+    try:
+        with io.TextIOWrapper(file, encoding, newline="\n") as text:
+            while line := text.readline(most + 1):
+                if len(line) > most:
+                    raise Unreadable(f"it has a line of more than {most:,} characters")
+                yield line
+    except UnicodeError as error:
+        raise Unreadable(f"it is not {encoding.upper()}: {error}; give its encoding") from None
 
 
 def _beyond_ascii(data: bytes) -> str | None:

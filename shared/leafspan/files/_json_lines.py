@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import reason_of, shown
-from leafspan.files._decoding import decode
+from leafspan.files._decoding import decode, wide_lines
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
@@ -17,10 +17,12 @@ from leafspan.files._source import Files
 def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
     """See Reader. Lines are read one by one, so the file may be of any size. A blank line is none."""
     ids = set()
+    encoding = files.encoding or "utf-8"
     with open_file(path) as file:
-        for number, line in enumerate(_lines(file), start=1):
+        lines: Iterator[bytes | str] = wide_lines(file, encoding, MOST_BYTES) or _lines(file)
+        for number, line in enumerate(lines, start=1):
             try:
-                text = decode(line, files.encoding or "utf-8").strip()
+                text = (decode(line, encoding) if isinstance(line, bytes) else line).strip()
                 if not text:
                     continue
                 record = _record(json.loads(text), number, files)
