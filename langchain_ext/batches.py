@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 from langchain_core.callbacks import CallbackManager
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, get_config_list
 
-from leafspan import LeafspanError
+from leafspan import LeafspanError, Passage, Strategy, View
 from leafspan.hosting import asearch_many, is_plain, search_many
-
-if TYPE_CHECKING:
-    from langchain_ext.retriever import BaseSpanRetriever
 
 Configs = RunnableConfig | list[RunnableConfig] | None
 
 _METHODS = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 
 
+class Batched(Protocol):
+    """What a batch needs of a retriever: see ``BaseSpanRetriever``."""
+
+    index: View | None
+    retrieval_timeout: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The retriever as plain values."""
+        ...
+
+    def _with(self, options: Mapping[str, Any]) -> Self: ...
+
+    def _strategy(self) -> Strategy: ...
+
+    def _limits(self) -> dict[str, Any]: ...
+
+    def _documents(self, passages: Sequence[Passage]) -> list[Document]: ...
+
+
 def found_together(
-    retriever: BaseSpanRetriever, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
+    retriever: Batched, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
 ) -> list[list[Document]] | None:
     """The documents for each question; None if each is to be asked by itself.
 
@@ -47,7 +63,7 @@ def found_together(
 
 
 async def afound_together(
-    retriever: BaseSpanRetriever, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
+    retriever: Batched, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
 ) -> list[list[Document]] | None:
     """Like ``found_together``."""
     if (asked := _asked_together(retriever, base, questions, config, options)) is None:
@@ -60,8 +76,8 @@ async def afound_together(
 
 
 def _asked_together(
-    retriever: BaseSpanRetriever, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
-) -> BaseSpanRetriever | None:
+    retriever: Batched, base: type, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]
+) -> Batched | None:
     """The retriever with the options of the call, if questions can be asked together."""
     if len(questions) < 2 or not all(isinstance(each, str) for each in questions):
         return None
