@@ -202,7 +202,7 @@ class BaseSpanRetriever(BaseRetriever):
     ) -> list[list[Document]]:
         """The documents for each question, as ``invoke`` finds them. The chain's own ``batch`` calls it.
 
-        Questions are searched together, in about half of the time, unless callbacks are told of each (as a tracer is), a
+        Questions are searched together, which takes less time, unless callbacks are told of each (as a tracer is), a
         model or another retriever of the host's takes part, or the retriever has a ``retrieval_timeout``.
 
         Args:
