@@ -92,6 +92,6 @@ def _asked_together(
 
 
 def _somebody_listens(config: Configs, count: int) -> bool:
-    """Whether callbacks are told of the runs: those of the configuration, or those that are always told, as tracers are."""
+    """Whether any callbacks are told of runs: those of the configuration, or a tracer that is told of all."""
     configs = get_config_list(config, count) if isinstance(config, Sequence) else [ensure_config(config)]
     return any(CallbackManager.configure(each.get("callbacks")).handlers for each in configs)

@@ -202,8 +202,8 @@ class BaseSpanRetriever(BaseRetriever):
     ) -> list[list[Document]]:
         """The documents for each question, as ``invoke`` finds them. The chain's own ``batch`` calls it.
 
-        Questions are searched together, which takes less time, unless callbacks are told of each (as a tracer is), a
-        model or another retriever of the host's takes part, or the retriever has a ``retrieval_timeout``.
+        Questions are searched together, which takes less time. Each is searched by itself if a callback or tracer listens,
+        if a model or a retriever of LangChain's takes part, or if the retriever has a ``retrieval_timeout``.
 
         Args:
             inputs: The questions.

@@ -28,10 +28,9 @@ class SpanNodeParser(NodeParser):
     def __init__(self, **options: Any) -> None:
         """Checks the names of options: LlamaIndex itself would drop an unknown one without a word."""
         check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # which a dump has
+        # LlamaIndex writes the name of this function, and cannot read that. Here it is not called: ids are those of leaves.
         if isinstance(options.get("id_func"), Mapping):
-            del options[
-                "id_func"
-            ]  # what LlamaIndex writes of a function, and does not read; the ids here are those of leaves
+            del options["id_func"]
         super().__init__(**options)
 
     @classmethod

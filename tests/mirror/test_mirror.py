@@ -309,19 +309,23 @@ def test_files_deleted_while_open_go_on_and_are_written_anew_at_the_next_change(
     assert calls == [["d5"]]
 
 
-def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_change(place, monkeypatch):
-    # At the first it may be another process that has merged it.
+def answers_after_the_loss_of_a_file(place, lose):
+    """The answers of an index that has one of its files written anew at the second change after it was lost."""
     with open_at(place) as index:
         index.add(some_documents(5))
         answers(index)
-        lost = segments(place)[0]
-        lost.unlink()
-        index.add(some_documents(6))
+        lose(segments(place)[0])
+        index.add(some_documents(6))  # at this one it may be another process that has merged it
         assert answers(index) == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6))
         index.add(some_documents(7))
-        with pytest.warns(RuntimeWarning, match="has lost files"):
+        with pytest.warns(RuntimeWarning, match="has lost files; they are written anew"):
             found = answers(index)
-        assert found == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6, 7))
+    assert found == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6, 7))
+    return found
+
+
+def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_change(place, monkeypatch):
+    found = answers_after_the_loss_of_a_file(place, Path.unlink)
     calls = made(monkeypatch)
     with open_at(place) as index:
         assert answers(index) == found
@@ -329,16 +333,7 @@ def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_c
 
 
 def test_a_file_in_use_whose_place_a_folder_takes_is_written_anew_at_the_second_change(place):
-    with open_at(place) as index:
-        index.add(some_documents(5))
-        answers(index)
-        put_a_folder_in_its_place(segments(place)[0])
-        index.add(some_documents(6))
-        assert answers(index) == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6))
-        index.add(some_documents(7))
-        with pytest.warns(RuntimeWarning, match="has lost files; they are written anew"):
-            found = answers(index)
-    assert found == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6, 7))
+    answers_after_the_loss_of_a_file(place, put_a_folder_in_its_place)
 
 
 def test_where_nothing_can_be_written_the_answers_are_right(tmp_path, monkeypatch):

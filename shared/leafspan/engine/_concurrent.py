@@ -122,10 +122,11 @@ def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]
     given_up = threading.Event()
     started = [in_spare_thread(_outcome, flow if finish else _unless(given_up, flow)) for flow in others]
     try:
-        without_thread = [_outcome(flow) for flow, future in zip(others, started, strict=True) if future is None]
+        outcomes = [_outcome(flow) if future is None else None for flow, future in zip(others, started, strict=True)]
         last = _outcome(own)
-        left = iter(without_thread)
-        return [next(left) if future is None else future.result() for future in started] + [last]
+        return [each if future is None else future.result() for each, future in zip(outcomes, started, strict=True)] + [
+            last
+        ]
     except BaseException:
         given_up.set()
         raise

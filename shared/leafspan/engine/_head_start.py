@@ -18,7 +18,7 @@ class HeadStart:
     """What a flow has ahead of others, until it says that it waits for work that is not done here.
 
     A thread that computes, and lets go of Python's lock now and then for a moment, as hashing does, can keep others from
-    getting it for as long as it computes. So whoever has little to do here before another process goes on does that first.
+    getting it for as long as it computes. So a flow that only hands work to another process does so first.
     """
 
     def __init__(self) -> None:

@@ -123,11 +123,9 @@ def _pieces(kind: str, text: str) -> Iterator[tuple[int, str]]:
         yield from _around_at_signs(text)
         return
     yield 0, text
+    # Presidio takes capitals only; its check of the digits refuses what is no account.
     if kind == "IBAN_CODE" and _ACCOUNT.search(text):
-        yield (
-            0,
-            text.translate(_CAPITALS),
-        )  # Presidio takes capitals only; its check of the digits refuses what is no account
+        yield 0, text.translate(_CAPITALS)
 
 
 def _around_at_signs(text: str) -> Iterator[tuple[int, str]]:
