@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
+from leafspan.text import count_words, first_words
 from leafspan.trace import Trace, TracedHit
-from leafspan.words import count_words, first_words
 
 
 @dataclass(frozen=True, slots=True)

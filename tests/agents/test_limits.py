@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.agents._limits import as_many_as_fit, end_within, short_metadata, shortened, word_start
-from leafspan.words import count_words, end_of_words
+from leafspan.text import count_words, end_of_words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from leafspan import Document, DocumentNotFound, Index, InvalidArgument
 from leafspan.agents import AgentTool, agent_tools
-from leafspan.words import count_words
+from leafspan.text import count_words
 from tests.corpus import TEXTS
 from tests.profiles import examples
 

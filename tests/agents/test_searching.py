@@ -8,7 +8,7 @@ import pytest
 
 from leafspan import Config, Document, Hybrid, Index, InvalidArgument, Rerank, RetrievalTimeout, Tree, Vector
 from leafspan.agents import AgentTool, agent_tool, agent_tools
-from leafspan.words import count_words
+from leafspan.text import count_words
 from tests.corpus import SPLITTER, TEXTS
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import leafspan as leafspan_package
 from leafspan import Document, Index, InvalidArgument
 from leafspan.cli import app
-from leafspan.escaping import escaped_in_json, visible
+from leafspan.text import escaped_in_json, visible
 
 HOSTILE = "a\x1b[2Jb\x9b31mc\x7fd\u202ee\u2066f\u200bg\u2028h\x85i\rj\U000e0041k\ufeffl\u061cm\x00n\nkb: 0 deleted"
 SAFE_LINE_ENDS = {"\n", "\t"}

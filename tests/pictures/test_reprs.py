@@ -37,8 +37,8 @@ from leafspan import (
     TracedHit,
     Vector,
 )
+from leafspan.text import first_words
 from leafspan.values import Covered, short_id
-from leafspan.words import first_words
 from tests.pictures.values import fused, passage
 
 

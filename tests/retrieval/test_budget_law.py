@@ -40,7 +40,7 @@ from leafspan import (
     Vector,
     View,
 )
-from leafspan.words import count_words
+from leafspan.text import count_words
 from tests.profiles import examples
 
 QUERY = "fire and water"

@@ -30,7 +30,7 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.examples import example_documents
 from leafspan.search import _vectors
 from leafspan.strategies import HostResult, HostRetriever
-from leafspan.words import count_words
+from leafspan.text import count_words
 
 QUESTION = "How did the steam engine change the railway?"
 FERRIES = 200

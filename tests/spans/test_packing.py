@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from leafspan import Budget, FunctionFailed, InvalidArgument, Passage, Trace, TracedHit
 from leafspan.spans import joined, shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
+from leafspan.text import count_words
 from leafspan.trace import Calibrated, CutToBudget
 from leafspan.values import Candidate, Span, Summary
-from leafspan.words import count_words
 
 V = "00000000"
 

@@ -21,8 +21,8 @@ from leafspan import (
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, front_matter, to_cuts
 from leafspan.splitting._grouping import group
+from leafspan.text import count_words
 from leafspan.values import LeafId
-from leafspan.words import count_words
 from tests.profiles import examples
 
 PIECES = [

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from leafspan import HierarchicalSplitter
 from leafspan.splitting._headings import find_headings
 from leafspan.splitting._unwrapping import unwrapped, with_marks
-from leafspan.words import count_words
+from leafspan.text import count_words
 from tests.profiles import examples
 
 ROOT = Path(__file__).parents[2]

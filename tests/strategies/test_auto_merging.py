@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leafspan import AutoMerging, Budget, Hybrid, Index, InvalidArgument, Vector
-from leafspan.words import count_words
+from leafspan.text import count_words
 from tests.corpus import QUESTIONS
 
 MUCH = {"threshold": 0, "fill_gaps": 9}

@@ -27,10 +27,10 @@ from leafspan import InvalidArgument
 from leafspan.engine import Call, arun, run
 from leafspan.errors import FunctionFailed, UnusableResult
 from leafspan.language_model import identity_of
+from leafspan.text import count_words
 from leafspan.tree import Abstractive, Extractive, to_summarizer
 from leafspan.tree._abstractive import DEFAULT_PROMPT
 from leafspan.tree._sentences import first_sentences, first_words, sentences, size
-from leafspan.words import count_words
 from tests.lateness import ends_within
 from tests.profiles import examples
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 MODULES = (
     "checks",
-    "words.py",
+    "text",
     "values.py",
     "spans",
     "scoring",
@@ -83,7 +83,7 @@ _OWN = {
         "tests/lexical",
         "tests/filters",
     ),
-    "words.py": ("tests/test_words.py", "tests/spans", "tests/splitting"),
+    "text": ("tests/test_words.py", "tests/spans", "tests/splitting"),
     "values.py": (
         "tests/test_values.py",
         "tests/pictures/test_reprs.py",

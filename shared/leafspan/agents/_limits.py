@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from leafspan.words import end_of_words
+from leafspan.text import end_of_words
 
 LONGEST_ID = 500
 """Characters of the longest id that is shown whole. A document with a longer one cannot be cited."""

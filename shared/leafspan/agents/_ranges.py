@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from leafspan.agents._limits import end_within, word_start
 from leafspan.spans import grown_within
+from leafspan.text import count_words
 from leafspan.values import Passage
-from leafspan.words import count_words
 
 
 def range_to_read(

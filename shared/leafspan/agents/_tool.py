@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.agents._parameter import Parameter, read_arguments, schema_of
 from leafspan.engine import Flow, arun_within, run_within
 from leafspan.errors import RetrievalTimeout
-from leafspan.escaping import escaped_in_json, visible
+from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 
 

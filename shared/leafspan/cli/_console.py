@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from leafspan.escaping import visible
+from leafspan.text import visible
 
 
 def console(*, stderr: bool = False, wrap: bool = False) -> Console:

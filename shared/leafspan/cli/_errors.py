@@ -15,8 +15,8 @@ from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
 from leafspan.cli._waits import telling_of_waits
 from leafspan.errors import LeafspanError
-from leafspan.escaping import visible
 from leafspan.store import chroma_failure
+from leafspan.text import visible
 
 _PACKAGE = Path(__file__).parents[1]
 _WITH_QUESTIONS = ("query", "explain")  # commands with one question

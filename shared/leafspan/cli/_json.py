@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from leafspan.escaping import escaped_in_json
+from leafspan.text import escaped_in_json
 
 
 def print_json(value: Any, *, one_line: bool = False) -> None:

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from leafspan.splitting import Cut, Heading, check_cuts
+from leafspan.text import count_words
 from leafspan.values import Ancestor, Document, Leaf, Section
-from leafspan.words import count_words
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 

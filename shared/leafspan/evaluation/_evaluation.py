@@ -11,8 +11,8 @@ from typing import Any
 
 from leafspan.checks import check_choice, check_path, reason_of, write_file
 from leafspan.errors import InvalidArgument
-from leafspan.escaping import name_in_markdown
 from leafspan.evaluation._comparison import Comparison, compare
+from leafspan.text import name_in_markdown
 
 
 @dataclass(frozen=True, slots=True)

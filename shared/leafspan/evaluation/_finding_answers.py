@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._questions import Answer, Question
-from leafspan.words import WITHOUT_SPACES
+from leafspan.text import WITHOUT_SPACES
 
 _LISTED = 5
 """Questions that are named of those that cannot be judged."""

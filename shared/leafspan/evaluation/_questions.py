@@ -10,8 +10,8 @@ from typing import Any
 
 from leafspan.checks import is_number, shown, write_file
 from leafspan.errors import InvalidArgument
+from leafspan.text import first_words
 from leafspan.values import short_id
-from leafspan.words import first_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from leafspan.checks import shown
 from leafspan.explaining._places import changed
 from leafspan.explaining._plain import plain_passage, plain_value
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
+from leafspan.text import first_words
 from leafspan.values import Passage, short_id
-from leafspan.words import first_words
 
 _MOST_OF_SENTENCE = 120  # characters of it in a ``repr``
 

@@ -13,7 +13,7 @@ from leafspan.graphs._facts import Chunk, Entity, Relation
 from leafspan.graphs._result import GraphResult, leaf_or_none, plain
 from leafspan.graphs._stores import read_chunks, read_entities, read_relations
 from leafspan.strategies import HostResult
-from leafspan.words import WITHOUT_SPACES
+from leafspan.text import WITHOUT_SPACES
 
 _STEP = 0.5  # what each further step along a relation leaves of a score
 _MOST_READ = 10_000  # relations that one step reads

@@ -11,9 +11,9 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.engine import Call, Flow
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
+from leafspan.text import first_words
 from leafspan.tree import Trees, count_trees
 from leafspan.values import Document, Passage, short_id
-from leafspan.words import first_words
 
 
 @dataclass(frozen=True, slots=True)

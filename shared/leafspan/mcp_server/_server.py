@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from leafspan.agents import AgentTool, error_text
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import LeafspanError
-from leafspan.escaping import visible
+from leafspan.text import visible
 
 _logger = logging.getLogger(__name__)
 

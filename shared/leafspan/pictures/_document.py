@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from htpy import Element, Node, details, div, p, section, span, summary
 
-from leafspan.escaping import visible
 from leafspan.pictures._found import fits
 from leafspan.pictures._results import caption, size_of
 from leafspan.pictures._shown import ShownDocument
 from leafspan.pictures._strip import strip
 from leafspan.pictures._text import name
+from leafspan.text import visible
 
 _MOST_TEXT = 20_000  # characters that are drawn
 _OPEN = 1_500  # of a text that is open from the beginning

@@ -9,8 +9,8 @@ from htpy import Element, Node, body, div, head, html, main, meta, style
 from htpy import title as title_element
 from markupsafe import Markup
 
-from leafspan.escaping import visible
 from leafspan.reserved import GENERATOR
+from leafspan.text import visible
 
 STYLESHEET = (files("leafspan.pictures") / "pictures.css").read_text(encoding="utf-8")
 """The style of all pictures. All of its rules are for elements below one of class ``ls``."""

@@ -14,7 +14,7 @@ from leafspan.pictures._passage import card
 from leafspan.pictures._shown import Places, ShownOutline, ShownPassage
 from leafspan.pictures._strip import Block, strip
 from leafspan.pictures._text import name
-from leafspan.words import count_words
+from leafspan.text import count_words
 
 _MOST_DOCUMENTS = 12  # that are drawn as strips
 _MOST_CARDS = 50

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from htpy import Element, Node, bdi, mark, strong
 
-from leafspan.escaping import visible
+from leafspan.text import visible
 
 
 class Marked(NamedTuple):

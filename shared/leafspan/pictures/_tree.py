@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from htpy import Element, Node, details, div, header, li, p, section, span, summary, ul
 
-from leafspan.escaping import visible
 from leafspan.pictures._found import block_of
 from leafspan.pictures._runs import covered_documents
 from leafspan.pictures._shown import ShownPassage
 from leafspan.pictures._strip import runs_named, strip
 from leafspan.pictures._text import marked_text, name
+from leafspan.text import visible
 
 _MOST_ROOTS = 50
 _MOST_NODES = 3_000  # of all trees together: a browser slows down beyond

@@ -6,8 +6,8 @@ from htpy import Element, Node, details, div, li, span, summary, ul
 
 from leafspan.pictures._strip import leaves_named
 from leafspan.pictures._text import name
+from leafspan.text import first_words
 from leafspan.trace import Merge, Trace
-from leafspan.words import first_words
 
 _MOST_CHILDREN = 24  # boxes of a merge
 _MOST_MENTIONS = 3  # leaves that mention a document

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from leafspan.errors import InvalidArgument
 from leafspan.privacy._folding import folded, folded_with_places
 from leafspan.privacy._found import Found
-from leafspan.words import WITHOUT_SPACES
+from leafspan.text import WITHOUT_SPACES
 
 _WORD = re.compile(r"[^\W_]+")
 _SEPARATORS = re.compile(r"[\s_\-\u2010-\u2015]+")

@@ -14,8 +14,8 @@ from leafspan.privacy import RECORD_KEY, Place, Restoring, Unmasking, pseudonyms
 from leafspan.private_view._privacy import Privacy
 from leafspan.splitting import LINE_END
 from leafspan.store import Reader, Scope, Store, read_consistently
+from leafspan.text import count_words
 from leafspan.values import Covered, Document, LeafId, Outline, Passage, Summary
-from leafspan.words import count_words
 
 Records = Mapping[str, str]
 """The records of documents, by the masked ids of these."""

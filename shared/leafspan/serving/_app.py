@@ -17,7 +17,6 @@ from starlette.routing import Route
 from leafspan.checks import check_number, shown
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument, LeafspanError
-from leafspan.escaping import visible
 from leafspan.serving._answers import Answer, find_answers
 from leafspan.serving._ask_page import ask_page
 from leafspan.serving._asked import Asked
@@ -29,6 +28,7 @@ from leafspan.serving._index_page import index_page
 from leafspan.serving._reasons import find_reasons
 from leafspan.serving._trees_page import trees_page
 from leafspan.serving._why_page import why_page
+from leafspan.text import visible
 from leafspan.view import View
 
 _logger = logging.getLogger(__name__)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
 
 from leafspan.configuration import Config
-from leafspan.escaping import visible
 from leafspan.pictures import ShownPassage, name, results_picture
 from leafspan.serving._agreement import Agreement, agreements
 from leafspan.serving._answers import Answer
 from leafspan.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEGIES, MOST_WORDS, USUAL_PASSAGES, Asked
 from leafspan.serving._frame import error_box
 from leafspan.serving._labels import labels_of
+from leafspan.text import visible
 from leafspan.values import Passage
 
 _ALL = 0.999  # a share that is not called a part

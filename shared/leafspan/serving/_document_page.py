@@ -8,13 +8,13 @@ from itertools import pairwise
 
 from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
 
-from leafspan.escaping import visible
 from leafspan.pictures import document_picture, name, results_picture
 from leafspan.serving._answers import Answer
 from leafspan.serving._asked import Asked
 from leafspan.serving._frame import error_box
 from leafspan.serving._labels import labels_of
 from leafspan.serving._parts import parts_of
+from leafspan.text import visible
 from leafspan.values import Document, Passage
 
 _MOST_HEADINGS = 200

@@ -8,9 +8,9 @@ from htpy import Element, Node, a, body, div, head, header, html, main, meta, na
 from htpy import title as title_element
 from markupsafe import Markup
 
-from leafspan.escaping import visible
 from leafspan.pictures import STYLESHEET, name
 from leafspan.serving._asked import Asked
+from leafspan.text import visible
 
 STYLE = STYLESHEET + (files("leafspan.serving") / "serving.css").read_text(encoding="utf-8")
 """The style of the pages: that of the pictures, and that of forms and tables."""

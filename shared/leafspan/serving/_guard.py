@@ -12,7 +12,7 @@ from hashlib import sha256
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leafspan.escaping import visible
+from leafspan.text import visible
 
 _logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from htpy import Node, details, h1, h2, p, pre, summary, table, tbody, td, th, t
 from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.escaping import visible
 from leafspan.indexing import Stats, facts_of
 from leafspan.pictures import name
+from leafspan.text import visible
 
 
 def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:

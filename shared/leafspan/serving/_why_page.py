@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from htpy import Node, a, div, h1, p, pre, section, span
 
-from leafspan.escaping import visible
 from leafspan.pictures import name
 from leafspan.serving._asked import Asked
 from leafspan.serving._frame import error_box
 from leafspan.serving._reasons import Reason
+from leafspan.text import visible
 
 _MOST_TEXT = 20_000  # characters of what one strategy has to say
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 from leafspan.checks import check_whole, function_failed, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.spans._cutting import cut_to_fit
+from leafspan.text import count_words
 from leafspan.values import Candidate, Passage
-from leafspan.words import count_words
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from leafspan.splitting._cuts import Cut
 from leafspan.splitting._grouping import group
 from leafspan.splitting._headings import Heading, find_headings
 from leafspan.splitting._sentences import cut_sentences
-from leafspan.words import count_words
+from leafspan.text import count_words
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*\Z|\r\n[^\S\n]*\r\n\s*\Z")
 

@@ -14,10 +14,10 @@ from leafspan.embedding import Embed
 from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import check_template, find_language_model, model_name, without_reasoning
+from leafspan.text import count_words
 from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._sentences import first_sentences, first_words, size
 from leafspan.tree._summarizer import Keep
-from leafspan.words import count_words
 
 DEFAULT_PROMPT = """\
 Summarise the passages below in about {max_words} words. The summary is searched in place of the passages: say what they \

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from leafspan.embedding import Embed
 from leafspan.engine import Flow
+from leafspan.text import count_words
 from leafspan.tree._sentences import first_words
 from leafspan.tree._summarizer import Keep, Summarizer
-from leafspan.words import count_words
 
 
 class DryRunSummarizer:

@@ -13,13 +13,13 @@ from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import InvalidArgument, UnusableResult
+from leafspan.text import count_words
 from leafspan.tree._clusters import Clusterer, check_clusters
 from leafspan.tree._giving_up import NotAsked, Patience
 from leafspan.tree._summarizer import Summarizer
 from leafspan.tree._summary_cache import SummaryCache
 from leafspan.tree._summary_record import SummaryRecord, united
 from leafspan.values import Covered
-from leafspan.words import count_words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from leafspan.words import count_words
+from leafspan.text import count_words
 
 # The quantifiers are possessive, so that time stays linear in long runs of dots.
 _END = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan.words import first_words
+from leafspan.text import first_words
 
 
 @pytest.mark.parametrize(

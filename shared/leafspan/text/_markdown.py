@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from leafspan.escaping._visible import visible
+from leafspan.text._visible import visible
 
 _MARKUP = re.compile(r"[\\`*\[<&|~$]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none; notebooks set $ as a formula
 
