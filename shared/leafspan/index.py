@@ -498,11 +498,14 @@ class Index(View):
         if quick and verifying:
             raise InvalidArgument("quick and verify must not both be True: verify reads everything, quick next to nothing")
         how = indexing.Examination(mend, self._timeout, quick, progress)
+        findings: list[Finding] = []
         try:
-            findings = yield from indexing.examine(self._store, how)
+            if not quick:  # first: while Chroma's log has what its tables refuse, nothing else can be written
+                findings += yield from indexing.examine_files(self._store, mend=mend, timeout=self._timeout)
+            findings += yield from indexing.examine(self._store, how)
         except (StorageFailed, DamagedIndex):
             # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
-            if found := (yield from indexing.examine_database(self._store)):
+            if found := [*findings, *(yield from indexing.examine_database(self._store))]:
                 return found
             raise
         if (trees := (yield from self._sources.trees.existing())) is not None:
@@ -512,7 +515,6 @@ class Index(View):
             findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
         if not quick:
             findings += yield from indexing.examine_database(self._store)
-            findings += yield from indexing.examine_vector_files(self._store, mend=mend, timeout=self._timeout)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
                 options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}

@@ -12,11 +12,14 @@ from typing import Any
 from leafspan.checks import shown
 from leafspan.documents._frameworks import GivenDocument, recognise
 from leafspan.documents._identity import described, made_id
-from leafspan.documents._metadata import clean_metadata, flatten, storable
+from leafspan.documents._metadata import check_size, clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
 from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.values import Chunk, Document
+
+MOST_CHARACTERS_OF_ID = 100_000
+"""The id of each leaf begins with that of its document."""
 
 
 def read_documents(
@@ -117,8 +120,8 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
-        InvalidDocument: if the id is empty or reserved, a field has a wrong type, a text holds a lone surrogate, the
-            metadata cannot be stored, or the chunks do not end at the end of the text.
+        InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text holds a lone surrogate,
+            the metadata cannot be stored, or the chunks do not end at the end of the text.
     """
     id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
     if not isinstance(given.text, str):
@@ -128,7 +131,7 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
     for name, value in (("text", given.text), ("title", given.title or "")):
         _check_unicode(id_, name, value)
     metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
-    chunks = tuple(_checked_chunks(id_, given, flat=flatten_metadata))
+    chunks = tuple(_checked_chunks(id_, given, metadata, flat=flatten_metadata))
     hidden = _checked_hidden(id_, given, metadata, chunks)
     if isinstance(given, GivenDocument) and given.id is None:
         id_ = _checked_id(made_id(given.text, metadata, source=given.source, position=given.position))
@@ -140,6 +143,10 @@ def _checked_id(id_: object) -> str:
         raise InvalidDocument(f"a document's id must be a non-empty string, got {shown(id_)}")
     if id_.startswith(RESERVED_ID_PREFIX):
         raise InvalidDocument(f"a document's id must not begin with {RESERVED_ID_PREFIX!r}, got {shown(id_)}")
+    if len(id_) > MOST_CHARACTERS_OF_ID:
+        raise InvalidDocument(
+            f"a document's id must have at most {MOST_CHARACTERS_OF_ID:,} characters, got {len(id_):,}: {shown(id_)}"
+        )
     _check_unicode(id_, "id", id_)
     return id_
 
@@ -179,7 +186,10 @@ def _checked_hidden(
     )
 
 
-def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) -> Iterator[Chunk]:
+def _checked_chunks(
+    id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], *, flat: bool
+) -> Iterator[Chunk]:
+    """The chunks as they will be stored, each with the metadata of the document beside its own."""
     before = 0
     if not isinstance(given.chunks, tuple | list):
         raise InvalidDocument(f"the chunks of document {shown(id_)} must be a list of Chunks, got {shown(given.chunks)}")
@@ -189,7 +199,9 @@ def _checked_chunks(id_: str, given: Document | GivenDocument, *, flat: bool) ->
                 f"the chunks of document {shown(id_)} must be Chunks with ascending ends, got {shown(chunk)}"
             )
         before = chunk.end
-        yield Chunk(chunk.end, _stored_metadata(id_, chunk.metadata, flat=flat))
+        own = _stored_metadata(id_, chunk.metadata, flat=flat)
+        check_size(id_, {**own, **metadata})
+        yield Chunk(chunk.end, own)
     if given.chunks and before != len(given.text):
         raise InvalidDocument(
             f"the last chunk of document {shown(id_)} must end at the end of the text, {len(given.text)}, got "

@@ -16,6 +16,13 @@ from leafspan.checks import shown
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
+MOST_VALUES = 5_000
+"""The most values of a document's metadata. Chroma's tables refuse a record with more than 5,461, after its log has taken
+it, and then all that follows it. The rest is for what leafspan adds, and the filter of a view."""
+
+MOST_CHARACTERS = 10_000_000
+"""The most characters of a document's metadata: they are stored with each leaf."""
+
 _MOST_LEVELS = 100  # of nested mappings
 _NOT_STORABLE = "(not storable)"  # the key of a hash
 
@@ -43,8 +50,8 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
         metadata: Its metadata.
 
     Raises:
-        InvalidDocument: if a key is reserved or no string, or a value is anything but a str, int, float, bool, or a list
-            of one of these types. The message names document and key.
+        InvalidDocument: if a key is reserved or no string, a value is anything but a str, int, float, bool, or a list of
+            one of these types, or there are more than Chroma can store. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
@@ -63,7 +70,29 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
         stored = _clean_value(document_id, key, value)
         if stored is not None:
             cleaned[key] = stored
+    check_size(document_id, cleaned)
     return cleaned
+
+
+def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
+    """Check that Chroma can store clean metadata with a leaf.
+
+    Raises:
+        InvalidDocument: if it has more than 5,000 values, where each item of a list is one, or more than ten million
+            characters.
+    """
+    values = characters = 0
+    for key, value in metadata.items():
+        items = value if isinstance(value, list) else [value]
+        values += len(items)
+        characters += len(key) + sum(len(item) for item in items if isinstance(item, str))
+    for most, found, unit in ((MOST_VALUES, values, "values"), (MOST_CHARACTERS, characters, "characters")):
+        if found > most:
+            each = ", where each item of a list is one" if unit == "values" else ""
+            raise InvalidDocument(
+                f"the metadata of document {shown(document_id)} must have at most {most:,} {unit}{each}, got {found:,}; "
+                "put what is only read into the text, or leave it out"
+            )
 
 
 def _clean_value(document_id: str, key: str, value: object) -> object:
@@ -115,14 +144,16 @@ def storable(metadata: Mapping[str, object]) -> dict[str, object]:
     try:
         return clean_metadata("", flatten(metadata))
     except InvalidDocument:
-        kept = {key: value for key, value in metadata.items() if _is_storable(key, value)}
+        kept = {key: value for key, value in metadata.items() if _is_storable({key: value})}
+    if not _is_storable(kept):  # each alone, but not all of them
+        kept = {}
     others = [(key, value) for key, value in metadata.items() if key not in kept]
     return {**kept, _NOT_STORABLE: hashlib.sha256(ascii(others).encode()).hexdigest()}
 
 
-def _is_storable(key: str, value: object) -> bool:
+def _is_storable(metadata: Mapping[str, object]) -> bool:
     try:
-        clean_metadata("", {key: value})
+        clean_metadata("", metadata)
     except InvalidDocument:
         return False
     return True

@@ -10,7 +10,7 @@ from ._moved import moved_warning
 from ._split_document import SplitDocument, check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
-from ._vector_examination import examine_database, examine_vector_files, examine_vectors
+from ._vector_examination import examine_database, examine_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
 from ._verifying import verify
 from ._view_picture import facts_of, view_picture
@@ -33,7 +33,7 @@ __all__ = [
     "delete_matching",
     "examine",
     "examine_database",
-    "examine_vector_files",
+    "examine_files",
     "examine_vectors",
     "facts_of",
     "finish",

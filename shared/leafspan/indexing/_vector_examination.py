@@ -26,8 +26,8 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
     return [Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False)]
 
 
-def examine_vector_files(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]]:
-    """What is wrong with the files of Chroma's vectors, though they may be open, and with their copies; and mend it.
+def examine_files(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]]:
+    """What is wrong with the files of Chroma's vectors, with their copies, and with Chroma's log; and mend it.
 
     Args:
         store: Where to look.
@@ -37,7 +37,7 @@ def examine_vector_files(store: Store, *, mend: bool, timeout: float) -> Flow[li
     Raises:
         WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
     """
-    problems = yield from store.check_vector_files(timeout, mend=mend)
+    problems = yield from store.check_files(timeout, mend=mend)
     return [Finding(name, problem, mend) for name, problem in problems.items()]
 
 

@@ -165,7 +165,7 @@ class ClientStore:
         """See Store. A server's files are not within reach."""
         yield from ()
 
-    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
         """See Store. A server's files are not within reach."""
         yield from ()
         return {}

@@ -1,4 +1,4 @@
-"""What Chroma's database says of its vector files. It is read while Chroma does not use it."""
+"""What Chroma's database says of its vector files and of its log. It is read while Chroma does not use it."""
 
 from __future__ import annotations
 
@@ -71,6 +71,23 @@ def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | N
     return len({id_ for (id_,) in stored} - set(there) - {id_ for (id_,) in logged})
 
 
+def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
+    """The number of writes in Chroma's log that its tables have not taken, by the collection of an index. Mostly empty.
+
+    Chroma takes a write into its log, and then all that is new there into its tables. What the tables refuse stays in the
+    log, before all that follows it, so that no later write of the collection can succeed.
+
+    Args:
+        folder: Folder of the embedded Chroma. No other process must write there meanwhile.
+        drop: Whether to put deletions of nothing in the place of these writes. Nobody relies on them: each of them has
+            failed, or its process was killed.
+    """
+    found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
+    if found and drop:
+        _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_REFUSED})", write=True)
+    return found
+
+
 def check_pages(folder: Path) -> str | None:
     """What is wrong with the database, by SQLite's own check of all pages; None if nothing, or if it cannot be told."""
     try:
@@ -102,15 +119,28 @@ _LOG = """
     and topic like '%/' || (select collection from segments where id = ?)
     and seq_id > coalesce((select seq_id from max_seq_id where segment_id = ?), 0)
 """
+_DROPPED = "leafspan:refused"  # id of what is deleted in place of a write that the tables refuse
+_REFUSED = f"""
+    from segments
+    join collections on collections.id = segments.collection
+    left join max_seq_id on max_seq_id.segment_id = segments.id
+    join embeddings_queue on embeddings_queue.seq_id > coalesce(max_seq_id.seq_id, 0)
+        and embeddings_queue.topic like '%/' || segments.collection
+    where segments.scope = 'METADATA' and embeddings_queue.id <> '{_DROPPED}' and (
+        collections.name like '%.leaves' or collections.name like '%.manifest' or collections.name like '%.texts'
+    )
+"""
+# Not deleted, since Chroma would give the numbers of deleted rows again, which a client takes for old ones.
+_DROP = f"update embeddings_queue set operation = 3, id = '{_DROPPED}', vector = null, encoding = null, metadata = '{{}}'"
 
 
-def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
-    """The rows of a query; None if the database cannot be asked now."""
+def _ask(folder: Path, query: str, *values: str, write: bool = False) -> list[Any] | None:
+    """The rows of a query; None if the database cannot be asked now. ``write`` says that it changes something."""
     path = folder / DATABASE
     try:
         if not _is_open_here(path):
             return _rows(str(path), query, values)
-        answer = _ask_elsewhere(str(path), query, values)
+        answer = _ask_elsewhere(str(path), query, values, "rw" if write else "ro")
     except sqlite3.DatabaseError as error:
         check_not_too_many(error, f"read {str(path)!r}")
         if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
@@ -124,16 +154,17 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
 def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
     connection = sqlite3.connect(f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}", uri=True)
     try:
-        return connection.execute(query, values).fetchall()
+        with connection:  # one transaction
+            return connection.execute(query, values).fetchall()
     finally:
         connection.close()
 
 
-def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
+def _ask_elsewhere(path: str, query: str, values: tuple[str, ...], mode: str) -> dict[str, Any] | None:
     """Ask in another process, since closing the database here would drop the locks of Chroma's copy of SQLite."""
     if not sys.executable:
         return None
-    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values])]
+    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values, mode])]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(done.stdout))
@@ -144,9 +175,10 @@ def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, 
 
 _ELSEWHERE = """
 import json, pathlib, sqlite3, sys
-path, query, values = json.loads(sys.argv[1])
+path, query, values, mode = json.loads(sys.argv[1])
 try:
-    rows = sqlite3.connect(pathlib.Path(path).as_uri() + "?mode=ro", uri=True).execute(query, values).fetchall()
+    with sqlite3.connect(f"{pathlib.Path(path).as_uri()}?mode={mode}", uri=True) as connection:
+        rows = connection.execute(query, values).fetchall()
     print(json.dumps({"rows": rows}))
 except sqlite3.DatabaseError as error:
     busy = isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error)

@@ -47,11 +47,17 @@ _WORDS_DAMAGED = (
 )
 _WORDS_GONE = ("error finding id", "failed to find id")  # a leaf that another process has just deleted
 _WORDS_VALUE = ("dimension",)
+_WORDS_REFUSED = ("failed to apply logs", "failed to pull logs")
 
 _CHECK = "run doctor(), and if that fails, restore the folder from a backup or add the documents to a new one"
 _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
 _SERVER = "see whether the server runs and is reached, and what its log says, then try again"
+_REFUSED = (
+    "its log had taken a record that its tables refuse. An index in a folder drops such records: do it again, without the "
+    "document that has most metadata if it fails again, or run doctor(). A server must be stopped first: then `leafspan "
+    "doctor` on its folder drops them, and until then nothing can be written"
+)
 _OTHER_SERVER = "see whether the server runs and is reached, and is a Chroma server that goes with this client"
 _AGAIN = "try again; if it fails again, run doctor()"
 
@@ -69,6 +75,12 @@ def chroma_failure(error: BaseException) -> str | None:
     if _is_chromas(error) or isinstance(error, sqlite3.Error):
         return f"Chroma failed: {in_one_line(error)}"
     return None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether Chroma's tables have refused what its log had taken, which then stops all later writes."""
+    words = in_one_line(error.__cause__ or error).lower()
+    return any(each in words for each in _WORDS_REFUSED)
 
 
 def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
@@ -105,6 +117,8 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
         ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
     ):
         return InvalidArgument(f"{told}; give vectors as long as those of the index")
+    if is_refused(error):
+        return StorageFailed(f"{told}; {_REFUSED}")
     if server and isinstance(error, _NOT_UNDERSTOOD):  # raised in Chroma's client, about what it has read
         return StorageFailed(f"could not {doing} in {place}: its answer is not one of Chroma's; {_OTHER_SERVER}")
     if server:
@@ -130,7 +144,7 @@ def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | 
     told = translated(error, doing, place, server=False, writing=False)
     if isinstance(told, CollectionGone):
         return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {RESTORE}")
-    if type(told) is StorageFailed:
+    if type(told) is StorageFailed and not is_refused(error):
         why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
         return DamagedIndex(f"{why}: try again; if it fails again, {RESTORE}")
     return told if isinstance(told, LeafspanError) else None

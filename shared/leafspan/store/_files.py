@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from leafspan.errors import StorageFailed, WriterBusy
 from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_facts import StoredVectors, count_missing, last_written, stored_vectors
+from leafspan.store._database_facts import StoredVectors, count_missing, last_written, refused_records, stored_vectors
 from leafspan.store._database_file import DATABASE, DatabaseFile, check_there, entries, is_vector_folder
 from leafspan.store._disk_errors import chroma_disk_error, disk_error
+from leafspan.store._failures import is_refused
 from leafspan.store._file_lock import FileLock
 from leafspan.store._files_use import Place
 from leafspan.store._links import check_links
@@ -23,16 +24,18 @@ from leafspan.store._vector_files import Stamp, VectorFiles
 COPIES = "leafspan.vectors"
 
 
-class VectorDamage(NamedTuple):
-    """Vector files that are not as their checksums say.
+class FileDamage(NamedTuple):
+    """Vector files that are not as their checksums say, and writes that Chroma has logged and cannot do.
 
     Attributes:
         in_use: Names of damaged files, by the folder in which Chroma has them.
         copies: The same of leafspan's copies.
+        refused: Number of such writes, by collection.
     """
 
     in_use: Mapping[str, str]
     copies: Mapping[str, str]
+    refused: Mapping[str, int]
 
 
 class Files:
@@ -128,7 +131,12 @@ class Files:
                     raise
                 raise disk_error(error, f"copy the vectors in {str(self.path)!r} before they are used") from error
             self._changes.touching = True
-            yield  # after an error the mark stays, so that the files are checked as after a kill
+            try:
+                yield  # after an error the mark stays, so that the files are checked as after a kill
+            except BaseException as error:
+                if is_refused(error):
+                    refused_records(self.path, drop=True)
+                raise
             self._finish()
         finally:
             lock.release()
@@ -137,12 +145,13 @@ class Files:
         """Where Chroma is to open the files."""
         return Place(self.path)
 
-    def damage(self, deadline: float, *, mend: bool) -> VectorDamage:
+    def damage(self, deadline: float, *, mend: bool) -> FileDamage:
         """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
 
         Args:
             deadline: Until when to wait for others, in seconds of ``time.monotonic``.
-            mend: Whether to make a damaged copy of whole files again. Damaged files are mended when Chroma opens them next.
+            mend: Whether to make a damaged copy of whole files again, and to drop what Chroma's tables refuse. Damaged
+                files are mended when Chroma opens them next.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
@@ -151,6 +160,7 @@ class Files:
         in_use: dict[str, str] = {}
         copies: dict[str, str] = {}
         with self.locked(deadline):
+            refused = refused_records(self.path, drop=mend)
             for files in self._vector_files():
                 if (recorded := files.recorded()) is None or not files.is_copied:
                     continue
@@ -163,7 +173,7 @@ class Files:
                         self._back_up(files)
         for name in in_use:
             self._known.pop(name, None)  # so that they are compared again before Chroma opens them
-        return VectorDamage(in_use, copies)
+        return FileDamage(in_use, copies, refused)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
@@ -179,6 +189,8 @@ class Files:
         if opening:
             self._look_at_database()
             self._look_at_vectors()
+            if touched and self._database is not None:
+                refused_records(self.path, drop=True)  # a process was killed before Chroma could say so
         known_count = self._changes.database
         count = self._database.changes if self._database else None
         if self._database is not None:

@@ -20,7 +20,7 @@ from leafspan.store._collection_elsewhere import CollectionElsewhere
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
-from leafspan.store._files import Files, VectorDamage
+from leafspan.store._files import FileDamage, Files
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
@@ -339,12 +339,12 @@ class FolderStore:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
 
-    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
         """See Store."""
         folder = self._open_folder()
         if not isinstance(folder.files, Files):
             return {}
-        found: VectorDamage = yield Call(folder.files.damage, (deadline_after(timeout),), {"mend": mend}, finish=True)
+        found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), {"mend": mend}, finish=True)
         if found.in_use and mend:
             writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
             try:
@@ -352,6 +352,10 @@ class FolderStore:
             finally:
                 writer.stop()
         return {
+            **{
+                name: f"{count} writes are in Chroma's log that its tables refuse, so that nothing else can be written"
+                for name, count in found.refused.items()
+            },
             **{
                 name: f"Chroma's vectors were damaged while they were in use ({files})"
                 for name, files in found.in_use.items()

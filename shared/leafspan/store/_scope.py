@@ -13,6 +13,7 @@ from leafspan.store._catalogue import Catalogue
 from leafspan.store._manifest import Row
 from leafspan.values import Document
 
+_MOST_STAMPED = 400  # values that a filter adds to those of a document: see MOST_VALUES
 _MAX_SUFFIXES = 4  # suffixes to try, in case that stored ids are taken by documents that the view does not show
 
 
@@ -136,7 +137,12 @@ class Scope:
             wanted = {key: value for key, value in implied(self.where).items() if key != "doc_id"}
         except InvalidArgument as error:
             raise InvalidDocument(f"no document can match the filter of this view: {error}") from None
-        return clean_metadata(document.id, {**wanted, **document.metadata})
+        stamps = clean_metadata(document.id, wanted)
+        if (values := sum(len(value) if isinstance(value, list) else 1 for value in stamps.values())) > _MOST_STAMPED:
+            raise InvalidDocument(
+                f"the filter of a view must ask for at most {_MOST_STAMPED} values where documents are added, got {values}"
+            )
+        return {**stamps, **document.metadata}
 
     def _refusal(self, document: Document, metadata: Mapping[str, object]) -> InvalidDocument:
         return InvalidDocument(

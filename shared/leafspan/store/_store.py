@@ -111,14 +111,15 @@ class Store(Protocol):
         """What is wrong with the database's file; None if nothing, or if it is out of reach."""
         ...
 
-    def check_vector_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
-        """What is wrong with Chroma's vector files, and with leafspan's copies of them, by their folders.
+    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+        """What is wrong with Chroma's vector files, with leafspan's copies of them, and with Chroma's log, by their names.
 
         Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
 
         Args:
             timeout: Seconds to wait for others.
-            mend: Whether to make copies again, and to have Chroma opened anew, which mends its files.
+            mend: Whether to make copies again, to have Chroma opened anew, which mends its files, and to drop from its log
+                what its tables refuse.
         """
         ...
 
