@@ -13,6 +13,7 @@ from leafspan.search import (
     begin_scan,
     find_mentions,
     leaf_vectors,
+    misses_some,
     nearest_leaves,
     page_of_leaves,
     similarities,
@@ -61,24 +62,23 @@ class LeafReader:
         """The nearest to each vector."""
         if (begun := self._begun.pop(request, None)) is not None:
             return (yield Call(begun.hits, computes=True))  # type: ignore[no-any-return]
-        return (
-            yield from nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
-        )
+        return (yield from self._nearest(request, complete=request.complete))
 
     def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
         """The nearest to each vector, loaded: behind a client in one round trip where nothing is filtered."""
+        exact = False
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             rows = yield from self._reader.search(request.vectors, request.count)
-            return [
-                [
-                    scored(self.candidate(stored), stored.score, "vector", rank)
-                    for rank, stored in enumerate(row[: request.most], start=1)
+            if not (yield from misses_some(self._reader, rows, request.count, complete=request.complete)):
+                return [
+                    [
+                        scored(self.candidate(stored), stored.score, "vector", rank)
+                        for rank, stored in enumerate(row[: request.most], start=1)
+                    ]
+                    for row in rows
                 ]
-                for row in rows
-            ]
-        found = yield from nearest_leaves(
-            self._reader, self._indexes.vectors, request.vectors, request.count, request.where, most=request.most
-        )
+            exact = True
+        found = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)
         hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in found]
         ids = [id_ for row in hits for id_, _ in row]
         loaded = yield from self.load(ids)
@@ -87,6 +87,9 @@ class LeafReader:
         return [
             [scored(loaded[id_], score, "vector", rank) for rank, (id_, score) in enumerate(row, start=1)] for row in hits
         ]
+
+    def _nearest(self, request: VectorSearch | LoadedVectorSearch, **how: Any) -> Flow[list[list[Hit]]]:
+        return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where, **how)
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """Those that match the words of each question best."""

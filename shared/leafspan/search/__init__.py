@@ -5,7 +5,7 @@ from leafspan.search._leaf_list import page_of_leaves
 from leafspan.search._mentions import find_mentions
 from leafspan.search._scanning import Scan
 from leafspan.search._soft_matches import soft_matches_of
-from leafspan.search._vectors import begin_scan, leaf_vectors, nearest_leaves, similarities
+from leafspan.search._vectors import begin_scan, leaf_vectors, misses_some, nearest_leaves, similarities
 from leafspan.search._words import LexicalIndex
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "begin_scan",
     "find_mentions",
     "leaf_vectors",
+    "misses_some",
     "nearest_leaves",
     "page_of_leaves",
     "similarities",

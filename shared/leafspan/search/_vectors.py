@@ -9,6 +9,9 @@ So filters are evaluated here, on documents, and the nearest leaves are found in
 - If many match, Chroma is asked for more leaves than are wanted, and those that do not match are left out (over-fetching).
   If too few remain to be sure of the nearest, the exact search follows.
 
+Chroma searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal, they are
+linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search follows, too.
+
 An embedded Chroma takes seconds to load that many vectors. Until that pays, the mirror answers, however many leaves are
 to be searched.
 """
@@ -17,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
@@ -29,6 +32,16 @@ from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
 
+
+class Scored(Protocol):
+    """What was found."""
+
+    @property
+    def score(self) -> float:
+        """Its score; a higher one is better."""
+        ...
+
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -36,7 +49,9 @@ if TYPE_CHECKING:
 _FEW_NUMBERS = 75_000_000  # that a scan compares within 5 ms: 300,000 vectors of 256; Chroma is not exact, and no faster
 _OPENING = 100  # exact searches of many leaves that take as long as Chroma takes to load them: 2 s of a million leaves
 _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
+_LINKS = 32  # of a leaf in Chroma's graph. Of a hundred equal vectors all are found; of two hundred, some are missed
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
+_SAME = 1e-6  # difference of the scores of equal vectors, which Chroma rounds
 _MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
@@ -53,6 +68,8 @@ def nearest_leaves(
     *,
     most: int | None = None,
     load: bool = False,
+    complete: bool = False,
+    exact: bool = False,
 ) -> Flow[list[list[Hit]]]:
     """The leaves nearest to each vector, among the visible documents that match a filter, best first.
 
@@ -66,13 +83,18 @@ def nearest_leaves(
         where: The filter. None for all documents.
         most: Number of the best of them that are needed: an exact search returns no more. Default: None, all.
         load: Whether Chroma is to load its vectors at once, where it is to search. Default: False, only when that pays.
+        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
+        exact: Whether Chroma has missed some already. Default: False.
 
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
     """
     unfiltered = where is None and reader.scope is None
-    if unfiltered and copy is None:
-        return (yield from reader.search_hits(vectors, count))
+    if unfiltered and copy is None and not exact:
+        found = yield from reader.search_hits(vectors, count)
+        if not (yield from misses_some(reader, found, count, complete=complete)):
+            return found
+        exact = True
     everything = yield from reader.everything()
     visible = yield from reader.whole_catalogue(where)
     chosen = visible.select(where)
@@ -80,14 +102,14 @@ def nearest_leaves(
         return [[] for _ in vectors]
     share = chosen.leaves / everything.leaves
     few = _FEW_FETCHED if copy is None else _FEW_NUMBERS // len(vectors[0])
-    ask_chroma = share >= _MIN_SHARE and chosen.leaves > few
+    ask_chroma = share >= _MIN_SHARE and chosen.leaves > few and not exact
     if ask_chroma and copy is not None and not reader.is_loaded:
         ask_chroma = yield from _loading_pays(reader, copy, len(vectors), load=load)
     if unfiltered and ask_chroma:
         return (yield from reader.search_hits(vectors, count))
-    if ask_chroma or (share == 1 and copy is None):
+    if ask_chroma or (share == 1 and copy is None and not exact):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
-        if all(_is_complete(row, count, chosen) for row in rows):
+        if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
             return [row[:count] for row in rows]
     needed = count if most is None else min(count, most)
     if copy is not None:
@@ -95,6 +117,27 @@ def nearest_leaves(
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed), computes=True))  # type: ignore[no-any-return]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
     return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
+
+
+def misses_some(reader: Reader, rows: Sequence[Sequence[Scored]], count: int, *, complete: bool) -> Flow[bool]:
+    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal.
+
+    Args:
+        reader: Reader of the index.
+        rows: What Chroma has found for each vector, best first.
+        count: Number of leaves that are wanted for each vector.
+        complete: Whether leaves with equal vectors must all be found.
+    """
+    if complete and any(map(_are_equal, rows)):
+        return True
+    # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
+    short = [len(row) for row in rows if _LINKS < len(row) < count]
+    return bool(short) and min(short) < (yield from reader.everything()).leaves
+
+
+def _are_equal(row: Sequence[Scored]) -> bool:
+    """Whether so many leaves of a result, best first, have equal scores that others may be missing."""
+    return any(abs(one.score - other.score) < _SAME for one, other in zip(row, row[_LINKS:], strict=False))
 
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:

@@ -43,12 +43,14 @@ class VectorSearch:
         count: Number of leaves for each query.
         where: Filter on the documents, None for all.
         summaries: Whether to search the summaries of the trees instead of the leaves.
+        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
     """
 
     vectors: Any
     count: int
     where: Where | None
     summaries: bool = False
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +64,14 @@ class LoadedVectorSearch:
         count: Number of leaves to find for each query.
         where: Filter on the documents, None for all.
         most: Number of the best of them to load and return. Default: None, all.
+        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
     """
 
     vectors: Any
     count: int
     where: Where | None
     most: int | None = None
+    complete: bool = False
 
 
 class ScaleWeights(NamedTuple):

@@ -77,13 +77,15 @@ class Vector(Strategy):
             context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
         vectors = yield from query_vectors(queries, self.instruction)
         count = context.candidates if self.k is None else self.k
+        everything = context.k is None and context.words is None  # that reaches the lowest score
         if self.summaries:
-            hits, _ = yield from search(VectorSearch(vectors, count, context.where), None, summaries=True)
+            asked = VectorSearch(vectors, count, context.where, complete=everything)
+            hits, _ = yield from search(asked, None, summaries=True)
             rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
             loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for hit in row))
             results = [
                 [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in rows
             ]
         else:
-            results = yield LoadedVectorSearch(vectors, count, context.where, context.k)
+            results = yield LoadedVectorSearch(vectors, count, context.where, context.k, complete=everything)
         return (yield from those_that_reach(self.min_score, queries, results, attrgetter("score")))
