@@ -277,6 +277,7 @@ class FolderStore:
             stop=stop,
             follower=self.follower,
             catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
+            notes_changes=True,
         )
 
     def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:

@@ -205,9 +205,12 @@ def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
         yield group
 
 
-def columns(rows: Sequence[Row]) -> dict[str, Any]:
-    """Rows as columns of Chroma. The vectors mean nothing: Chroma needs one for each record."""
-    return {"embeddings": [[0.0]] * len(rows), "metadatas": [row.pack() for row in rows]}
+def columns(rows: Sequence[Row], token: str | None = None) -> dict[str, Any]:
+    """Rows as columns of Chroma, and after them a token if there is one. The vectors mean nothing: Chroma needs them."""
+    metadatas = [row.pack() for row in rows]
+    if token is not None:
+        metadatas.append({_TOKEN_KEY: token})
+    return {"embeddings": [[0.0]] * len(metadatas), "metadatas": metadatas}
 
 
 def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
@@ -217,7 +220,7 @@ def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
 
 def token_columns(token: str) -> dict[str, Any]:
     """A token as columns of Chroma."""
-    return {"embeddings": [[0.0]], "metadatas": [{_TOKEN_KEY: token}]}
+    return columns([], token)
 
 
 def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:

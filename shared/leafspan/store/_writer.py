@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
@@ -11,7 +12,7 @@ from leafspan.engine import Call, Flow, HeadStart, run_together
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import Row, columns
+from leafspan.store._manifest import CHANGES_ID, Row, columns
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
@@ -106,6 +107,8 @@ class Writer:
         stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
         follower: What makes what is derived of documents. Default: nothing is.
         catalogue: Function that gives the catalogue of the whole index, if it is at hand. Default: it is not.
+        notes_changes: Whether each change of rows gives the manifest a new token, for clients of a server that has the
+            folder later. Default: False, ``advance`` does so.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Writer:
         stop: Callable[[bool], None],
         follower: Follower | None = None,
         catalogue: Callable[[], Catalogue | None] = lambda: None,
+        notes_changes: bool = False,
     ) -> None:
         self._leaves = leaves
         self._manifest = manifest
@@ -125,6 +129,7 @@ class Writer:
         self._stop = stop
         self._follower = follower
         self._catalogue = catalogue
+        self._notes_changes = notes_changes
         self._changed: set[str] = set()  # documents whose rows have changed since readers were last told
         self._is_finished = True  # nothing is half written, or written and not announced to readers
         self.rows = rows
@@ -266,7 +271,11 @@ class Writer:
         """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:
             self._is_finished = False
-            yield from self._manifest.upsert([row.document_id for row in rows], **columns(rows))
+            ids = [row.document_id for row in rows]
+            if self._notes_changes:
+                yield from self._manifest.upsert([*ids, CHANGES_ID], **columns(rows, uuid.uuid4().hex))
+            else:
+                yield from self._manifest.upsert(ids, **columns(rows))
             self.rows.update((row.document_id, row) for row in rows)
             self._changed.update(row.document_id for row in rows)
 
