@@ -29,6 +29,9 @@ VERSIONS = (1, 2, 3, 4)
 ALL = 500
 """More than there are leaves."""
 
+EQUAL = "v3s"
+"""What all texts have that have equal vectors: those of the third versions of all documents."""
+
 WHOLE = ""
 VIEWS = (WHOLE, "x", "y")
 IDS = {WHOLE: ("a", "b", "c", "d"), "x": ("m", "n"), "y": ("m", "n")}
@@ -64,6 +67,18 @@ def document(view: str, id_: str, version: int) -> Document:
     return Document(id_, text, metadata={"v": version, "group": GROUPS[view, id_], **tenant})
 
 
+def refused_document(id_: str, number: int) -> Document:
+    """A document that Chroma's log would take, and its tables refuse."""
+    many = [str(each) for each in range(6_000)]
+    kinds = (
+        dict.fromkeys(many, 1),
+        {"many": many},
+        {"nan": [1.0, float("nan")]},
+        {"some": many[:3_000], "more": many[3_000:]},
+    )
+    return Document(id_, "tea\n", metadata=kinds[number % len(kinds)])
+
+
 def lines(text: str) -> list[Cut]:
     """A splitter: a leaf for each line, a parent for each two."""
     ends = [place + 1 for place, character in enumerate(text) if character == "\n"]
@@ -77,6 +92,8 @@ def words_of(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _vector(text: str) -> tuple[float, ...]:
+    if EQUAL in text:
+        text = EQUAL
     return tuple(((zlib.crc32(f"{number}{text}".encode()) & 0xFFFF) - 32767.5) / 32768 for number in range(4))
 
 

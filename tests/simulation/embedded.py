@@ -22,7 +22,7 @@ from typing import Any
 
 from chromadb.errors import InternalError, NotFoundError
 
-from tests.simulation.records import Records, Vector
+from tests.simulation.records import LINKS, Records, Vector, are_refused
 from tests.simulation.server import Watch
 from tests.simulation.world import READS, WRITES, World
 
@@ -39,6 +39,7 @@ class Table:
     Attributes:
         log: The writes that are not known to be in the files, as (number, id, vector); a vector of None deletes.
         written: Number of the last write that is in the files.
+        refused: Number of writes that the log has, and that the other tables refuse.
     """
 
     def __init__(self, name: str, number: int, metadata: Mapping[str, Any] | None, threshold: int) -> None:
@@ -51,6 +52,7 @@ class Table:
         self.log: list[tuple[int, str, Vector | None]] = []
         self.number = 0
         self.written = 0
+        self.refused = 0
 
     def append(self, id_: str, vector: Vector | None) -> None:
         """Put a write into the log."""
@@ -83,6 +85,16 @@ class Disk:
         head[_CHANGES] = self._changes.to_bytes(4, "big")
         with open(self.path / "chroma.sqlite3", "r+b" if self._changes > 1 else "wb") as file:
             file.write(head)
+
+    def refused(self, *, drop: bool) -> dict[str, int]:
+        """The number of writes that the tables refuse, by collection; and drop them from the log."""
+        found = {table.name: table.refused for table in self.tables.values() if table.refused}
+        if found and drop:
+            for table in self.tables.values():
+                table.refused = 0
+            self.world.counts["refused writes dropped"] += 1
+            self.changed()
+        return found
 
     def vectors_stored(self) -> dict[str, tuple[str, bool]]:
         """The name of each collection, and whether its vectors were ever written to files, by its folder."""
@@ -265,7 +277,7 @@ class EmbeddedHandle:
         what = f"query {self.name} {n_results}"
         action, number = self._before(what, READS)
         vectors = self._client.loaded(self._table).by_id
-        answer = self._table.records.query(query_embeddings, n_results, include, vectors)
+        answer = self._table.records.query(query_embeddings, n_results, include, vectors, links=LINKS)
         self._after(action, number, what)
         return answer
 
@@ -292,7 +304,17 @@ class EmbeddedHandle:
         action, number = self._before(what)
         table, disk = self._table, self._client.disk
         vectors = self._client.loaded(table)
+        if table.refused:
+            raise _refusal()
         disk.world.tick()
+        if action == "refuse" or are_refused(options):
+            disk.world.counts["refused writes"] += 1
+            disk.world.note(f"is in the log, but refused: {what}")
+            table.refused += len(options["ids"])
+            disk.changed()
+            disk.world.point("a write is in the log")
+            self._failure()
+            raise _refusal(simulated=True)
         for id_ in getattr(table.records, method)(options["ids"], options):
             record = table.records.by_id.get(id_)
             vector = None if record is None else record.vector
@@ -312,6 +334,8 @@ class EmbeddedHandle:
             world.counts["failures"] += 1
             world.note(f"fails: {what}")
             raise self._failure()
+        if place == READS and self._table.refused:
+            raise _refusal(simulated=True)  # until somebody writes
         return action, number
 
     def _after(self, action: str, number: int, what: str) -> None:
@@ -330,6 +354,12 @@ class EmbeddedHandle:
         if world.current is not None:
             world.current.process.memory["failed"] = world.step
         return _failure()
+
+
+def _refusal(*, simulated: bool = False) -> Exception:
+    error = InternalError("Error in compaction: Failed to apply logs to the metadata segment")
+    error.simulated = simulated  # type: ignore[attr-defined]
+    return error
 
 
 def _failure() -> Exception:

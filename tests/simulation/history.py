@@ -51,6 +51,7 @@ class History:
         allowed: Function that says whether the operation at work may give a document a version.
 
     Attributes:
+        token_announces: Whether it is the token that tells readers of a change, as behind a client.
         in_doubt: Trees that have lost summaries, whose other ones may be deleted to be written again.
     """
 
@@ -65,6 +66,7 @@ class History:
         self._seen: dict[tuple[int, str], list[Sight]] = defaultdict(list)
         self._unannounced: list[Change] = []
         self._sources: dict[int, tuple[int, int]] = {}
+        self.token_announces = True
         self.in_doubt: set[str] = set()
 
     def documents(self) -> dict[str, str | None]:
@@ -132,7 +134,7 @@ class History:
         index, _, kind = collection.rpartition(".")
         if kind == "manifest" and method == "upsert":
             for id_, metadata in zip(options["ids"], options["metadatas"], strict=True):
-                if id_ == CHANGES_ID:
+                if id_ == CHANGES_ID and self.token_announces:
                     self.announce()
                 elif "row" in metadata:
                     row = json.loads(metadata["row"])

@@ -19,6 +19,7 @@ from leafspan.values import run_of_id
 from leafspan.view import View
 from tests.simulation.documents import (
     ALL,
+    EQUAL,
     GROUPS,
     WHOLE,
     Expected,
@@ -29,6 +30,7 @@ from tests.simulation.documents import (
     expected,
     first_words,
     pairs,
+    refused_document,
     scope,
 )
 from tests.simulation.history import History
@@ -40,6 +42,7 @@ from tests.simulation.world import Over, Process, World
 _STRATEGIES: dict[str, Any] = {
     "vector": Vector(),
     "nearest": Vector(),
+    "reaching": Vector(min_score=0.9999),
     "words": BM25(),
     "hybrid": Hybrid(),
     "merging": AutoMerging(max_words=None),
@@ -136,6 +139,14 @@ class Actor:
         method = getattr(view, "a_sync" if name == "sync" else f"a{name}")
         return lambda *arguments, **options: complete(method(*arguments, **options))
 
+    def _offer(self, view: View, operation: Operation) -> Any:
+        """Offer a document that must be refused."""
+        try:
+            return self._method(view, "add")(refused_document(operation.ids[0], operation.number))
+        except InvalidDocument:
+            self._world.counts["documents refused"] += 1
+            return None
+
     def _documents_of(self, operation: Operation) -> list[Any]:
         return [document(operation.view, id_, version) for id_, version in operation.documents]
 
@@ -177,10 +188,12 @@ class Actor:
         where = None
         if operation.group or operation.least:
             where = F("group") == operation.group if operation.group else F("v") >= operation.least
+        if operation.kind == "reaching":
+            return self._method(view, "retrieve")(EQUAL, strategy)
         count = operation.count or ALL
         return self._method(view, "retrieve")(_query(operation), strategy, k=count, candidates=count, where=where)
 
-    _vector = _nearest = _words = _hybrid = _merging = _filtered = _retrieve
+    _vector = _reaching = _nearest = _words = _hybrid = _merging = _filtered = _retrieve
 
     def _tree(self, view: View, operation: Operation) -> Any:
         return self._method(view, "retrieve")("all tea", Tree(keep_covered_summaries=True), k=ALL, candidates=ALL)
@@ -277,7 +290,10 @@ class Actor:
                 self._check_summaries(operation, summaries, start)
                 if operation.kind == "tree":
                     self._check_passages(operation, [each for each in result if each.summary is None], start)
-            case "leaves" | "vector" | "words" | "hybrid" | "merging" | "filtered":
+            case "offer":
+                if result is not None:
+                    self._world.problem(f"{operation}: a document is accepted that Chroma's tables refuse")
+            case "leaves" | "vector" | "reaching" | "words" | "hybrid" | "merging" | "filtered":
                 self._check_passages(operation, result, start)
             case "doctor":
                 for finding in result:
@@ -411,7 +427,8 @@ class Actor:
     def _matches(self, operation: Operation, stored_id: str, stored: Stored | None) -> bool:
         """Whether a version of a document is among those to which an operation keeps. No version is."""
         of_group = not operation.group or self._group(stored_id) == operation.group
-        return of_group and (stored is None or stored.number >= operation.least)
+        of_version = stored is None or stored.number == 3 or operation.kind != "reaching"
+        return of_group and of_version and (stored is None or stored.number >= operation.least)
 
     def _check_summaries(self, operation: Operation, summaries: Iterable[Passage], start: int) -> None:
         """Each summary is made of the leaves that it says it covers, and these were current."""

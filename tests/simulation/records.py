@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,23 @@ import numpy as np
 from chromadb.errors import InternalError
 
 Vector = tuple[float, ...]
+
+LINKS = 5
+"""The links of a record in the simulated graph of vectors: fewer than Chroma has, as there are few leaves here."""
+
+MOST_VALUES = 5_461
+"""The most metadata values, and the most items of lists, that Chroma's tables take of a record."""
+
+
+def are_refused(columns: Mapping[str, Any]) -> bool:
+    """Whether Chroma's tables refuse what its log takes."""
+    for document, metadata in zip(columns.get("documents") or [None] * 10**6, columns.get("metadatas") or (), strict=False):
+        lists = [value for value in (metadata or {}).values() if isinstance(value, list)]
+        if len(metadata or ()) + (document is not None) > MOST_VALUES or sum(map(len, lists)) > MOST_VALUES:
+            return True
+        if any(isinstance(item, float) and not math.isfinite(item) for value in lists for item in value):
+            return True
+    return False
 
 
 @dataclass(slots=True)
@@ -101,21 +119,30 @@ class Records:
         return {"ids": chosen, **columns}
 
     def query(
-        self, queries: Iterable[Any], count: int, include: Iterable[str], vectors: Mapping[str, Vector]
+        self,
+        queries: Iterable[Any],
+        count: int,
+        include: Iterable[str],
+        vectors: Mapping[str, Vector],
+        *,
+        links: int | None = None,
     ) -> dict[str, Any]:
-        """Chroma's answer to a query, exactly.
+        """Chroma's answer to a query.
 
         Args:
             queries: The vectors to search with.
             count: Number of records for each.
             include: The columns.
             vectors: Vectors by id, as the client knows them. Records that are there no more have no document then.
+            links: Links of a record in the graph: of more equal vectors, only half are found. Default: None, all are.
         """
         answer: dict[str, Any] = {"ids": []}
         for name in ("documents", "metadatas", "embeddings", "distances"):
             answer[name] = [] if name in include else None
         for query in queries:
             distances = sorted(((_distance(query, vector), id_) for id_, vector in vectors.items()), key=lambda it: it[0])
+            if links is not None:
+                distances = _in_reach(distances, vectors, links)
             found = [id_ for _, id_ in distances[:count]]
             answer["ids"].append(found)
             for name in include:
@@ -147,6 +174,19 @@ def _rows(
     vectors = [tuple(map(float, vector)) for vector in columns["embeddings"]]
     copies = [None if metadata is None else dict(metadata) for metadata in metadatas]
     return zip(ids, documents, copies, vectors, strict=True)
+
+
+def _in_reach(distances: Sequence[tuple[float, str]], vectors: Mapping[str, Vector], links: int) -> list[tuple[float, str]]:
+    """What a search of the graph reaches: where more vectors are equal than one has links, half of them and no fewer."""
+    equal = Counter(vectors.values())
+    reached: Counter[Vector] = Counter()
+    found = []
+    for distance, id_ in distances:
+        vector = vectors[id_]
+        reached[vector] += 1
+        if reached[vector] <= max(links + 1, equal[vector] // 2):
+            found.append((distance, id_))
+    return found
 
 
 def _distance(one: Any, other: Vector) -> float:

@@ -32,6 +32,7 @@ from leafspan.store._file_lock import FileLock
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading
+from tests.simulation.records import LINKS
 from tests.simulation.scenario import number_beside
 from tests.simulation.world import CALLS, Process, World
 
@@ -91,6 +92,7 @@ def _answers_of(disk: Disk) -> dict[str, Callable[..., Any]]:
         "last_written": lambda folder: {},
         "count_missing": lambda folder, segment, there: disk.vectors_missing(segment, there),
         "check_pages": lambda folder: None,
+        "refused_records": lambda folder, *, drop: disk.refused(drop=drop),
     }
 
 
@@ -182,6 +184,7 @@ def replaced(
     if not scans:
         put(_vectors, "_FEW_NUMBERS", 0)
     put(_vectors, "_OPENING", opening)
+    put(_vectors, "_LINKS", LINKS)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     copy = _vector_files._copy
 

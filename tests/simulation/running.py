@@ -110,6 +110,7 @@ class _Run:
         else:
             (place / "kb").mkdir()
             self._disk = Disk(world, place / "kb", scenario.batch, self._history.watch)
+            self._history.token_announces = False
         self._operations: dict[int, Operation] = {each.number: each for each in scenario.first}
         for plan in scenario.processes:
             self._operations |= {each.number: each for thread in plan.threads for each in thread}

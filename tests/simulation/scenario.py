@@ -13,8 +13,21 @@ from tests.simulation.world import PLACES
 
 STORES = ("folder", "server")
 
-READS = ("get", "vector", "nearest", "words", "hybrid", "merging", "filtered", "documents", "leaves", "tree", "summaries")
-WRITES = ("add", "delete", "delete where", "sync", "doctor", "build")
+READS = (
+    "get",
+    "vector",
+    "reaching",
+    "nearest",
+    "words",
+    "hybrid",
+    "merging",
+    "filtered",
+    "documents",
+    "leaves",
+    "tree",
+    "summaries",
+)
+WRITES = ("add", "offer", "delete", "delete where", "sync", "doctor", "build")
 
 
 @dataclass(frozen=True)
@@ -154,6 +167,8 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
             actions += [action] * chance.choice((1, 2))
     if store == "server" and chance.random() < 0.2:
         actions += ["late"] * 2
+    if store == "folder" and chance.random() < 0.3:
+        actions += ["refuse"]
     return Scenario(
         seed,
         store,
@@ -294,7 +309,7 @@ class _Maker:
     def _write(self, process: int) -> Operation:
         chance = self._chance
         number = next(self._numbers)
-        kinds = ["add"] * 6 + ["delete"] * 2 + ["delete where", "sync", "sync"]
+        kinds = ["add"] * 6 + ["delete"] * 2 + ["delete where", "sync", "sync", "offer"]
         if self._store == "folder" or self._alone:
             kinds += ["doctor"]
         if self._trees and (self._store == "folder" or process == 0):
@@ -309,6 +324,8 @@ class _Maker:
             ids = ids[:1]
         if kind in ("doctor", "build"):
             return Operation(number, kind)
+        if kind == "offer":
+            return Operation(number, kind, view, ids=tuple(ids[:1]))
         if kind == "delete where":
             return Operation(number, kind, view, group=group, least=chance.choice((0, 2, 3)))
         if kind == "delete":

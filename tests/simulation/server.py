@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 from chromadb.api.async_api import AsyncClientAPI
-from chromadb.errors import NotFoundError
+from chromadb.errors import InternalError, NotFoundError
 
-from tests.simulation.records import Records
+from tests.simulation.records import LINKS, Records, are_refused
 from tests.simulation.world import READS, WRITES, LateWrite, World
 
 Watch = Callable[[str, str, Mapping[str, Any]], None]
@@ -26,6 +26,7 @@ class Collection:
         self.id = uuid.UUID(int=number)
         self.metadata = None if metadata is None else dict(metadata)
         self.records = Records()
+        self.refuses = False  # whether its log has a record that its tables refuse
 
 
 class Server:
@@ -117,7 +118,7 @@ class Handle:
 
         def find() -> dict[str, Any]:
             vectors = {id_: record.vector for id_, record in records.by_id.items()}
-            return records.query(query_embeddings, n_results, include, vectors)
+            return records.query(query_embeddings, n_results, include, vectors, links=LINKS)
 
         return dict(self._server.call(f"query {self.name} {n_results}", find))
 
@@ -141,6 +142,9 @@ class Handle:
 
     def _write(self, method: str, options: dict[str, Any]) -> None:
         def write() -> None:
+            self._collection.refuses |= are_refused(options)
+            if self._collection.refuses:
+                raise InternalError("Error in compaction: Failed to apply logs to the metadata segment")
             ids = list(options["ids"])
             getattr(self._collection.records, method)(ids, options)
             self._server.watch(self.name, method, options)

@@ -210,7 +210,7 @@ class World:
             self._to_hub()
         elif action == "late" and self.late:
             self.deliver(number)
-        elif action == "switch" or action in ("fail", "lose", "interrupt", "late"):
+        elif action == "switch" or action in ("fail", "lose", "interrupt", "late", "refuse"):
             others = [each for each in self._ready() if each is not task]
             if others:
                 self.counts["switches"] += 1

@@ -106,7 +106,10 @@ def nearest_leaves(
     if ask_chroma and copy is not None and not reader.is_loaded:
         ask_chroma = yield from _loading_pays(reader, copy, len(vectors), load=load)
     if unfiltered and ask_chroma:
-        return (yield from reader.search_hits(vectors, count))
+        found = yield from reader.search_hits(vectors, count)
+        if not (yield from misses_some(reader, found, count, complete=complete)):
+            return found
+        ask_chroma = False
     if ask_chroma or (share == 1 and copy is None and not exact):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
         if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
