@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
 
 from leafspan import Cut, Document, Embedder, F, Index, Vector
+from leafspan.engine import run
+from leafspan.search import misses_some
+from leafspan.values import Hit
 
 SETTINGS = Settings(anonymized_telemetry=False)
-OTHERS = 300
+OTHERS = 1_500
 chance = np.random.default_rng(5)
 VECTORS = {f"o{number}": chance.normal(size=6) for number in range(OTHERS)} | {"equal": chance.normal(size=6)}
 
@@ -36,7 +41,7 @@ def open_index(where, equal, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["folder", "client"])
-@pytest.mark.parametrize("equal", [3, 40, 300, 1_500])
+@pytest.mark.parametrize("equal", [3, 40, 500, 1_500])
 def test_all_that_reach_the_lowest_score_are_found(where, equal, tmp_path):
     with open_index(where, equal, tmp_path) as index:
         for options in (
@@ -50,8 +55,37 @@ def test_all_that_reach_the_lowest_score_are_found(where, equal, tmp_path):
         half = index.retrieve("equal", Vector(min_score=0.9999), where=F("part") == 1)
         texts = [line for number in range(1, 10, 2) for line in index.get(f"d{number}").text.splitlines()]
         assert len(half) == sum(line.startswith("equal") for line in texts)
-        every = index.retrieve("equal", Vector(min_score=-1.0))
-        assert len(every) == equal + OTHERS
+        assert len(index.retrieve("equal", Vector(min_score=-1.0))) == equal + OTHERS
+
+
+class Reader:
+    """A reader of an index with so many leaves."""
+
+    def __init__(self, leaves):
+        self._leaves = leaves
+
+    def everything(self):
+        return SimpleNamespace(leaves=self._leaves)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("scores", "count", "leaves", "complete", "misses"),
+    [
+        ([1.0] * 33 + [0.5] * 17, 50, 1_000, True, True),  # more equal ones than a leaf has links
+        ([1.0] * 33 + [0.5] * 17, 50, 1_000, False, False),
+        ([1.0] * 32 + [0.5] * 18, 50, 1_000, True, False),
+        ([0.9] * 10 + [0.5 + 1e-8 * place for place in range(40)][::-1], 50, 1_000, True, True),  # rounded
+        ([1.0 - place / 100 for place in range(50)], 50, 1_000, True, False),
+        ([1.0 - place / 100 for place in range(49)], 50, 1_000, False, True),  # fewer than there are
+        ([1.0 - place / 100 for place in range(49)], 50, 49, False, False),
+        ([1.0 - place / 100 for place in range(20)], 50, 20, False, False),
+        ([], 50, 0, True, False),
+    ],
+)
+def test_what_looks_as_if_the_graph_had_missed_some(scores, count, leaves, complete, misses):
+    row = [Hit(str(place), score) for place, score in enumerate(scores)]
+    assert run(misses_some(Reader(leaves), [row], count, complete=complete)) is misses
 
 
 def test_ties_of_a_few_results_go_by_document_and_position(tmp_path):

@@ -29,8 +29,11 @@ VERSIONS = (1, 2, 3, 4)
 ALL = 500
 """More than there are leaves."""
 
+FIRST_EQUAL = 3
+"""From this version on all texts of all documents have equal vectors."""
+
 EQUAL = "v3s"
-"""What all texts have that have equal vectors: those of the third versions of all documents."""
+"""A text that has the same vector."""
 
 WHOLE = ""
 VIEWS = (WHOLE, "x", "y")
@@ -49,6 +52,7 @@ GROUPS = {
 }
 """The group of each document. Behind a server a group has one writer at a time."""
 
+_EQUAL = re.compile("v[34]s")
 _FIRST_WORD = re.compile(r"\S+v\d+s\d+")
 
 
@@ -92,7 +96,7 @@ def words_of(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _vector(text: str) -> tuple[float, ...]:
-    if EQUAL in text:
+    if _EQUAL.search(text):
         text = EQUAL
     return tuple(((zlib.crc32(f"{number}{text}".encode()) & 0xFFFF) - 32767.5) / 32768 for number in range(4))
 

@@ -312,7 +312,7 @@ class EmbeddedHandle:
             disk.world.note(f"is in the log, but refused: {what}")
             table.refused += len(options["ids"])
             disk.changed()
-            disk.world.point("a write is in the log")
+            disk.world.happen("kill" if number % 3 == 1 else "switch", number, "where a write is in the log")
             self._failure()
             raise _refusal(simulated=True)
         for id_ in getattr(table.records, method)(options["ids"], options):

@@ -439,6 +439,21 @@ MUTANTS = (
         "    yield from texts.delete((dropped | unfinished) - used)\n",
         "",
     ),
+    # What Chroma's tables refuse: documents/_metadata.py
+    Mutant(
+        "a document is accepted that Chroma's tables refuse",
+        "documents._metadata",
+        "        if found > most:\n",
+        "        if False:\n",
+    ),
+    # Equal vectors: search/_vectors.py
+    Mutant(
+        "a short result of Chroma's is all that there is",
+        "search._vectors",
+        "    return bool(short) and min(short) < (yield from reader.everything()).leaves\n",
+        "    return bool(short) and min(short) < 0 * (yield from reader.everything()).leaves\n",
+        "server",
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from leafspan.view import View
 from tests.simulation.documents import (
     ALL,
     EQUAL,
+    FIRST_EQUAL,
     GROUPS,
     WHOLE,
     Expected,
@@ -427,7 +428,7 @@ class Actor:
     def _matches(self, operation: Operation, stored_id: str, stored: Stored | None) -> bool:
         """Whether a version of a document is among those to which an operation keeps. No version is."""
         of_group = not operation.group or self._group(stored_id) == operation.group
-        of_version = stored is None or stored.number == 3 or operation.kind != "reaching"
+        of_version = stored is None or stored.number >= FIRST_EQUAL or operation.kind != "reaching"
         return of_group and of_version and (stored is None or stored.number >= operation.least)
 
     def _check_summaries(self, operation: Operation, summaries: Iterable[Passage], start: int) -> None:

@@ -167,8 +167,8 @@ def scenario_of(seed: int, store: str | None = None) -> Scenario:
             actions += [action] * chance.choice((1, 2))
     if store == "server" and chance.random() < 0.2:
         actions += ["late"] * 2
-    if store == "folder" and chance.random() < 0.3:
-        actions += ["refuse"]
+    if store == "folder" and chance.random() < 0.4:
+        actions += ["refuse"] * 2
     return Scenario(
         seed,
         store,

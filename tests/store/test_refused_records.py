@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from leafspan import Chunk, Document, F, Files, Index, InvalidDocument, StorageFailed
 from leafspan.documents import _accepting, _metadata
+from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
 
 SETTINGS = Settings(anonymized_telemetry=False)
@@ -230,5 +231,16 @@ def test_an_ordinary_write_drops_what_others_have_left(tmp_path):
         poison(folder)
         with pytest.raises(StorageFailed, match="do it again"):
             index.add(Document("after", "After."))
+        index.add(Document("after", "After."))
+        assert index.doctor() == []
+
+
+def test_after_a_kill_the_next_write_does_not_fail(tmp_path):
+    folder = tmp_path / "kb"
+    with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
+        index.add(FINE)
+    poison(folder)
+    ChangeFile(folder / "leafspan.changes", read_only=False).touching = True  # as a process that was killed leaves it
+    with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(Document("after", "After."))
         assert index.doctor() == []
