@@ -18,7 +18,7 @@ from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.retrieval import Defaults, Sources
+from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
@@ -343,6 +343,7 @@ class Index(View):
         suggest: bool = False,
         defaults: Defaults | None = None,
     ) -> Flow[Self]:
+        import_numpy()
         check_flag("create", create)
         check_choice("mode", mode, get_args(Mode))
         create, read_only = create and mode != "r", mode == "r"
