@@ -531,7 +531,7 @@ class Index(View):
 
     def tune(
         self,
-        questions: Path | Iterable[Question | Mapping[str, Any]] | None = None,
+        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),
@@ -552,7 +552,7 @@ class Index(View):
         better if the whole confidence interval of the difference is above 0; otherwise the one before stays.
 
         Args:
-            questions: The ``pathlib.Path`` of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
+            questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
                 from the documents as by ``make_questions``. These say less, and the report says so.
             strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` count, too, and
                 whose other options stay. Default: the strategy and limits of the index.
@@ -586,7 +586,7 @@ class Index(View):
 
     async def atune(
         self,
-        questions: Path | Iterable[Question | Mapping[str, Any]] | None = None,
+        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),
