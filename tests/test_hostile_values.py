@@ -64,6 +64,7 @@ def nonsense() -> Iterator[Any]:
         2**31,
         2**63,
         10**400,
+        2**20_000,  # more digits than Python writes
         0.0,
         -0.0,
         0.5,
@@ -119,6 +120,7 @@ def nonsense() -> Iterator[Any]:
         {},
         {"a": 1},
         {1: 2},
+        {2**20_000: -(2**20_000)},
         {"$and": 3},
         {"": 1},
         {"a": {"$in": 3}},

@@ -18,7 +18,7 @@ from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder
 from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.retrieval import Defaults, Sources
+from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
@@ -343,6 +343,7 @@ class Index(View):
         suggest: bool = False,
         defaults: Defaults | None = None,
     ) -> Flow[Self]:
+        import_numpy()
         check_flag("create", create)
         check_choice("mode", mode, get_args(Mode))
         create, read_only = create and mode != "r", mode == "r"
@@ -532,7 +533,7 @@ class Index(View):
 
     def tune(
         self,
-        questions: Path | Iterable[Question | Mapping[str, Any]] | None = None,
+        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),
@@ -553,7 +554,7 @@ class Index(View):
         better if the whole confidence interval of the difference is above 0; otherwise the one before stays.
 
         Args:
-            questions: The ``pathlib.Path`` of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
+            questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
                 from the documents as by ``make_questions``. These say less, and the report says so.
             strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` count, too, and
                 whose other options stay. Default: the strategy and limits of the index.
@@ -587,7 +588,7 @@ class Index(View):
 
     async def atune(
         self,
-        questions: Path | Iterable[Question | Mapping[str, Any]] | None = None,
+        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
         strategy: StrategyLike | Config | None = None,
         *,
         options: Kind | Sequence[Kind] = ("weights",),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from leafspan import Chunk, Document, Index, LeafspanError
+from leafspan import Chunk, Document, Index, InvalidArgument, LeafspanError
 from leafspan.agents import AgentTool, agent_tools, error_text
 from tests.cli.test_terminal import HOSTILE, dangerous
 
@@ -68,9 +70,9 @@ def test_whatever_an_argument_is_a_call_ends_well_or_with_an_error_of_ours(tools
         arguments = {"question": "bees", "document_id": "nobody's", "text": "Bees."}
         known = {each.name for each in tool.parameters}
         given = {key: value for key, value in arguments.items() if key in known} | {parameter.name: hostile}
-        assert len(said(tool, given)) < 210_000  # an argument may be repeated
+        assert len(said(tool, given)) < 6_000
         if name == "add" and isinstance(given["document_id"], str):
-            tools["delete"].call({"document_id": given["document_id"]})
+            said(tools["delete"], {"document_id": given["document_id"]})
 
 
 def said(tool: AgentTool, arguments: dict[str, object]) -> str:
@@ -141,3 +143,32 @@ def test_a_document_whose_id_is_too_long_to_show_has_no_citation(flooded):
     )
     assert len(long["document_id"]) == 500
     assert long["document_id"].endswith("…")
+
+
+@pytest.mark.parametrize("length", [501, 6_000, 1_000_000])
+def test_what_a_model_gives_is_bounded_and_so_is_what_it_is_told(tmp_path: Path, length: int):
+    with Index.open(tmp_path / "kb", embedder=lambda texts: [[1.0, 0.0]] * len(texts)) as index:
+        index.add(Document("a" * 400, "Bees."))
+        for tool in agent_tools(index, writable=True):
+            needed = {each.name: "Bees." for each in tool.parameters if each.required}
+            for each in tool.parameters:
+                if each.kind is not str or each.name == "text":
+                    continue
+                began = time.monotonic()
+                try:
+                    told = tool.call({**needed, each.name: "a" * length}).text
+                except LeafspanError as error:
+                    told = error_text(error)
+                assert len(told) < 6_000
+                assert time.monotonic() - began < 5
+                if "id" in each.name or each.name == "citation":
+                    assert f"{each.name} must" in told
+            with pytest.raises(LeafspanError) as unknown:
+                tool.call({"a" * length: "a" * length})
+            assert len(error_text(unknown.value)) <= 2_000
+
+
+def test_an_error_of_any_length_is_shortened_for_a_model():
+    error = InvalidArgument("\u202e" * 10_000)
+    error.add_note("a" * 10_000)
+    assert len(error_text(error)) == 2_000

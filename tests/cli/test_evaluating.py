@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import yaml
 
-from leafspan import Config, Index
+import langchain_ext
+import llamaindex_ext
+from leafspan import Config, Index, InvalidArgument, Strategy
+from leafspan.cli._strategies import STRATEGIES
+from leafspan.config import names_below
 from tests.cli.test_cli import fails, leafspan
 from tests.cli.test_files_and_sync import typed
 
@@ -88,6 +93,36 @@ def test_strategies_are_compared_on_questions(kb: Path):
     assert "a plot must be a file such as recall.svg" in fails(
         leafspan("eval", "questions.jsonl", "-s", "bm25", "--plot", "recall.xyz")
     )
+
+
+def test_every_command_knows_the_same_strategies(kb: Path):
+    def can_be_named_alone(name: str) -> bool:
+        with suppress(InvalidArgument):
+            return bool(Strategy.from_config(name))
+        return False
+
+    needs_a_private_view = {"pii-aware"}
+    assert set(STRATEGIES) == set(filter(can_be_named_alone, names_below(Strategy))) - needs_a_private_view
+    for name, each in STRATEGIES.items():
+        assert each.strategy == Strategy.from_config(name)
+        assert hasattr(langchain_ext, each.retriever)
+        assert hasattr(llamaindex_ext, each.retriever)
+    Path("questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
+    chosen = [option for name in STRATEGIES for option in ("-s", name)]
+    found = json.loads(leafspan("eval", "questions.jsonl", *chosen, "--json", "--budget", "20").stdout)
+    assert set(found["means"]) == set(STRATEGIES)
+    errors = {
+        fails(leafspan(*command, "-s", "ensemble"))
+        for command in (
+            ("query", "bees"),
+            ("explain", "bees", "bees.md"),
+            ("eval", "questions.jsonl"),
+            ("tune",),
+            ("report", "bees", "-o", "new.html"),
+        )
+    }
+    assert len(errors) == 1
+    assert "strategy must be one of 'vector'" in errors.pop()
 
 
 def test_questions_may_stand_on_standard_input(kb: Path):

@@ -167,6 +167,26 @@ def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, k
     assert "2 deleted" in leafspan("sync", docs, "--allow-empty").stdout
 
 
+def test_a_missing_path_of_which_nothing_was_read_is_no_reason_to_delete(docs, kb):
+    assert fails(leafspan("sync", "nope")) == "there is no file or folder 'nope'"
+
+
+@pytest.mark.parametrize("command", [("sync",), ("sync", "--dry-run"), ("index",), ("index", "--prune")], ids=" ".join)
+def test_a_pattern_that_matches_no_file_says_so(docs, command):
+    reason = r"no file of a known kind \(.*\.md.*\) in 'docs' matches glob=\('\*\.rst', 'x/\*'\)"
+    patterns = ("--glob", "*.rst", "--glob", "x/*")
+    assert re.fullmatch(reason, fails(leafspan(*command, docs, *patterns)))
+    assert not Path("kb").exists()
+    assert leafspan("index", docs).exit_code == 0
+    (docs / "old.rst").touch()
+    if command[0] == "sync":
+        done = leafspan(*command, docs, *patterns)
+        assert done.exit_code == 0
+        assert re.fullmatch(reason, done.stderr.replace("\n", " ").strip())
+        with_excluded = leafspan(*command, docs, "--glob", "*.md", "--exclude", "bees*").stderr
+        assert "matches glob=('*.md',), without exclude=('bees*',)" in with_excluded
+
+
 @pytest.mark.parametrize("command", ["sync", "index"])
 def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
     for name in (".hidden", "a.docx", "b.DOCX", "c.csv", "drafts.json", "LICENCE"):
@@ -204,9 +224,13 @@ def test_a_sync_of_nothing_leaves_no_index_behind(docs, options):
 def test_documents_are_deleted_by_their_ids_or_by_a_filter(docs, kb):
     assert leafspan("delete", "docs/bees.md", "nobody", "--dry-run").stdout == "- docs/bees.md\nkb: would be 1 deleted\n"
     result = leafspan("delete", "docs/bees.md", "nobody")
-    assert (result.exit_code, result.stdout) == (0, "- docs/bees.md\nkb: 1 deleted\n")
-    assert result.stderr == "there is no document 'nobody'\n"
+    assert (result.exit_code, result.stdout) == (2, "- docs/bees.md\nkb: 1 deleted\n")
+    assert result.stderr == "error: there is no document 'nobody' in the index\n"
     assert leafspan("delete", "--where", '{"source": "docs/rocks.txt"}').stdout == "- docs/rocks.txt\nkb: 1 deleted\n"
+    for options in ((), ("--dry-run",), ("--json",)):
+        assert fails(leafspan("delete", "nope", *options)) == "there is no document 'nope' in the index"
+    several = "there is no document 'nope' in the index, and none of 2 more of these ids"
+    assert fails(leafspan("delete", "nope", "neither", "nor")) == several
     assert "give either ids or where" in fails(leafspan("delete"))
     assert "must have a condition" in fails(leafspan("delete", "--where", "{}"))
 

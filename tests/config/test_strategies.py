@@ -19,6 +19,7 @@ from leafspan import (
     SQL,
     AutoMerging,
     BM25Settings,
+    Config,
     Decay,
     Ensemble,
     F,
@@ -268,6 +269,20 @@ def test_deep_and_long_texts_are_refused():
     for text in ("[" * 5_000, "{a: " * 300 + "1" + "}" * 300, "9" * 10_000):
         with pytest.raises(InvalidArgument, match=r"configuration|finite"):
             parse_config(text)
+
+
+@pytest.mark.parametrize(
+    "number", ["0x" + "f" * 300, "0x" + "f" * 6_000, "0o" + "7" * 6_000, "9" * 6_000, "1e400", "-.inf"]
+)
+@pytest.mark.parametrize(
+    "text",
+    ["k: {}", "budget: {}", "min_score: {}", "strategy: {{type: sentence-window, window: {}}}", "k: [{}]", "strategy: {}"],
+)
+def test_a_number_too_large_for_a_float_is_refused_wherever_it_stands(text: str, number: str, tmp_path: Path):
+    path = tmp_path / "kb.yaml"
+    path.write_text(text.format(number), encoding="utf-8")
+    with pytest.raises(InvalidArgument, match=r"line 1: .* a number must be finite"):
+        Config.load(path)
 
 
 def test_yaml_is_that_of_version_1_2():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import chromadb
@@ -21,7 +23,7 @@ from langchain_core.embeddings import Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
 from leafspan import Document, Embedder, EmbeddingCache, F, FunctionFailed, Index, InvalidArgument
-from leafspan.embedding import EmbedderIdentity, to_embedder
+from leafspan.embedding import EmbedderIdentity, _checked, to_embedder
 from leafspan.embedding._cache import Space, text_key
 from leafspan.embedding._embedders import PROBE
 from tests.embedding.test_embedding import vector
@@ -160,6 +162,38 @@ def test_the_file_is_for_its_user_alone(tmp_path: Path, cache):
     assert (tmp_path / "cache" / FILE).stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("there", ["a file", "a database", "nothing"])
+def test_a_link_is_not_followed(tmp_path: Path, suffix: str, there: str):
+    (tmp_path / "cache").mkdir()
+    target = tmp_path / "target"
+    if there == "a file":
+        target.write_text("The will.")
+    elif there == "a database":
+        with closing(sqlite3.connect(target)) as database:
+            database.execute("CREATE TABLE wills (text)")
+    before = target.read_bytes() if target.exists() else None
+    (tmp_path / "cache" / f"{FILE}{suffix}").symlink_to(target)
+    service = Service()
+    with Index.open(tmp_path / "kb", embedder=service, embedding_cache=EmbeddingCache(tmp_path / "cache")) as index:
+        with pytest.warns(RuntimeWarning, match="links are not followed"):
+            index.add(Document("a", "One."))
+        assert index.retrieve("One.")
+    assert (target.read_bytes() if target.exists() else None) == before
+    assert (tmp_path / "cache" / f"{FILE}{suffix}").is_symlink()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the modes of POSIX")
+def test_a_folder_that_everybody_can_write_to_is_not_used(tmp_path: Path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    index = Index.open(tmp_path / "kb", embedder=Service(), embedding_cache=EmbeddingCache(folder))
+    with index, pytest.warns(RuntimeWarning, match="everybody can write to .*cache.*`chmod o-w` it"):
+        index.add(Document("a", "One."))
+    assert list(folder.iterdir()) == []
+
+
 def test_vectors_are_the_same_with_it_and_without(tmp_path: Path, cache):
     def made(folder: str, wanted) -> dict[str, np.ndarray]:
         with Index.open(tmp_path / folder, embedder=Hosted("m", Service()), embedding_cache=wanted) as index:
@@ -192,6 +226,18 @@ def test_a_function_is_asked_again_for_another_index_since_it_may_have_changed(t
     with Index.open(tmp_path / "b", embedder=other, embedding_cache=cache) as index:
         index.add(Document("a", "One."))
         assert stored(index).popitem()[1] == pytest.approx([1 / 4] * 16)
+
+
+def test_a_model_without_a_name_that_is_paid_for_twice_says_so_once(tmp_path: Path, cache, caplog, monkeypatch):
+    monkeypatch.setattr(_checked, "_warned", set())
+    said = []
+    for name in "abcb":
+        with Index.open(tmp_path / name, embedder=Service(), embedding_cache=cache) as index:
+            index.add(Document(name, "One."))
+        said.append(len(caplog.records))
+    assert said == [0, 1, 1, 1]
+    assert "the embedder Service does not say which model it is" in caplog.text
+    assert "embedder=leafspan.Embedder(..., model=...)" in caplog.text
 
 
 def test_models_of_one_name_whose_vectors_differ_do_not_meet(tmp_path: Path, cache):

@@ -94,6 +94,23 @@ def test_a_table_marks_the_best():
     )
 
 
+def test_nothing_is_marked_where_all_are_0():
+    scores = {"a": {"abstention": {"q": 0.0}}, "b": {"abstention": {"q": 0.0}}}
+    assert "*" not in Evaluation({"q": "?"}, (150,), scores).table()
+
+
+def test_a_path_may_be_a_text(index, tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    save_questions(str(path), QUESTIONS)
+    assert read_questions(str(path)) == read_questions(path)
+    assert evaluate(index, str(path), "bm25", budgets=[9]) == evaluate(index, path, "bm25", budgets=[9])
+    with pytest.raises(InvalidArgument, match=r"questions must be a file in UTF-8, got 'Who decoded the dance\?': no such"):
+        read_questions("Who decoded the dance?")
+    for wrong in ("", "a" * 5_000, "a\0b"):
+        with pytest.raises(InvalidArgument, match="questions must be a path"):
+            read_questions(wrong)
+
+
 def test_names_are_no_markup_in_a_table():
     names = ["a|b", "<b>*bold*</b>", "_private_", "top_k=[3]", "two\nlines"]
     table = Evaluation({"q": "?"}, (150,), {name: {"RR": {"q": 1.0}} for name in names}).table()

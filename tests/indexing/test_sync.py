@@ -182,6 +182,32 @@ def test_a_record_that_cannot_be_read_keeps_those_of_its_file(index: Index, docs
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
+def test_allow_empty_is_advised_only_where_documents_would_be_deleted(
+    index: Index, docs: Path, tmp_path: Path, dry_run: bool
+):
+    for path in (tmp_path / "nope", tmp_path / "nope.md", docs / "nope"):
+        with pytest.raises(InvalidDocument, match=r"there is no file or folder '.*nope(\.md)?'$"):
+            index.sync([docs, path], dry_run=dry_run)
+    assert index.count() == 0
+    index.sync(docs)
+    (docs / "a.md").unlink()
+    with pytest.raises(InvalidDocument, match=r"a\.md'; .* say allow_empty=True"):
+        index.sync(docs / "a.md", dry_run=dry_run)
+    with pytest.raises(InvalidDocument, match=r"nope'$"):
+        index.sync([docs, tmp_path / "nope"], dry_run=dry_run)
+
+
+@pytest.mark.parametrize("method", ["add", "sync"])
+def test_a_pattern_that_matches_no_file_is_a_warning(index: Index, docs: Path, method: str):
+    with pytest.warns(RuntimeWarning, match=r"no file of a known kind \(.*\) in '.*docs' matches glob=\('\*\.rst',\)$"):
+        getattr(index, method)(Files(docs, glob="*.rst"))
+    with pytest.warns(RuntimeWarning, match=r"matches glob=\('\*\.md',\), without exclude=\('a\.\*',\)$"):
+        getattr(index, method)(Files(docs, glob="*.md", exclude="a.*"))
+    getattr(index, method)(Files(docs, glob="*.md"))
+    getattr(index, method)(Files(docs / "a.md", glob="*.rst"))  # a file that is named is read
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
 def test_an_empty_folder_deletes_nothing_unless_it_is_allowed(index: Index, docs: Path, tmp_path: Path, dry_run: bool):
     more = tmp_path / "more"
     shutil.copytree(docs, more)

@@ -737,6 +737,32 @@ def test_behind_a_server_files_are_kept_in_the_cache(chroma_server, tmp_path, mo
     assert calls == [["d2", "d3"]]
 
 
+@pytest.mark.parametrize("level", ["index", "kind"])
+def test_a_link_in_the_cache_of_a_client_is_not_followed(chroma_server, tmp_path: Path, level: str):
+    client = chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
+    name, cache, elsewhere = f"kb-{uuid.uuid4().hex}", tmp_path / "cache", tmp_path / "elsewhere"
+    with open_at(client=client, name=name, cache=cache) as index:
+        index.add(some_documents(1))
+        expected = answers(index)
+    kinds = list(cache.glob("*/*"))
+    shutil.copytree(cache, elsewhere)
+    for place in kinds if level == "kind" else list(cache.iterdir()):
+        target = elsewhere / place.relative_to(cache)
+        shutil.rmtree(place)
+        place.symlink_to(target)
+    for old in elsewhere.glob("*/*/*.segment"):
+        old.with_suffix(".writing").touch()
+    before = {path: path.stat().st_mtime_ns for path in elsewhere.rglob("*")}
+    with open_at(client=client, name=name, cache=cache) as index:
+        with pytest.warns(RuntimeWarning, match="is a link"):
+            assert answers(index) == expected
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            index.add(some_documents(2))
+            assert len(answers(index)) == len(expected)
+    assert {path: path.stat().st_mtime_ns for path in elsewhere.rglob("*")} == before
+
+
 def test_an_index_in_memory_writes_no_files(monkeypatch):
     def fail(*_):
         raise AssertionError("a file was written")

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
@@ -76,6 +77,14 @@ def test_many_ask_at_the_same_time(server: Served):
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(ask, range(64)))
+
+
+def test_idle_connections_keep_nobody_out(server: Served):
+    place = ("127.0.0.1", urlsplit(server.address).port)
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(place)).sendall(b"GET / HTTP/1.1\r\n")
+        assert "honey" in fetched(server.address, q="honey", s="hybrid")
 
 
 def test_what_another_process_adds_is_found_by_the_next_question(tmp_path: Path):

@@ -1,7 +1,7 @@
 """All of it for a long time: ``make soak`` (``MINUTES=20``), or ``python -m tests.simulation.soak --minutes 2``.
 
 Simulated runs of random seeds, and then the real thing: writers that are killed, a full disk, a server behind a hostile
-proxy, and one writer with eight readers. What cannot be done here is left out, and the summary says why.
+proxy, one writer with eight readers, and questions while another thread imports Chroma. What cannot be done here is left out, and the summary says why.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -166,15 +166,19 @@ def _small_disk(stage: Stage, folder: Path, kibibytes: int) -> Iterator[Callable
 
 def _full_disk_child(stage: Stage, path: str, job: str, size: int, **options: Any) -> Any:
     """What a process says that fills a disk or looks at it afterwards; None if it hangs or crashes, which is a finding."""
-    told = json.dumps({"path": path, "job": job, **options})
-    command = [sys.executable, "-m", "tests.simulation.full_disk", told]
+    return _child(stage, f"{size} KiB, {job}", "tests.simulation.full_disk", {"path": path, "job": job, **options})
+
+
+def _child(stage: Stage, what: str, module: str, told: Mapping[str, Any]) -> Any:
+    """What a process says; None if it hangs or crashes, which is a finding."""
+    command = [sys.executable, "-m", module, json.dumps(told)]
     try:
         done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_HANGS)
     except subprocess.TimeoutExpired:
-        stage.findings.append(f"{size} KiB: hangs ({job})")
+        stage.findings.append(f"{what}: hangs")
         return None
     if done.returncode:
-        stage.findings.append(f"{size} KiB: ends with {done.returncode} ({job}): {done.stderr[-1000:]}")
+        stage.findings.append(f"{what}: ends with {done.returncode}: {done.stderr[-1000:]}")
         return None
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -279,12 +283,33 @@ def _tell(readers: Sequence[Child], word: str, answer: str) -> None:
         assert heard == answer, heard
 
 
+def import_beside_questions(stage: Stage) -> None:
+    """Four threads ask while a fifth imports a package for the first time, each time in a new process: no error."""
+    path = stage.folder / "kb"
+    with Index.open(path) as index:  # by the default embedder, which imports more than others
+        index.add([document(name, 1) for name in ("apple", "pear", "plum")])
+    while stage.goes_on:
+        how = {
+            "path": str(path),
+            "package": stage.chance.choice(("chromadb", "opentelemetry.trace", "numpy.typing")),
+            "delay": stage.chance.random() * 0.5,
+            "slowly": stage.chance.choice((0.0, 0.001, 0.003)),
+            "open_in_threads": stage.chance.random() < 0.3,
+        }
+        told = _child(stage, f"{how}", "tests.simulation.first_import", how)
+        if told is not None:
+            stage.counts["first imports beside questions"] += 1
+            stage.counts["questions beside them"] += told["asked"]
+            stage.check(told["errors"] == [], f"{how}: {told['errors']}")
+
+
 STAGES: tuple[tuple[Callable[[Stage], None], float], ...] = (
-    (simulate, 0.45),
+    (simulate, 0.4),
     (kill_writers, 0.2),
     (fill_the_disk, 0.1),
     (disturb_a_server, 0.1),
     (read_and_write, 0.15),
+    (import_beside_questions, 0.05),
 )
 """What is done, and the share of the time that it gets."""
 

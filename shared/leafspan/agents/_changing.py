@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.engine import Call, Flow
@@ -23,7 +24,11 @@ def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> Age
     """
     parameters = (
         Parameter(
-            "document_id", str, "Id of the document, such as notes/bees.md. One of the same id is replaced.", required=True
+            "document_id",
+            str,
+            "Id of the document, such as notes/bees.md. One of the same id is replaced.",
+            required=True,
+            most=LONGEST_ID,
         ),
         Parameter("text", str, "The whole text; Markdown headings become its outline.", required=True),
         Parameter("title", str, "Its title."),
@@ -53,7 +58,7 @@ def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> 
         about: What the documents are, for the description.
         timeout: Seconds for each call. None: any number.
     """
-    parameters = (Parameter("document_id", str, "Id of the document.", required=True),)
+    parameters = (Parameter("document_id", str, "Id of the document.", required=True, most=LONGEST_ID),)
 
     def delete(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         deleted = yield Call(view.delete, ([arguments["document_id"]],), native=view.adelete, what=name)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from leafspan.agents._limits import LONGEST_ID
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 _MOST_DIGITS = 12  # of a character's number
+LONGEST_CITATION = LONGEST_ID + 2 * _MOST_DIGITS + len(":-")
+"""Characters of the longest citation."""
+
 _CITATION = re.compile(rf"(?s)(.*):(\d{{1,{_MOST_DIGITS}}})-(\d{{1,{_MOST_DIGITS}}})", re.ASCII)
 
 

@@ -11,11 +11,16 @@ from leafspan.text import end_of_words
 LONGEST_ID = 500
 """Characters of the longest id that is shown whole. A document with a longer one cannot be cited."""
 
+MOST_ITEMS = 20
+"""Headings of a passage, and values of a list of metadata, that are shown."""
+
 CHARACTERS_A_WORD = 16
 """Most characters of a word on average. A text without white space would otherwise be one word."""
 
+LONGEST_FILTER = 5_000
+"""Characters of the longest filter that a model can give."""
+
 _LONGEST_NAME = 200  # characters of a title, a heading or a metadata value
-_MOST_ITEMS = 20  # of a list
 _METADATA = 1_500  # characters of the metadata of a document
 _FAR = 60  # characters that a cut may move to spare a word
 
@@ -90,5 +95,5 @@ def _short_value(value: object) -> Any:
     if isinstance(value, str):
         return shortened(value)
     if isinstance(value, list | tuple):
-        return [_short_value(each) for each in value[:_MOST_ITEMS]]
+        return [_short_value(each) for each in value[:MOST_ITEMS]]
     return value

@@ -34,7 +34,9 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
         timeout: Seconds for each call. None: any number.
     """
     parameters = (
-        Parameter("document_id", str, "Id of a document, for its headings. By default all documents are listed."),
+        Parameter(
+            "document_id", str, "Id of a document, for its headings. By default all documents are listed.", most=LONGEST_ID
+        ),
         Parameter("summaries", bool, "Whether to list summaries, where some have been built, instead.", False),
         Parameter("start", int, "Number of entries to leave out, for the next page: next_start of the page before.", 0),
         Parameter("limit", int, "Most entries.", _PAGE, least=1, most=_LONGEST_PAGE),

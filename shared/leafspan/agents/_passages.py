@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.agents._citations import Citation
-from leafspan.agents._limits import LONGEST_ID, short_metadata, shortened
+from leafspan.agents._limits import LONGEST_ID, MOST_ITEMS, short_metadata, shortened
 from leafspan.indexing import DocumentInfo
 from leafspan.values import Covered, Passage
 
@@ -40,7 +40,7 @@ def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, i
     if title:
         fields["title"] = shortened(title)
     if headings:
-        fields["headings"] = [shortened(each) for each in headings]
+        fields["headings"] = [shortened(each) for each in headings[:MOST_ITEMS]]
     if lines:
         fields["lines"] = list(lines)
     return fields

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leafspan.agents._citations import Citation
+from leafspan.agents._citations import LONGEST_CITATION, Citation
 from leafspan.agents._defaults import LEAST_BUDGET, ToolLimits
+from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import about_fields, place_fields, title_of
 from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
@@ -33,8 +34,13 @@ def read_tool(
         timeout: Seconds for each call. None: any number.
     """
     parameters = (
-        Parameter("citation", str, "Citation of a passage, such as handbook.md:120-480: read it and what surrounds it."),
-        Parameter("document_id", str, "Id of a document, in place of a citation: read from start on."),
+        Parameter(
+            "citation",
+            str,
+            "Citation of a passage, such as handbook.md:120-480: read it and what surrounds it.",
+            most=LONGEST_CITATION,
+        ),
+        Parameter("document_id", str, "Id of a document, in place of a citation: read from start on.", most=LONGEST_ID),
         Parameter("start", int, "With document_id: the first character to read.", 0),
         Parameter("end", int, "With document_id: the character to stop before. By default the document's end.", least=1),
         Parameter("budget", int, "Most words to read.", limits.words, least=LEAST_BUDGET, most=max_budget),

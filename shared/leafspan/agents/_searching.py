@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.agents._defaults import LEAST_BUDGET, MOST_PASSAGES, ToolLimits
-from leafspan.agents._limits import CHARACTERS_A_WORD, as_many_as_fit, end_within
+from leafspan.agents._limits import CHARACTERS_A_WORD, LONGEST_FILTER, as_many_as_fit, end_within
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing, passage_fields
 from leafspan.agents._strategies import OWN, WHEN, usual_strategies
@@ -57,6 +57,7 @@ def search_tool(
             'Filter on the metadata of documents, such as F("year") >= 2020, F("tags").contains("bees") or '
             '(F("lang") == "en") & ~F("draft").exists().'
             + (f" {outline} shows the metadata of documents." if outline else ""),
+            most=LONGEST_FILTER,
             or_object=True,
         ),
         Parameter("budget", int, "Most words of all passages together.", limits.words, least=LEAST_BUDGET, most=max_budget),

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from leafspan.agents._limits import shortened
 from leafspan.agents._parameter import Parameter, read_arguments, schema_of
 from leafspan.engine import Flow, arun_within, run_within
 from leafspan.errors import RetrievalTimeout
 from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
+
+_LONGEST_ERROR = 2_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,9 @@ class ToolResult:
 
 
 def error_text(error: Exception) -> str:
-    """What a model is told of an error: its message and notes, on one line, in which nothing commands a terminal."""
-    return visible(" ".join("; ".join([str(error), *getattr(error, "__notes__", [])]).split()))
+    """What a model reads of an error: message and notes, on one line of at most 2,000 characters that no terminal obeys."""
+    said = "; ".join([str(error), *getattr(error, "__notes__", [])])
+    return shortened(visible(" ".join(said[: 2 * _LONGEST_ERROR].split())), _LONGEST_ERROR)
 
 
 Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]

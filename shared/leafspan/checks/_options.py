@@ -211,9 +211,14 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
 
 
 def did_you_mean(value: object, choices: Iterable[str]) -> str:
-    """A question that ends an error message, such as ``; did you mean 'hybrid'?``, or nothing where no name is close."""
-    close = get_close_matches(value, list(choices), n=1) if isinstance(value, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """A question that ends an error message, such as ``; did you mean 'hybrid'?``, or nothing where no name is close.
+
+    Long values are not compared: it would take time in proportion to the square of their length.
+    """
+    close: list[str] = []
+    if isinstance(value, str) and len(value) <= _LONGEST_NAME:
+        close = get_close_matches(value, [each for each in choices if len(each) <= _LONGEST_NAME], n=1)
+    return f"; did you mean {shown(close[0])}?" if close else ""
 
 
 def shown(value: object) -> str:

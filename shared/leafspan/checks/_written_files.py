@@ -20,6 +20,8 @@ def check_can_be_written(path: str | Path) -> None:
     file = Path(path)
     if file.is_dir():
         raise _unwritable(file, "it is a folder")
+    if file.is_symlink() and not file.exists():  # whoever put it there chose a file that this process makes
+        raise _unwritable(file, "it is a link to a file that does not exist")
     if not file.parent.is_dir():
         raise _unwritable(file, "there is no such folder; make it first")
     if not os.access(file if file.exists() else file.parent, os.W_OK):

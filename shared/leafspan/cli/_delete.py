@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, parse_filter
 from leafspan.cli._standard_input import with_standard_input
+from leafspan.errors import DocumentNotFound
 from leafspan.index import Index
 
 
@@ -25,19 +27,20 @@ def delete(
 ) -> None:
     """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed.
 
-    An id that no document has is named, and is no error, so that a deletion can be made again.
+    An id that no document has is an error, after the others have been deleted.
     """
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:
         given = [*with_standard_input(ids or ())]
         deleted = opened.delete(given if ids else None, where=condition, dry_run=dry_run)
-    for id_ in dict.fromkeys(given):
-        if id_ not in deleted:
-            console(stderr=True).print(plain(f"there is no document {id_!r}", "yellow"))
-    if as_json:
+    missing = [id_ for id_ in dict.fromkeys(given) if id_ not in deleted]
+    if as_json and (deleted or not missing):
         print_json({"dry_run": dry_run, "deleted": deleted})
-        return
-    out = console()
-    for id_ in deleted:
-        out.print(plain(f"- {id_}"))
-    out.print(plain(f"{kb}: {'would be ' if dry_run else ''}{len(deleted)} deleted"))
+    elif deleted or not missing:
+        out = console()
+        for id_ in deleted:
+            out.print(plain(f"- {id_}"))
+        out.print(plain(f"{kb}: {'would be ' if dry_run else ''}{len(deleted)} deleted"))
+    if missing:
+        others = f", and none of {len(missing) - 1:,} more of these ids" if len(missing) > 1 else ""
+        raise DocumentNotFound(f"there is no document {shown(missing[0])} in the index{others}")

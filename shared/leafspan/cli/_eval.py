@@ -23,13 +23,14 @@ from leafspan.cli._options import (
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._standard_input import given_questions
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
 from leafspan.evaluation import evaluate as evaluate_strategies
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
+from leafspan.strategies import Strategy
 
 _COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")
 _SHOWN = 5
@@ -112,14 +113,14 @@ def evaluate(
     _print_comparison(found, measure)
 
 
-def _strategies(names: list[str], files: list[Path]) -> dict[str, str | Config]:
+def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | Config]:
     """What takes part, by its name in the table.
 
     Raises:
-        InvalidArgument: if two have the same name.
+        InvalidArgument: if two have the same name, or there is no strategy of a name.
     """
-    named = names or (() if files else _COMPARED)
-    return {**{name: name for name in named}, **load_configs(files, named)}
+    named = {name: strategy_named(name) for name in names or (() if files else _COMPARED)}
+    return {**named, **load_configs(files, named)}
 
 
 def _warn_if_indexed(questions: Path, kb: Path, opened: Index) -> None:

@@ -12,7 +12,7 @@ import typer
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import named_path
 from leafspan.errors import InvalidDocument
-from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at
+from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at, no_match
 
 _KINDS = 6  # kinds of files that are not read which are named
 _SHOWN = 3  # files that are named of those with the same reason
@@ -53,6 +53,11 @@ Strict = Annotated[
 ]
 
 
+def has_files(files: Files) -> bool:
+    """Whether there is a file to read."""
+    return any(isinstance(found, Path) for named in files.named for found in files_at(named, files))
+
+
 def check_not_empty(files: Files) -> None:
     """Check that all paths are there, and that there is at least one file.
 
@@ -60,7 +65,9 @@ def check_not_empty(files: Files) -> None:
         InvalidDocument: if one is not there, or there is no file.
     """
     check_paths(files.named)
-    if not any(isinstance(found, Path) for named in files.named for found in files_at(named, files)):
+    if not has_files(files):
+        if files.glob:
+            raise InvalidDocument(no_match(files))
         folders = ", ".join(map(str, files.named))
         raise InvalidDocument(f"there are no files of a known kind ({', '.join(SUFFIXES)}) in {folders}")
 

@@ -1,4 +1,4 @@
-"""The strategies by their names on the command line."""
+"""The strategies by their names on the command line: those that need no option and no private view."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from leafspan.checks import check_choice
 from leafspan.strategies import (
     BM25,
     AutoMerging,
+    Decay,
     Filter,
     Hybrid,
     ParentDocument,
+    Recursive,
     RelevantSegments,
     SentenceWindow,
     Strategy,
@@ -57,6 +59,10 @@ STRATEGIES: dict[str, NamedStrategy] = {
         "TreeRetriever",
         {"mode": "traversal"},
     ),
+    "recursive": NamedStrategy(
+        Recursive(), "what is found, and what it refers to by links, names and metadata", "RecursiveRetriever"
+    ),
+    "decay": NamedStrategy(Decay(), "what is found, newer documents first", "DecayRetriever"),
     "filter": NamedStrategy(
         Filter(), "the leaves of documents that match the filter, in order; no question is needed", "FilterRetriever"
     ),

@@ -24,6 +24,7 @@ from leafspan.cli._files import (
     TextField,
     TitleField,
     check_not_empty,
+    has_files,
     print_left_out,
     print_skipped,
     skipped_as_json,
@@ -31,7 +32,7 @@ from leafspan.cli._files import (
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
 from leafspan.errors import IndexNotFound
-from leafspan.files import Files
+from leafspan.files import Files, no_match
 from leafspan.index import Index
 from leafspan.indexing import Stats, Synced, moved_warning
 
@@ -98,9 +99,12 @@ def _opened(kb: Path, files: Files, config: Path | None, *, dry_run: bool) -> It
 
 
 def sync_quietly(index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False) -> Synced:
-    """Sync without the warning that ``print_synced`` prints."""
+    """Sync, with what else would be a warning printed here, or by ``print_synced``."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
+        warnings.filterwarnings("ignore", "no file of a known kind", RuntimeWarning)
+        if files.glob and not has_files(files):
+            console(stderr=True).print(plain(no_match(files), "yellow"))
         return index.sync(files, dry_run=dry_run, allow_empty=allow_empty)
 
 

@@ -21,7 +21,7 @@ from leafspan.cli._options import (
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._standard_input import given_questions
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation import BUDGETS
@@ -93,10 +93,11 @@ def tune(
     check_output(resume, force=True)
     if strategy is not None and config is not None:
         raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
+    named = None if strategy is None else strategy_named(strategy)
     with Index.open(kb, create=False) as opened:
         found = opened.tune(
             None if questions is None else given_questions(questions),
-            strategy if config is None else Config.load(config),
+            named if config is None else Config.load(config),
             options=what or ["weights"],  # type: ignore[arg-type]  # checked there
             leaf_words=leaf_words or (),
             budgets=budget or BUDGETS,

@@ -61,7 +61,7 @@ def register_setting(name: str, kind: type, **options: Any) -> None:
 def settings_below(base: type) -> dict[str, tuple[type, Mapping[str, Any]]]:
     """The names that stand for this class, or one that inherits from it, with options, and what they stand for."""
     _import_all()
-    return {name: (kind, options) for name, (kind, options) in _settings.items() if issubclass(kind, base)}
+    return {name: (kind, options) for name, (kind, options) in list(_settings.items()) if issubclass(kind, base)}
 
 
 def names_below(base: type) -> list[str]:

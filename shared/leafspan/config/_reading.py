@@ -51,7 +51,7 @@ class Place:
             (self.lines[self.path[:end]] for end in range(len(self.path), -1, -1) if self.path[:end] in self.lines), 0
         )
         file = f"{self.source}, line {line}" if self.source and line else self.source or (f"line {line}" if line else "")
-        path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
+        path = "".join(f"[{shown(key)}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
         # A lone surrogate could not be printed, and pydantic makes another error of one that has it.
         return ": ".join(part for part in (file, path) if part).encode(errors="backslashreplace").decode()
 
@@ -165,7 +165,7 @@ class _Reading:
         names = {each.name: each for each in options_of(kind)}
         for key in options:
             if key not in names:
-                raise (place / key).error(f"{config_name(kind)} has no option {shown(key)}{did_you_mean(str(key), names)}")
+                raise (place / key).error(f"{config_name(kind)} has no option {shown(key)}{did_you_mean(key, names)}")
         for name, each in names.items():
             if name not in options and each.default is each.default_factory is MISSING:
                 raise place.error(f"{config_name(kind)} must have {name}")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
@@ -196,9 +196,10 @@ def _scalar(kind: str, text: str, place: Place) -> Any:
     if kind in ("int", "float"):
         try:
             number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
-        except ValueError:  # an int of thousands of digits
-            number = inf
-        if not isfinite(number):
-            raise place.error(f"a number must be finite, got {shown(text)}")
+            is_possible = isfinite(number)
+        except (ValueError, OverflowError):  # an int of thousands of digits, which no float can hold
+            is_possible = False
+        if not is_possible:
+            raise place.error(f"a number must be finite, and no larger than a float can be, got {shown(text)}")
         return number
     raise place.error(f"a configuration must have no tags, got {shown(kind)}")

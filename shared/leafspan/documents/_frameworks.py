@@ -78,8 +78,9 @@ _HINTS: Sequence[tuple[Callable[[object], bool], str]] = (
 def _from_mapping(thing: Mapping[str, Any]) -> Document:
     unknown = set(thing) - {"id", "text", "title", "metadata", "chunks", "outline", "hidden"}
     if unknown or not {"id", "text"} <= set(thing):
+        keys = sorted(key if isinstance(key, str) else shown(key) for key in thing)
         raise InvalidDocument(
-            f"a mapping must have id and text, may have title, metadata and chunks, got keys {sorted(map(str, thing))}"
+            f"a mapping must have id and text, may have title, metadata and chunks, got keys {shown(keys)}"
         )
     # What dataclasses.asdict makes of a document of an index has its shape as well, which is found anew.
     return Document(**{key: value for key, value in thing.items() if key != "outline"})

@@ -178,7 +178,10 @@ def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[s
         raise InvalidDocument(f"metadata must have at most {_MOST_LEVELS} levels of values inside each other, got more")
     for key, value in metadata.items():
         if (inside := _inside(value)) is not None:
-            yield from ((f"{key}.{inner}", each) for inner, each in _leaf_values(inside, level + 1))
+            yield from (
+                (f"{key}.{inner if isinstance(inner, str) else shown(inner)}", each)
+                for inner, each in _leaf_values(inside, level + 1)
+            )
         else:
             yield key, value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import stat
 import time
 import warnings
 import zlib
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FILE = "embeddings-1.sqlite3"  # the number is that of the format
+_SUFFIXES = ("", "-wal", "-shm")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _TIMEOUT = 10.0  # seconds to wait for other processes, which write for milliseconds
 _PAUSE = 0.005  # seconds, where SQLite itself does not wait
 _KEPT = 0.9  # share of the limit that is kept when it is exceeded
@@ -69,7 +72,7 @@ class EmbeddingCache:
     can be deleted at any time.
 
     Args:
-        folder: Folder of the cache. Default: in the user's cache folder.
+        folder: Folder of the cache. One that everybody can write to is not used. Default: in the user's cache folder.
         max_bytes: Most bytes on the disk, >= 1. The vectors that were not used for the longest time go first. Default: a
             billion, which is enough for 150,000 vectors of 1,536 dimensions.
 
@@ -139,6 +142,10 @@ class CacheFile:
         """The vectors of these texts, as far as they are kept, by key. They count as used now."""
         return self._use(lambda database: _find(database, space, keys)) or {}
 
+    def knows_of_others(self, space: Space) -> bool:
+        """Whether another index keeps vectors that the same embedder has made, and this space has none yet."""
+        return bool(self._use(lambda database: _is_only_elsewhere(database, space)))
+
     def keep(self, space: Space, vectors: Mapping[bytes, Vector]) -> None:
         """Keep the vectors of these texts, given by key. If the file becomes too large, others are deleted."""
 
@@ -152,7 +159,8 @@ class CacheFile:
         """The result of some work in one transaction, None if the file cannot be used."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # vectors tell much of a text: for the user only
+            self._check_safe()
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | _NO_FOLLOW, 0o600))  # vectors tell much of a text
             with closing(sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)) as database:
                 _set_up(database)
                 database.execute("BEGIN IMMEDIATE")
@@ -171,12 +179,26 @@ class CacheFile:
                 self._throw_away()
         return None
 
+    def _check_safe(self) -> None:
+        """Check that nobody else can have SQLite write into other files.
+
+        Raises:
+            OSError: if everybody can write to the folder, or one of SQLite's files is no regular file, such as a link.
+        """
+        if os.name == "posix" and self._path.parent.stat().st_mode & stat.S_IWOTH:
+            raise OSError(f"everybody can write to {str(self._path.parent)!r}: `chmod o-w` it, or choose another folder")
+        for suffix in (*_SUFFIXES, "-journal"):
+            file = Path(f"{self._path}{suffix}")
+            with suppress(FileNotFoundError):
+                if not stat.S_ISREG(file.lstat().st_mode):
+                    raise OSError(f"{str(file)!r} is no regular file, and links are not followed")
+
     def _warn(self, error: Exception) -> None:
         message = f"the embedding cache {str(self._path)!r} cannot be used, so texts are embedded anew: {error}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def _throw_away(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in _SUFFIXES:
             with suppress(OSError):
                 Path(f"{self._path}{suffix}").unlink()
 
@@ -264,6 +286,16 @@ def _find_space(database: sqlite3.Connection, space: Space) -> _StoredSpace | No
     vector = space.identity.vector
     stored = (_StoredSpace(*row) for row in rows.fetchall())
     return next((each for each in stored if EmbedderIdentity(*each[2:]).is_same(vector)), None)
+
+
+def _is_only_elsewhere(database: sqlite3.Connection, space: Space) -> bool:
+    identity = space.identity
+    rows = database.execute(
+        "SELECT owner, name, dimension, probe FROM spaces WHERE name = ? AND dimension = ?",
+        (identity.name, identity.dimension),
+    )
+    alike = {owner for owner, *stored in rows.fetchall() if EmbedderIdentity(*stored).is_same(identity.vector)}
+    return bool(alike) and space.owner not in alike
 
 
 def _next_use(database: sqlite3.Connection) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -12,6 +13,10 @@ from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, che
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
+from leafspan.text import visible
+
+_logger = logging.getLogger(__name__)
+_warned: set[str] = set()  # names of embedders of which it was said that they share no vectors
 
 
 class IdentityRecord(Protocol):
@@ -92,6 +97,14 @@ class CheckedEmbedder:
         shared = self._embedder.model is not None and not view
         owner = "" if shared else self._index_id + view
         space = Space(self._identity, f"{self._embedder.settings} {owner}")
+        can_pay_twice = self._embedder.model is None and not view and self._embedder.name not in _warned
+        if can_pay_twice and (yield Call(self._cache.knows_of_others, (space,))):
+            _warned.add(self._embedder.name)
+            _logger.warning(
+                "the embedder %s does not say which model it is, so texts that it has embedded for another index are "
+                "embedded again: open the index with embedder=leafspan.Embedder(..., model=...) to share vectors",
+                visible(self._embedder.name),
+            )
         keys = [text_key(text) for text in texts]
         vectors = yield Call(self._cache.find, (space, keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}

@@ -23,7 +23,7 @@ BUDGETS = (150, 300, 600, 1_200)
 
 def evaluate(
     index: View,
-    questions: Path | Iterable[Question | Mapping[str, Any]],
+    questions: str | Path | Iterable[Question | Mapping[str, Any]],
     strategies: Mapping[str, StrategyLike | Config] | Sequence[StrategyLike | Config] | Strategy | Config | str,
     *,
     budgets: Sequence[int] = BUDGETS,
@@ -40,7 +40,7 @@ def evaluate(
 
     Args:
         index: The index or view.
-        questions: The ``pathlib.Path`` of a file in JSON Lines, or questions. See ``read_questions``.
+        questions: The path of a file in JSON Lines, or questions. See ``read_questions``.
         strategies: Strategies by their names in the result, a list of them, or one. Of a list, each is called what
             configurations call it, and a second one of that name ``"hybrid 2"``. A name such as ``"hybrid"`` stands for the
             strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``; how

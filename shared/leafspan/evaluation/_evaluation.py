@@ -106,7 +106,8 @@ class Evaluation:
             raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
 
     def table(self, measures: Sequence[str] | None = None) -> str:
-        """The means as a table in Markdown, with a row for each strategy. The best of each column is marked by ``**``.
+        """The means as a table in Markdown, with a row for each strategy. The best of each column is
+        marked by ``**``, unless it is 0.
 
         Args:
             measures: Names of the measures. Default: recall at each budget, and those of documents.
@@ -120,7 +121,7 @@ class Evaluation:
 
         def cell(name: str, measure: str) -> str:
             mean = self.mean(name, measure)
-            return f"**{mean:.3f}**" if mean == best[measure] and len(self.scores) > 1 else f"{mean:.3f}"
+            return f"**{mean:.3f}**" if mean == best[measure] > 0 and len(self.scores) > 1 else f"{mean:.3f}"
 
         names = {name: name_in_markdown(name) for name in self.scores}
         width = max(map(len, names.values()), default=0)

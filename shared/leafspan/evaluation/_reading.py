@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from leafspan.checks import reason_of, shown
+from leafspan.checks import check_path, reason_of, shown
 from leafspan.errors import InvalidArgument
 from leafspan.evaluation._questions import Answer, Question
 
@@ -26,11 +26,11 @@ _ALIKE = 0.8
 """Likeness, in [0, 1], of a mistyped key: ``anwsers``, but not ``title``."""
 
 
-def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
+def read_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
     """Questions from a file in JSON Lines, or from objects.
 
     Args:
-        source: The ``pathlib.Path`` of a file with a JSON object on each line; or such objects, or ``Question``s. An object
+        source: The path of a file with a JSON object on each line; or such objects, or ``Question``s. An object
             has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end``, and the
             ``text`` there; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
             empty list of answers says that nothing answers it. It may have ``id``, and ``answer_mode``: ``"any"`` or
@@ -42,7 +42,7 @@ def read_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> lis
     return list(placed_questions(source).values())
 
 
-def placed_questions(source: Path | Iterable[Question | Mapping[str, Any]]) -> dict[str, Question]:
+def placed_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) -> dict[str, Question]:
     """The questions of ``read_questions`` by the places that they come from, such as ``"questions.jsonl, line 3"``."""
     return _read_each(_placed(source), source)
 
@@ -84,16 +84,17 @@ def _read_each(things: Iterable[tuple[str, object]], source: object) -> dict[str
 
 def _placed(source: object) -> list[tuple[str, object]]:
     """What may be questions, with their places."""
-    if isinstance(source, Path):
+    if isinstance(source, str | Path):
+        check_path("questions", source)
         try:
-            lines = source.read_text(encoding="utf-8-sig").split("\n")
+            lines = Path(source).read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeError) as error:
             raise InvalidArgument(
                 f"questions must be a file in UTF-8, got {shown(str(source))}: {reason_of(error)}"
             ) from error
         return _parsed_lines(lines, str(source))
-    if isinstance(source, str | Mapping) or not isinstance(source, Iterable):
-        raise InvalidArgument(f"questions must be a pathlib.Path, or a list of questions, got {shown(source)}")
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise InvalidArgument(f"questions must be the path of a file, or a list of questions, got {shown(source)}")
     return [(f"question {number}", each) for number, each in enumerate(source, 1)]
 
 

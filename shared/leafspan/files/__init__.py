@@ -5,7 +5,7 @@ from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
-from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, is_there, real_path
+from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, is_there, no_match, real_path
 from leafspan.files._source import Files
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "check_paths",
     "decode",
     "files_at",
+    "no_match",
     "is_report",
     "is_there",
     "real_path",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from leafspan.checks import shown
 from leafspan.errors import InvalidDocument, MissingExtra
 from leafspan.files._formats import READERS, SUFFIXES
 from leafspan.files._generated import what_leafspan_wrote
@@ -94,7 +96,9 @@ class FileReading:
         check_paths(files.named)
         names = self.names(files)
         named = frozenset(map(real_path, files.named))
+        is_any = False
         for found in wanted_files(files):
+            is_any = is_any or not isinstance(found, LeftOut)
             if isinstance(found, NotRead):
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
             elif isinstance(found, LeftOut):
@@ -106,6 +110,8 @@ class FileReading:
                 self._own.pop(found, None)
                 self._read.add(found)
                 yield from self._documents(found, names.name(found), files)
+        if not is_any and files.glob:
+            warnings.warn(no_match(files), RuntimeWarning, stacklevel=2)
 
     def _documents(self, path: Path, name: str, files: Files) -> Iterator[FileDocument]:
         try:
@@ -138,6 +144,13 @@ class FileReading:
             self._reasons[name].append("")
         else:
             self._reasons[name] = [reason]
+
+
+def no_match(files: Files) -> str:
+    """What to say where no file matches the patterns of a source."""
+    folders = " and ".join(shown(str(path)) for path in files.named)
+    without = f", without exclude={shown(files.exclude)}" if files.exclude else ""
+    return f"no file of a known kind ({', '.join(SUFFIXES)}) in {folders} matches glob={shown(files.glob)}{without}"
 
 
 def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,11 +20,18 @@ EVERYTHING = "everything"
 """What ``within`` is for a source that covers the whole index or view."""
 
 
+_REMEDY = "; if the documents that were read there are to be deleted, say allow_empty=True (--allow-empty)"
+
+
 class Coverage(Protocol):
     """A source of documents that knows what it covers."""
 
-    def read(self) -> Iterator[Document]:
-        """The documents of the source."""
+    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
+        """The documents of the source.
+
+        Args:
+            known: Function that gives the documents of the index, as the source knows their files.
+        """
         ...
 
     def covers(self, row: Row) -> bool:
@@ -122,11 +129,12 @@ class FileCoverage:
         ]
         self._allow_empty = allow_empty
 
-    def read(self) -> Iterator[Document]:
+    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
         """See Coverage. A path that is not there is an error before anything is read."""
         present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
-        remedy = "; if the documents that were read there are to be deleted, say allow_empty=True (--allow-empty)"
-        check_paths((part.given for part in present), remedy=remedy)
+        for part in present:
+            remedy = "" if is_there(part.given) or not any(map(part.has, known())) else _REMEDY
+            check_paths([part.given], remedy=remedy)
         for part in present:
             yield from self._reading.read(part.files)
 
@@ -173,7 +181,7 @@ class FilterCoverage:
     scope: Scope | None
     is_empty: bool = True
 
-    def read(self) -> Iterator[Document]:
+    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
         """See Coverage."""
         for document in self.documents:
             self.is_empty = False
@@ -201,7 +209,7 @@ class SourceKeyCoverage:
     key: str
     values: set[object] = field(default_factory=set)
 
-    def read(self) -> Iterator[Document]:
+    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
         """See Coverage."""
         for document in self.documents:
             value = document.metadata.get(self.key)

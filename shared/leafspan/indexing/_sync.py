@@ -130,7 +130,7 @@ def sync(
     taken = yield from take_in(
         store,
         embed,
-        moved.watching(intake.keep(coverage.read())),
+        moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()])))),
         settings,
         scope=scope,
         timeout=timeout,

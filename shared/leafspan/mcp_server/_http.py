@@ -17,6 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.authentication import AuthenticationMiddleware
 
+from leafspan.connections import BoundedProtocol
 from leafspan.errors import InvalidArgument
 from leafspan.mcp_server._ending import end_process
 
@@ -66,7 +67,11 @@ def serve_http(
         url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
         # No log of each request: it would have the ids of sessions, and standard output is not ours.
         config = uvicorn.Config(
-            http_app(server, token), log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
+            http_app(server, token),
+            http=BoundedProtocol,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE,
         )
         started(HTTPPlace(url, token))
         try:

@@ -148,13 +148,19 @@ class SegmentFolder:
         """Make the folder, so that only this user can read it.
 
         Raises:
-            OSError: if it cannot be made, or is reached through a link in the folder of an index.
+            OSError: if it cannot be made, or is reached through a link.
         """
         assert self.path is not None
-        linked = next((each for each in (self.path, *self.path.parents[:2]) if each.is_symlink()), None)
-        if linked is not None and _MIRRORS in (each.name for each in (linked, *linked.parents[:2])):
-            raise OSError(errno.ELOOP, f"{str(linked)!r} is a link, which is not followed")
+        if (link := self._link()) is not None:
+            raise OSError(errno.ELOOP, f"{str(link)!r} is a link, which is not followed")
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def _link(self) -> Path | None:
+        """A link on the way to the folder, if there is one. The folder of an index or of a cache may itself be one."""
+        assert self.path is not None
+        index, mirrors = self.path.parent, self.path.parent.parent
+        below = (self.path, index, *([mirrors] if mirrors.name == _MIRRORS else []))
+        return next((each for each in below if each.is_symlink()), None)
 
     def remove(self, segments: Iterable[OpenSegment]) -> None:
         """Remove the files of segments that are no longer needed."""
@@ -171,6 +177,8 @@ class SegmentFolder:
 
     def _paths(self) -> list[Path]:
         assert self.path is not None
+        if self._link() is not None:
+            return []
         try:
             return [path for path in self.path.iterdir() if path.name.endswith(_SUFFIX)]
         except OSError as error:
@@ -197,7 +205,7 @@ class SegmentFolder:
     def _remove_abandoned(self) -> bool:
         """Remove unfinished files of killed writers, and say whether there were any. Files that are being written grow."""
         assert self.path is not None
-        if self.read_only:
+        if self.read_only or self._link() is not None:
             return False
         before = time.time() - _ABANDONED_SECONDS
         removed = False

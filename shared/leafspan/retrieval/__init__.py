@@ -8,7 +8,7 @@ from leafspan.retrieval._recorded_answers import Answered, RecordedAnswers
 from leafspan.retrieval._result_list import Passages
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
-from leafspan.retrieval._warm import warm
+from leafspan.retrieval._warm import import_numpy, warm
 from leafspan.retrieval._widening import Result
 from leafspan.retrieval._without_index import aretrieve, retrieve
 
@@ -25,6 +25,7 @@ __all__ = [
     "aretrieve",
     "check_timeout",
     "checked_queries",
+    "import_numpy",
     "look_at",
     "retrieve",
     "retrieve_from_index",

@@ -13,6 +13,7 @@ from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._empty_results import why_found_none
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._result_list import to_results
+from leafspan.retrieval._warm import import_numpy
 from leafspan.retrieval._widening import Result, look_until_full
 from leafspan.spans import shortlist, within_budget
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
@@ -37,6 +38,7 @@ def retrieve_outside(
     queries, single = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
+    import_numpy()
     answers = Answers(embedder)
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:

@@ -1,4 +1,4 @@
-"""Loading what the first query would load."""
+"""Loading what the first query would load, and before threads ask what they cannot load beside each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from leafspan.engine import Flow
 from leafspan.retrieval._sources import Sources
 from leafspan.search import SearchIndexes, nearest_leaves
 from leafspan.store import Reader, read_consistently
+
+
+def import_numpy() -> None:
+    """Import numpy, before threads can ask.
+
+    Its modules import each other in circles: where two threads begin at different ones, Python lets them see half-made
+    modules. So it is imported by way of the module at which Chroma begins, for which Python lets one thread wait.
+    """
+    import numpy.typing  # noqa: F401
 
 
 def warm(sources: Sources) -> Flow[None]:

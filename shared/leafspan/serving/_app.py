@@ -54,7 +54,7 @@ def make_app(view: View, strategies: Mapping[str, Config], *, token: str, port: 
     if not strategies:
         raise InvalidArgument("there must be at least one strategy, got none")
     check_number("timeout", timeout, above=0)
-    pages = _Pages(view, strategies, timeout)
+    pages = _Pages(view, {visible(name): config for name, config in strategies.items()}, timeout)
     routes = {
         "/": ("Ask", pages.ask),
         "/why": ("Why", pages.why),

@@ -11,9 +11,9 @@ from leafspan.pictures import ShownPassage, name, results_picture
 from leafspan.serving._agreement import Agreement, agreements
 from leafspan.serving._answers import Answer
 from leafspan.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEGIES, MOST_WORDS, USUAL_PASSAGES, Asked
-from leafspan.serving._frame import error_box
+from leafspan.serving._frame import error_box, field_value
 from leafspan.serving._labels import labels_of
-from leafspan.text import visible
+from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 
 _ALL = 0.999  # a share that is not called a part
@@ -46,7 +46,7 @@ def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
             input(
                 name="q",
                 type="search",
-                value=asked.question or "",
+                value=field_value(asked.question or ""),
                 maxlength=str(MOST_CHARACTERS),
                 placeholder="What do you want to know?",
                 autocomplete="off",
@@ -61,16 +61,19 @@ def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
             ],
             label(".serve-number")[
                 span["Passages"],
-                input(number, name="k", value=asked.k, max=str(MOST_PASSAGES), placeholder=str(USUAL_PASSAGES)),
+                input(
+                    number, name="k", value=field_value(asked.k), max=str(MOST_PASSAGES), placeholder=str(USUAL_PASSAGES)
+                ),
             ],
             label(".serve-number")[
-                span["Words"], input(number, name="budget", value=asked.budget, max=str(MOST_WORDS), placeholder="any")
+                span["Words"],
+                input(number, name="budget", value=field_value(asked.budget), max=str(MOST_WORDS), placeholder="any"),
             ],
             label(".serve-filter")[
                 span["Filter"],
                 input(
                     name="where",
-                    value=asked.where,
+                    value=escaped_in_json(asked.where),  # in its strings, an escape means the same
                     maxlength=str(MOST_CHARACTERS),
                     placeholder='F("year") >= 2020',
                     autocomplete="off",

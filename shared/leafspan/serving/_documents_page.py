@@ -9,6 +9,7 @@ from htpy import Node, a, button, div, form, h1, input, label, nav, p, span, tab
 from leafspan.indexing import DocumentInfo
 from leafspan.pictures import name
 from leafspan.serving._asked import Asked
+from leafspan.serving._frame import field_value
 
 MOST_DOCUMENTS = 50
 """Documents of a page."""
@@ -33,7 +34,7 @@ def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, p
         form(".serve-form.serve-small", action="./documents", method="get")[
             label(".serve-question")[
                 span["Id or title"],
-                input(name="find", type="search", value=find, autocomplete="off", dir="auto"),
+                input(name="find", type="search", value=field_value(find), autocomplete="off", dir="auto"),
             ],
             button(type="submit")["Find"],
         ],

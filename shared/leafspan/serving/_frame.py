@@ -53,6 +53,11 @@ def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -
     ]
 
 
+def field_value(text: str) -> str:
+    """What was typed, for a field of a form: it obeys nothing that could hide or reorder what stands there."""
+    return visible(text, lines=True)
+
+
 def error_box(message: str) -> Element:
     """An error, which says what to do.
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from leafspan.configuration import Config
+from leafspan.connections import BoundedProtocol
 from leafspan.errors import InvalidArgument
 from leafspan.serving._app import make_app
 from leafspan.serving._guard import HOST
@@ -56,7 +57,7 @@ def serve(
         app = make_app(view, strategies, token=token, port=used, timeout=timeout)
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -8,6 +8,7 @@ from htpy import Node, a, button, form, h1, input, label, p, span
 
 from leafspan.pictures import name, tree_picture
 from leafspan.serving._asked import MOST_CHARACTERS, Asked
+from leafspan.serving._frame import field_value
 from leafspan.values import Passage
 
 
@@ -24,7 +25,13 @@ def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node
         form(".serve-form.serve-small", action="./trees", method="get")[
             label(".serve-question")[
                 span["Id of a document, for its tree with the leaves"],
-                input(name="id", value=document_id, maxlength=str(MOST_CHARACTERS), autocomplete="off", dir="auto"),
+                input(
+                    name="id",
+                    value=field_value(document_id),
+                    maxlength=str(MOST_CHARACTERS),
+                    autocomplete="off",
+                    dir="auto",
+                ),
             ],
             button(type="submit")["Show"],
         ],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, NamedTuple, Protocol
 
-from leafspan.checks import unusable
+from leafspan.checks import shown, unusable
 from leafspan.errors import InvalidDocument
 
 MAX_LEVEL = 100
@@ -47,12 +47,14 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
     before = 0
     for cut in cuts:
         if cut.end <= before:
-            raise InvalidDocument(f"cuts must ascend and be within the text, got {cut.end} after {before}")
+            raise InvalidDocument(f"cuts must ascend and be within the text, got {shown(cut.end)} after {shown(before)}")
         if not 0 <= cut.level <= MAX_LEVEL:
-            raise InvalidDocument(f"the level of a cut must be from 0 to {MAX_LEVEL}, got {cut.level} at {cut.end}")
+            raise InvalidDocument(
+                f"the level of a cut must be from 0 to {MAX_LEVEL}, got {shown(cut.level)} at {shown(cut.end)}"
+            )
         before = cut.end
     if before != len(text):
-        raise InvalidDocument(f"the last cut must be at the end of the text, {len(text)}, got {before}")
+        raise InvalidDocument(f"the last cut must be at the end of the text, {len(text)}, got {shown(before)}")
 
 
 def to_cuts(splitter: object, returned: Any) -> list[Cut]:

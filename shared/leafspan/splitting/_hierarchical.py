@@ -59,7 +59,7 @@ class HierarchicalSplitter:
         given = (self.leaf_words, *self.parent_words)
         sizes = [size for size in map(whole_number, given) if size is not None and size > 0]
         if len(sizes) < len(given) or sizes != sorted(set(sizes)):
-            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {given}")
+            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {shown(given)}")
         object.__setattr__(self, "leaf_words", sizes[0])
         object.__setattr__(self, "parent_words", tuple(sizes[1:]))
         if not callable(self.unit) and self.unit not in ("words", "characters"):

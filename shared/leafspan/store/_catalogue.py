@@ -194,7 +194,7 @@ class Catalogue:
         # Who gives the name of a file knows no more of its path.
         ends = [id_ for id_ in there if id_.endswith(f"/{document_id}")] if document_id else []
         if len(ends) == 1:
-            hint = f"; did you mean {ends[0]!r}?"
+            hint = f"; did you mean {shown(ends[0])}?"
         else:
             hint = did_you_mean(document_id, there) if len(there) <= _MOST_COMPARED else ""
         return DocumentNotFound(f"there is no document {shown(document_id)} in the index{hint}")

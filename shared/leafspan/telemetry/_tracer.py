@@ -11,10 +11,14 @@ _SUPPRESSED = "suppress_instrumentation"  # what OpenTelemetry and OpenInference
 def opentelemetry() -> Any:
     """The module ``opentelemetry.trace``; None if nobody records spans here.
 
-    It is not imported: an application that has set up a tracer provider has imported it.
+    It is not imported for that: an application that has set up a tracer provider has imported it.
     """
-    trace: Any = sys.modules.get("opentelemetry.trace")
-    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+    if "opentelemetry.trace" not in sys.modules:
         return None
-    context: Any = sys.modules["opentelemetry.context"]
+    try:
+        from opentelemetry import context, trace  # waits where another thread is importing them right now
+    except ImportError:  # so nobody can have set up a provider
+        return None
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return None
     return None if context.get_value(_SUPPRESSED) else trace

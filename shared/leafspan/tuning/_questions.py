@@ -18,7 +18,7 @@ from leafspan.strategies import Filter
 from leafspan.tuning._corpus import Corpus
 from leafspan.tuning._options import FEWEST_QUESTIONS, TuneOptions
 
-Questions = Path | Iterable[Question | Mapping[str, Any]] | None
+Questions = str | Path | Iterable[Question | Mapping[str, Any]] | None
 """A file of questions, or some, or None to make some of the documents."""
 
 _MADE = 200  # questions, if none are given

@@ -1,0 +1,99 @@
+"""Connections of the servers of this machine: those that ask nothing keep nobody out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP/1.1 with bounds for which uvicorn has no setting.
+
+    A new connection must begin its request within uvicorn's ``timeout_keep_alive``. A request must be there as a whole some
+    seconds after its first byte, and its answer must be read. A peer with too many connections loses one that waits for a
+    request; so does whoever has the most of them when a request would be refused by uvicorn's ``limit_concurrency``.
+    """
+
+    most_of_a_peer = 32
+    grace_seconds = 1.0  # in which a new connection counts as one whose request is on its way
+    request_seconds = 10.0  # from its first byte to its last
+    reading_seconds = 30.0  # in which a peer must read some of an answer that it has not read
+
+    _since = 0.0
+    _receiving = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A peer has connected."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._end_after(self.timeout_keep_alive)
+        own = [each for each in self._all() if each._peer == self._peer]
+        if len(own) > self.most_of_a_peer:
+            self._end_longest(each for each in own if self._since - each._since > self.grace_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request has come."""
+        while self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            waiting = [each for each in self._all() if each._is_waiting and each is not self]
+            counts = Counter(each._peer for each in waiting)
+            if not self._end_longest(each for each in waiting if counts[each._peer] == max(counts.values())):
+                break
+        super().data_received(data)
+        if not self._is_waiting:
+            self._receiving = False
+            self._end_after(None)
+        elif not self._receiving:
+            self._receiving = True
+            self._end_after(self.request_seconds)
+
+    def on_response_complete(self) -> None:
+        """An answer was sent. uvicorn itself closes a connection that is idle from here on."""
+        self._since = self.loop.time()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The peer does not read."""
+        super().pause_writing()
+        self._end_after(self.reading_seconds)
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        super().resume_writing()
+        self._end_after(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed."""
+        self._end_after(None)
+        super().connection_lost(exc)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether no whole request is there that is being answered."""
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    @property
+    def _peer(self) -> str | None:
+        return self.client and self.client[0]
+
+    def _all(self) -> list[BoundedProtocol]:
+        return [each for each in self.connections if isinstance(each, BoundedProtocol)]
+
+    def _end_longest(self, connections: Iterable[BoundedProtocol]) -> bool:
+        """Close the one that has waited the longest for a request. False if none of them waits."""
+        longest = min((each for each in connections if each._is_waiting), key=lambda each: each._since, default=None)
+        if longest is None:
+            return False
+        self.connections.discard(longest)
+        longest.transport.abort()
+        return True
+
+    def _end_after(self, seconds: float | None) -> None:
+        """Close the connection after some seconds, and not when it was to be closed so far. None: not at all."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
