@@ -13,6 +13,7 @@ from itertools import accumulate
 
 _LETTER_WITH = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER ([A-Z]) WITH ")
 _WITHOUT_DECOMPOSITION = {"ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d"}
+_MOST_REPLACED = 40  # different letters; to replace more of them one by one takes longer than to look each up
 _ALIKE = {"\u2019": "'", "\u2018": "'", "\u02bc": "'"} | dict.fromkeys("\u2010\u2011\u2212", "-")
 # Unicode's property Default_Ignorable_Code_Point, and the marks of annotations between lines.
 _INVISIBLE = (
@@ -43,8 +44,11 @@ def fold(text: str, *, accents: bool = False) -> str:
         return text.lower()
     folded = _WITH_ACCENTS if accents else _PLAIN
     text = text.lower()
-    for each in set(text):
-        if not each.isascii() and folded[each] != each:
+    changed = [each for each in set(text) if not each.isascii() and folded[each] != each]
+    if len(changed) > _MOST_REPLACED:
+        text = "".join(map(folded.__getitem__, text))
+    else:
+        for each in changed:
             text = text.replace(each, folded[each])
     return unicodedata.normalize("NFC", _in_order(text))
 
