@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import sqlite3
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
 from leafspan.privacy._envelope import VaultKeys, decrypt, encrypt
@@ -50,8 +50,8 @@ def sum_of_rows(database: sqlite3.Connection, keys: VaultKeys) -> int:
     """The sum of the digests of all rows."""
     key, total = _key(keys), 0
     for table, columns in _COLUMNS.items():
-        for row in database.execute(f"SELECT {','.join(columns)} FROM main.{table}"):
-            total += _digest(key, table, row)
+        rows = database.execute(f"SELECT {','.join(columns)} FROM main.{table}")
+        total += sum(_digest(key, table, row) for row in rows)
     return total % _MODULUS
 
 
@@ -94,12 +94,10 @@ def _key(keys: VaultKeys) -> bytes:
 
 
 def _digest(key: bytes, table: str, row: tuple[Any, ...]) -> int:
-    """The digest of a row, in which each value stands with its type and its length."""
-    parts = []
-    for value in (table, *row):
-        content = value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
-        parts.append(b"%s%d:%s" % (type(value).__name__.encode(), len(content), content))
-    return int.from_bytes(hmac.digest(key, b"".join(parts), "sha256"), "big")
+    """The keyed digest of a row. Its content, which is its last value, can be long, and has no zero byte before it."""
+    content = row[-1] if type(row[-1]) is bytes else None
+    head = repr((table, row[:-1], row[-1] if content is None else True)).encode()
+    return int.from_bytes(blake2b(head + b"\0" + (content or b""), key=key, digest_size=32).digest(), "big")
 
 
 def _bound(vault: bytes, generation: int) -> bytes:
