@@ -67,7 +67,9 @@ def test_each_folded_character_comes_from_a_place_of_the_text(text: str) -> None
         assert all(before == after or before[1] <= after[0] for before, after in itertools.pairwise(places))
 
 
-@given(st.lists(st.text(st.sampled_from("aกかกक\u0e38\u0e48\u3099\u094d\u093c\u0301\u0316\u200b"), max_size=8)).map("".join))
+@given(
+    st.lists(st.text(st.sampled_from("aกかกक\u0e38\u0e48\u3099\u094d\u093c\u0301\u0316\u200b"), max_size=8)).map("".join)
+)
 def test_both_ways_to_fold_agree_on_which_texts_are_the_same(text: str) -> None:
     for form in FORMS:
         assert fold_with_places(unicodedata.normalize(form, text))[0] == unicodedata.normalize("NFD", fold(text))
