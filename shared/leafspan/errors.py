@@ -115,7 +115,7 @@ class WrongKey(LeafspanError):
 
 
 class DamagedVault(LeafspanError):
-    """The file of a vault was changed by something else, is cut off, or never was a vault. Restore it from a backup."""
+    """The file of a vault was changed without its key, is older than it was, cut off, or no vault. Restore a backup."""
 
 
 class VaultNotFound(LeafspanError, FileNotFoundError):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from leafspan.language_model import without_reasoning
+from leafspan.language_model import read_names, read_phrasings, without_reasoning
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,35 @@ def test_an_answer_that_was_cut_off_while_the_model_thought_is_none():
 )
 def test_an_answer_without_thoughts_stays_as_it_is(answer):
     assert without_reasoning(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "a line of it\n",
+        "word ",
+        "x",
+        "\n",
+        " ",
+        "```\n",
+        "[",
+        "<think>",
+        "</think>",
+        "<thin",
+        "a, b: ",
+        '["a",',
+        "<think>x</think>a\n",
+    ],
+)
+def test_an_endless_answer_is_read_in_a_moment(endless):
+    answer = endless * (10_000_000 // len(endless))
+    before = time.process_time()
+    said = without_reasoning(answer)
+    read_phrasings(said, known=["q"], count=3)
+    read_names(said, ["pump", "vault", "foo bar"], 2)
+    assert len(said) <= 100_000
+    assert time.process_time() - before < 5  # 60 s to read and search all of it
+
+
+def test_the_answer_after_long_thoughts_is_read():
+    assert without_reasoning("<think>" + "Hmm. " * 100_000 + "</think>the pump") == "the pump"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from leafspan.mentions import capitalised_words, is_name, names_in, title_key
@@ -48,3 +50,12 @@ def test_a_sentence_is_no_name():
 
 def test_words_with_a_capital_letter():
     assert capitalised_words("The Notes of Émile, noted in 2020 for iPhone: 東京") == {"the", "notes", "emile", "東京"}
+
+
+@pytest.mark.parametrize(
+    "title", ["(" + " " * 200_000 + "x", "(a" * 100_000, "word (of many) " * 50_000, "\u0300\u0316" * 20_000]
+)
+def test_a_long_title_is_no_name_and_takes_no_time(title):
+    before = time.process_time()
+    assert names_in(title, {"also": [title, "PSP"]}, "also") == ["PSP"]
+    assert time.process_time() - before < 1

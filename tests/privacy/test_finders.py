@@ -13,8 +13,8 @@ import pytest
 
 from leafspan import Analyzed, FinderFailed, Found, InvalidArgument, MissingExtra, Patterns
 from leafspan.privacy import DEFAULT_KINDS, KnownTerms, find_all, to_finders
-from leafspan.privacy._folding import normal_value
 from leafspan.privacy._patterns import _classes
+from leafspan.privacy._pseudonyms import normal_value
 
 
 def found_by(finder: Any, text: str) -> list[tuple[str, str]]:

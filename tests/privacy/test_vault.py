@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_without_cryptography_the_error_says_what_to_type(
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match=r'pip install "leafspan\[pii\]"'):
         Vault.open(path if there else path.with_name("new.db"), ONE)
-    assert [each.name for each in path.parent.iterdir()] == ["vault.db"]
+    assert {each.name for each in path.parent.iterdir()} == {"vault.db", "vault.db.mark"}
 
 
 # damage
@@ -168,9 +169,9 @@ def _changed_header(path: Path) -> None:
     _execute(path, "UPDATE header SET salt = zeroblob(16)")
 
 
-def _execute(path: Path, statement: str) -> None:
+def _execute(path: Path, statement: str, values: Any = ()) -> None:
     database = sqlite3.connect(path)
-    database.execute(statement)
+    database.execute(statement, values)
     database.commit()
     database.close()
 
@@ -193,25 +194,180 @@ def test_so_is_one_that_is_damaged_while_it_is_open(vault: Vault, path: Path, da
         vault.save([record(3)])
 
 
-def test_rows_cannot_be_changed_or_swapped_unnoticed(vault: Vault, path: Path):
-    _execute(path, "UPDATE records SET content = (SELECT content FROM records WHERE record = 'record2')")
-    assert vault.notes(["record2"])
-    with pytest.raises(DamagedVault, match="what records have of 'record1' was changed"):
-        vault.notes(["record1"])
-    _execute(path, "UPDATE entries SET content = x'00'")
-    with pytest.raises(DamagedVault, match="what entries have"):
-        vault.originals(["PERSON0AAAAAAAAAAAAAAAA0"])
+CHANGES = [
+    "UPDATE records SET content = (SELECT content FROM records WHERE record = 'record2') WHERE record = 'record1'",
+    "UPDATE records SET owner = 'doc2' WHERE record = 'record1'",
+    "UPDATE records SET home = 'another'",
+    "UPDATE records SET alias = 'x' WHERE record = 'record2'",
+    "UPDATE records SET document = 'doc2'",
+    "UPDATE records SET stored_ids = '[]'",
+    "UPDATE records SET settled = 1",
+    "UPDATE records SET settled = '0'",
+    "UPDATE records SET record = 'record9' WHERE record = 'record2'",
+    "DELETE FROM records WHERE record = 'record2'",
+    "DELETE FROM records",
+    "DELETE FROM uses",
+    "UPDATE uses SET pseudonym = 'PERSON0BBBBBBBBBBBBBBBB0'",
+    "INSERT INTO uses VALUES ('record3', 'PERSON0AAAAAAAAAAAAAAAA0')",
+    "DELETE FROM entries",
+    "UPDATE entries SET content = x'00'",
+    "UPDATE entries SET pseudonym = 'PERSON0BBBBBBBBBBBBBBBB0'",
+    "UPDATE header SET generation = 7",
+    "UPDATE header SET format = 1",
+    "UPDATE header SET vault = zeroblob(16)",
+    "UPDATE header SET checksum = zeroblob(32)",
+    "UPDATE header SET seal = zeroblob(68)",
+    "CREATE TRIGGER t AFTER UPDATE ON records BEGIN DELETE FROM entries; END",
+    "CREATE TABLE other (x)",
+    "DROP INDEX by_alias",
+]
+USES: list[Callable[[Vault], Any]] = [
+    lambda vault: vault.notes(["record1"]),
+    lambda vault: vault.notes(["another"]),
+    lambda vault: vault.originals(["PERSON0AAAAAAAAAAAAAAAA0"]),
+    lambda vault: vault.masked_ids("home", ["x"]),
+    lambda vault: vault.unsettled("home"),
+    lambda vault: vault.rotate(TWO),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("opened", [True, False])
+def test_nothing_can_be_changed_without_the_key_unnoticed(vault: Vault, path: Path, change: str, opened: bool):
+    vault.settle(["record1"], [])
+    _execute(path, change)
+    for use in USES if opened else [lambda _: Vault.open(path, ONE)]:
+        with pytest.raises((DamagedVault, WrongKey)):
+            use(vault)
+    if opened:
+        with pytest.raises((DamagedVault, WrongKey)):
+            vault.save([record(3)])
+
+
+def test_what_is_written_after_a_change_does_not_hide_it(vault: Vault, path: Path):
+    _execute(path, "DELETE FROM uses")
+    other = object.__new__(Vault)  # as of a process that has not read since others wrote
+    other.__dict__.update(vault.__dict__, _checked=None)
+    other.save([record(3)])
+    other.settle(["record1", "record3"], ["record2"])
+    for reading in (other, vault):
+        with pytest.raises(DamagedVault, match="rows of it were changed, added or deleted without its key"):
+            reading.notes(["record1"])
+        with pytest.raises(DamagedVault):
+            reading.rotate(TWO)
+
+
+def test_an_old_row_cannot_come_back(vault: Vault, path: Path):
+    old = _all_rows(path)
+    vault.settle(["record1"], [])
+    vault.rotate(ONE)
+    vault.save([record(3)])
+    new = _all_rows(path)
+    for table, rows in old.items():
+        marks = ",".join("?" * len(rows[0]))
+        for row in rows:
+            shutil.copy(path, path.with_name("kept"))
+            _execute(path, f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
+            if _all_rows(path) != new:
+                with pytest.raises((DamagedVault, WrongKey)):
+                    Vault.open(path, ONE)
+            shutil.copy(path.with_name("kept"), path)
+    assert Vault.open(path, ONE).notes(["record3"])
+
+
+def _all_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    database = sqlite3.connect(path)
+    found = {
+        name: database.execute(f"SELECT * FROM {name}").fetchall() for name in ("header", "entries", "records", "uses")
+    }
+    database.close()
+    return found
+
+
+@pytest.mark.parametrize("replace", [shutil.copyfile, os.replace])
+@pytest.mark.parametrize("opened", [True, False])
+def test_an_older_file_in_its_place_is_noticed(vault: Vault, path: Path, replace: Callable[..., Any], opened: bool):
+    copy = shutil.copyfile(path, path.with_name("copy.db"))
+    vault.save([record(3)])
+    replace(copy, path)
+    with pytest.raises(
+        DamagedVault, match=r"older than it was: it was written 2 times, and this file has 1 of these; if you"
+    ):
+        vault.notes(["record1"]) if opened else Vault.open(path, ONE)
+    with pytest.raises(DamagedVault):
+        vault.save([record(4)])
+    path.with_name("vault.db.mark").unlink()  # as the message says
+    assert set(Vault.open(path, ONE).notes(["record1", "record3"])) == {"record1"}
+
+
+def test_a_vault_that_is_gone_is_not_made_again_empty(vault: Vault, path: Path):
+    path.unlink()
+    with pytest.raises(DamagedVault, match=r"is gone, and '.*vault\.db\.mark' says that it was there; restore it"):
+        Vault.open(path, ONE)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("mark", [b"x" * 40, b"x", bytes(40)])
+def test_a_changed_mark_is_noticed(vault: Vault, path: Path, mark: bytes):
+    path.with_name("vault.db.mark").write_bytes(mark)
+    with pytest.raises(DamagedVault, match=r"vault\.db\.mark' was changed, or belongs to another vault than"):
+        Vault.open(path, ONE)
+
+
+def test_a_mark_that_a_killed_process_left_behind_the_vault_does_no_harm(vault: Vault, path: Path):
+    behind = path.with_name("vault.db.mark").read_bytes()
+    vault.save([record(3)])
+    for mark in (behind, b""):
+        path.with_name("vault.db.mark").write_bytes(mark)
+        Vault.open(path, ONE).save([record(4)])
+        assert Vault.open(path, ONE).notes(["record3"])
 
 
 def test_any_flipped_byte_is_noticed_or_does_not_matter(vault: Vault, path: Path):
     expected, content = vault.notes(["record1"]), path.read_bytes()
     chance = random.Random(7)
-    for _ in range(150):
+    for number in range(150):
         place = chance.randrange(len(content))
         path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
-        with suppress(DamagedVault):
-            opened = Vault.open(path, ONE, timeout=0)
-            assert opened.notes(["record1"]) in (expected, {})  # a name that was changed is another one
+        with suppress(DamagedVault, WrongKey):
+            opened = vault if number % 2 else Vault.open(path, ONE, timeout=0)
+            assert opened.notes(["record1"]) == expected
+    path.write_bytes(content)
+    assert vault.notes(["record1"]) == expected
+
+
+def test_a_change_just_after_a_write_is_noticed(vault: Vault, path: Path):
+    """Also within one step of the file system's clock, and by a writer that leaves SQLite's own counter as it is."""
+    for number in range(10, 40):
+        vault.save([record(number)])
+        content = path.read_bytes()
+        path.write_bytes(content.replace(b"record1", b"record0"))
+        with pytest.raises(DamagedVault):
+            vault.notes(["record1"])
+        path.write_bytes(content)
+        assert vault.notes(["record1"])
+
+
+def test_a_write_costs_no_more_in_a_large_vault(path: Path):
+    vault = Vault.open(path, ONE)
+    rows = [0, 0]
+    for step, size in enumerate((100, 10_000)):
+        vault.save(record(number, word=f"PERSON0{number:A>16}0".replace("1", "B")) for number in range(step * 100, size))
+        rows[step] = _rows_read(vault, partial(vault.save, [record(20_000 + step)]))
+        vault.notes(["record1"])
+        assert _rows_read(vault, lambda: vault.notes(["record1"])) < 100
+    assert max(rows) < 100
+
+
+def _rows_read(vault: Vault, use: Callable[[], Any]) -> int:
+    """The number of rows that a use of a vault reads or changes the digest of."""
+    from leafspan.privacy import _seal
+
+    original, made = _seal._digest, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_seal, "_digest", lambda *given: made.append(1) or original(*given))
+        use()
+    return len(made)
 
 
 def test_a_file_that_may_not_be_read_is_an_error_of_ours(tmp_path: Path):

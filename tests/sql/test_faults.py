@@ -30,6 +30,7 @@ from leafspan import (
     aretrieve,
     retrieve,
 )
+from leafspan.language_model import without_reasoning
 from leafspan.sql import _language
 from leafspan.sql._database import Database
 from leafspan.sql._guard import Guard
@@ -453,3 +454,13 @@ def reads(text):
 )
 def test_sql_is_found_in_what_a_model_says(answer, sql):
     assert find_sql(answer, reads) == sql
+
+
+@pytest.mark.parametrize(
+    "endless", ["SELECT 1;\n", "SELECT 1\n\n", "SELECT ", "WITH a AS (", "```sql\nSELECT 1\n```\n", "("]
+)
+def test_an_endless_answer_is_searched_in_a_moment(endless: str):
+    answer = without_reasoning(endless * (10_000_000 // len(endless)))
+    before = time.process_time()
+    find_sql(answer, reads)
+    assert time.process_time() - before < 20  # it took minutes, since each end of a query was tried

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import unicodedata
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -66,6 +67,19 @@ def test_each_folded_character_comes_from_a_place_of_the_text(text: str) -> None
         assert all(before == after or before[1] <= after[0] for before, after in itertools.pairwise(places))
 
 
+@given(
+    st.lists(st.text(st.sampled_from("aกかกक\u0e38\u0e48\u3099\u094d\u093c\u0301\u0316\u200b"), max_size=8)).map("".join)
+)
+def test_both_ways_to_fold_agree_on_which_texts_are_the_same(text: str) -> None:
+    for form in FORMS:
+        assert fold_with_places(unicodedata.normalize(form, text))[0] == unicodedata.normalize("NFD", fold(text))
+
+
+@given(st.text(st.characters(min_codepoint=0xA0, max_codepoint=0x2FFFF), min_size=60))
+def test_texts_with_many_letters_are_folded_like_their_parts(text: str) -> None:
+    assert fold(text) == unicodedata.normalize("NFC", fold_with_places(text)[0])
+
+
 @given(st.text(), st.sampled_from(FORMS))
 def test_texts_with_few_marks_in_a_row_are_normalized_as_by_python(text: str, form: str) -> None:
     assert normalize(form, text) == unicodedata.normalize(form, text)  # type: ignore[arg-type]
@@ -76,9 +90,23 @@ def test_what_is_not_seen_is_left_out() -> None:
     assert not INVISIBLE.search("abc é 猫 \n")
 
 
-@pytest.mark.parametrize("work", [fold, fold_with_places, lambda text: normalize("NFKC", text)])
-def test_a_run_of_marks_takes_time_in_proportion(work) -> None:
-    text = "a" + "\u0300\u0316" * 20_000
+MANY_MARKS = [
+    "a" + "\u0300\u0316" * 20_000,
+    "\u3099\u0e38\u0e48\u0f71\u094d" * 10_000,  # marks that no folding drops
+    "\u0e48\u0e38" * 20_000,
+    ("e" + "\u0345\u0301") * 20_000,
+    "\u1100\u1161\u11a8" * 20_000,
+    "".join(each for each in map(chr, range(0x80, 0x20000)) if not 0xD800 <= ord(each) < 0xE000),
+]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [fold, partial(fold, accents=True), fold_with_places, without_invisible, *(partial(normalize, form) for form in FORMS)],
+)
+@pytest.mark.parametrize("text", MANY_MARKS)
+def test_no_text_takes_longer_than_in_proportion(work, text: str) -> None:
+    work(text[:1000])
     before = time.process_time()
     work(text)
     assert time.process_time() - before < 2  # 8 s by unicodedata.normalize

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from leafspan.graphs._facts import Chunk, Entity, Relation
 from leafspan.graphs._result import GraphResult, leaf_or_none, plain
 from leafspan.graphs._stores import read_chunks, read_entities, read_relations
 from leafspan.strategies import HostResult
-from leafspan.text import WITHOUT_SPACES
+from leafspan.text import WITHOUT_SPACES, fold
 
 _STEP = 0.5  # what each further step along a relation leaves of a score
 _MOST_READ = 10_000  # relations that one step reads
@@ -97,10 +96,8 @@ def _names(said: str, name: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """A text without case, with one form of each letter and one space between words."""
-    if text.isascii():  # as nearly all names are, of which there may be ten thousand
-        return " ".join(text.lower().split())
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    """A text, folded, with one space between words."""
+    return " ".join(fold(text).split())
 
 
 def _best_first(entities: Any, scores: Mapping[str, float]) -> list[Entity]:

@@ -58,17 +58,19 @@ def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str
         count: Most phrasings, >= 0.
     """
     seen = {_key(text) for text in known}
-    phrasings = []
+    phrasings: list[str] = []
     # Text that is not valid Unicode cannot be embedded.
     valid = answer.encode(errors="ignore").decode()
     fenced = _FENCE.search(valid)
     listed = _in_json(fenced[2] if fenced else valid)
     for line in _lines(valid) if listed is None else listed:
+        if len(phrasings) == count:
+            break
         text = _without_marks(line)
         if any(map(str.isalnum, text)) and not text.endswith(":") and _key(text) not in seen:
             seen.add(_key(text))
             phrasings.append(text)
-    return phrasings[:count]
+    return phrasings
 
 
 def _lines(answer: str) -> list[str]:

@@ -6,15 +6,22 @@ import re
 
 # Models that reason, such as DeepSeek-R1 and Qwen3, think aloud within these tags. Where the template of the chat ends with
 # the first tag, an answer has only the second one; where the answer was cut off, only the first.
-_REASONING = re.compile(r".*</think(?:ing)?>|\s*<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
+_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_BEGINNING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_MOST_READ = 100_000  # characters
 
 
 def without_reasoning(answer: str) -> str:
     """An answer of a language model without the thoughts before it; "" if it has nothing but thoughts.
 
+    Every answer is read through this function. Of a longer one, the first 100,000 characters after the thoughts are read:
+    a model that goes on and on would otherwise keep its readers busy for minutes.
+
     Args:
         answer: The answer, in which thoughts stand between ``<think>`` and ``</think>``, or ``<thinking>`` and
             ``</thinking>``, as many servers of models give them.
     """
-    thoughts = _REASONING.match(answer)
-    return answer[thoughts.end() :].strip() if thoughts else answer
+    ends = [end.end() for end in _END.finditer(answer)]
+    if ends:
+        return answer[ends[-1] : ends[-1] + _MOST_READ].strip()
+    return "" if _BEGINNING.match(answer) else answer[:_MOST_READ]

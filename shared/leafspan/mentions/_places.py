@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from leafspan.text import fold
+
 LOCATION_KEYS = ("source", "file_path", "url")
 """Metadata keys under which loaders say where a document is from."""
 
@@ -89,7 +91,7 @@ def _without_fragment(target: str) -> str:
 
 
 def _to_place(target: str) -> Place:
-    path = (_SCHEME.sub("", target) if "://" in target else target).replace("\\", "/").casefold()
+    path = fold(_SCHEME.sub("", target) if "://" in target else target, accents=True).replace("\\", "/")
     if "//" in path or "./" in path or path.endswith(("/", ".")):  # otherwise it is as short as it can be
         path = posixpath.normpath(path) if path.strip("/") else ""
     path = path.lstrip("/")

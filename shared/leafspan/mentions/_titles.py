@@ -9,7 +9,8 @@ from leafspan.lexical import find_plain_words
 
 MOST_WORDS = 32  # of a name; a text that is longer than this is no name that others would mention
 
-_PARENTHESES = re.compile(r"\s*\([^()]*\)")
+_LONGEST = 1_000  # characters of a name
+_PARENTHESES = re.compile(r"\([^()]*\)")
 _CAPITALISED = re.compile(r"[^\W\d_]\w*")
 
 
@@ -30,6 +31,8 @@ def title_key(text: str) -> str:
 def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | None) -> list[str]:
     """What a document is called: its title, that without what stands in parentheses, and its aliases.
 
+    What is longer than 1,000 characters is no name.
+
     Args:
         title: Its title, None if it has none.
         metadata: Its metadata.
@@ -38,12 +41,12 @@ def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | N
     names = []
     if title:
         names.append(title)
-        if "(" in title and (bare := _PARENTHESES.sub("", title).strip()):
+        if "(" in title and len(title) <= _LONGEST and (bare := " ".join(_PARENTHESES.sub(" ", title).split())):
             names.append(bare)
     if aliases is not None:
         more = metadata.get(aliases)
         names += [each for each in (more if isinstance(more, list) else [more]) if isinstance(each, str)]
-    return names
+    return [each for each in names if len(each) <= _LONGEST]
 
 
 def is_name(key: str) -> bool:

@@ -9,7 +9,7 @@ from leafspan.errors import MissingExtra
 from leafspan.privacy._keys import Key
 
 _NONCE = 12  # bytes, random for each encryption, as AES-GCM needs it: good for four billion under one key
-_PURPOSE = b"leafspan vault 1: key of keys"
+_PURPOSE = b"leafspan vault 2: key of keys"
 
 
 class VaultKeys(NamedTuple):
@@ -32,14 +32,14 @@ class VaultKeys(NamedTuple):
         """Another key for the entries, and the same for pseudonyms."""
         return VaultKeys(os.urandom(32), self.pseudonyms)
 
-    def locked(self, key: Key, salt: bytes, vault: bytes) -> bytes:
+    def locked(self, key: Key, salt: bytes, bound_to: bytes) -> bytes:
         """Both, encrypted with the user's key."""
-        return encrypt(key.derived(salt, _PURPOSE), self.data + self.pseudonyms, vault)
+        return encrypt(key.derived(salt, _PURPOSE), self.data + self.pseudonyms, bound_to)
 
     @classmethod
-    def unlocked(cls, locked: bytes, key: Key, salt: bytes, vault: bytes) -> VaultKeys | None:
+    def unlocked(cls, locked: bytes, key: Key, salt: bytes, bound_to: bytes) -> VaultKeys | None:
         """Both, if the key is that which locked them. Otherwise None."""
-        both = decrypt(key.derived(salt, _PURPOSE), locked, vault)
+        both = decrypt(key.derived(salt, _PURPOSE), locked, bound_to)
         return None if both is None else cls(both[:32], both[32:])
 
 

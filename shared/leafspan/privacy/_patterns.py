@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,8 +13,8 @@ from typing import Any
 
 from leafspan.checks import check_number, did_you_mean, short_repr, shown
 from leafspan.errors import InvalidArgument, MissingExtra
-from leafspan.privacy._folding import INVISIBLE
 from leafspan.privacy._found import Found
+from leafspan.text import fold
 
 DEFAULT_KINDS = (
     "EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "MAC_ADDRESS", "CRYPTO", "MEDICAL_LICENSE",
@@ -27,14 +28,26 @@ _AT = re.compile(r"@")
 _SPACE = re.compile(r"\s")
 _MANY_DIGITS = re.compile(r"(?:\d\W{0,5}){5}\d")  # as every phone number has
 _NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows them there, nobody has them
-# Full-width letters, digits and signs, and spaces and dashes of typesetters, as the patterns have them.
-_PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_PLAIN |= dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x3000], ord(" "))
-_PLAIN |= dict.fromkeys(range(0x2010, 0x2016), ord("-"))
-_UNSEEN = INVISIBLE | {"\u200b"}  # web pages let a long address break at the zero-width space
 _ACCOUNT = re.compile(r"(?<![^\W_])[A-Za-z]{2}[ -]?\d{2}")  # as every IBAN begins
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _LOADING = Lock()
+
+
+class _PlainLetters(dict[int, str | int]):
+    """Digits, spaces, dashes and letters of other widths, fonts and with accents, as the patterns have them."""
+
+    def __missing__(self, code: int) -> str | int:
+        letter = chr(code).replace("\N{MINUS SIGN}", "-")
+        spaced = {"Zs": " ", "Pd": "-"}.get(unicodedata.category(letter), "")
+        plain = str(unicodedata.decimal(letter, spaced))
+        if not plain and unicodedata.decomposition(letter).startswith(_SAME_LETTER):
+            plain = "".join(each for each in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(each))
+        self[code] = plain if len(plain) == 1 else code
+        return self[code]
+
+
+_SAME_LETTER = (*"0123456789", "<wide>", "<narrow>", "<small>", "<font>")  # no powers and footnotes
+_PLAIN = _PlainLetters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,18 +106,22 @@ class Patterns:
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
         found = self._search(text)
-        places = [] if text.isascii() else [place for place, letter in enumerate(text) if letter not in _UNSEEN]
-        if places and len(places) < len(text):
+        # What is not seen, and accents, which are characters of their own in one of two forms of Unicode.
+        dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
+        if dropped:
+            places = [place for place, letter in enumerate(text) if letter not in dropped]
             visible = "".join(text[place] for place in places)
             for each in self._search(visible):
                 start, end = places[each.start], places[each.end - 1] + 1
+                while end < len(text) and unicodedata.combining(text[end]):
+                    end += 1
                 if end - start > each.end - each.start:
                     found.append(Found(start, end, each.kind, visible[each.start : each.end]))
         return found
 
     def _search(self, text: str) -> list[Found]:
         """What the recognisers find in a text as it stands there."""
-        text = text.translate(_PLAIN)  # each character stays where it is
+        text = text if text.isascii() else text.translate(_PLAIN)  # each character stays where it is
         found = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
             if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):

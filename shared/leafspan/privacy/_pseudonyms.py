@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
-from leafspan.privacy._folding import normal_value
+from leafspan.text import WITHOUT_SPACES, fold
 
 PSEUDONYM = re.compile(r"(?<![A-Za-z0-9])([A-Z][A-Z1-9]{0,31})0[A-Z2-7]{16}0(?![A-Za-z0-9])")
 """What a pseudonym looks like: its kind, 0, 80 bits in base 32, 0.
@@ -17,8 +17,23 @@ PSEUDONYM = re.compile(r"(?<![A-Za-z0-9])([A-Z][A-Z1-9]{0,31})0[A-Z2-7]{16}0(?![
 It is one word for every tokenizer and splitter, and ends with a digit, so that no stemmer cuts anything off.
 """
 
+SEPARATORS = re.compile(r"[\s_\-\u2012-\u2015\u05be\u2800\u30fb]+")
+"""What parts the words of a name in a folded text: white space, ``_``, hyphens, dashes, and the dot of Japanese names."""
+
 _BYTES = 10
 _NO_KIND = re.compile(r"[^A-Z1-9]")
+_PUNCTUATION = re.compile(r"[^\w]|_")
+# Japanese and Korean names are written with a blank, or without.
+_OPTIONAL_BLANK = re.compile(rf"(?<=[{WITHOUT_SPACES}]){SEPARATORS.pattern}(?=[{WITHOUT_SPACES}])")
+
+_NUMBERS = frozenset(
+    {
+        "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "US_SSN", "US_ITIN", "UK_NHS", "UK_NINO", "ES_NIF", "ES_NIE",
+        "IT_FISCAL_CODE", "FI_PERSONAL_IDENTITY_CODE", "PL_PESEL", "SE_PERSONNUMMER", "IN_PAN", "IN_AADHAAR", "KR_RRN",
+        "SG_NRIC_FIN", "MEDICAL_LICENSE", "MAC_ADDRESS",
+    }
+)  # fmt: skip
+"""Kinds that are often written with spaces, dashes, dots or brackets, or without."""
 
 
 def pseudonym(key: bytes, kind: str, value: str) -> str:
@@ -29,10 +44,18 @@ def pseudonym(key: bytes, kind: str, value: str) -> str:
     Args:
         key: The secret. Other keys give other pseudonyms.
         kind: What it is.
-        value: The entity. Case, and for numbers also punctuation, do not matter.
+        value: The entity. Case, accents and invisible characters, and for numbers also punctuation, do not matter.
     """
     digest = hmac.digest(key, f"pseudonym\0{kind}\0{normal_value(kind, value)}".encode(errors="surrogatepass"), sha256)
     return f"{shown_kind(kind)}0{base64.b32encode(digest[:_BYTES]).decode()}0"
+
+
+def normal_value(kind: str, text: str) -> str:
+    """What two ways to write the same entity have in common, so that they get the same pseudonym."""
+    plain = fold(text)
+    if kind in _NUMBERS:
+        return _PUNCTUATION.sub("", plain) or plain or text
+    return SEPARATORS.sub(" ", _OPTIONAL_BLANK.sub("", plain)).strip() or plain or text
 
 
 def shown_kind(kind: str) -> str:

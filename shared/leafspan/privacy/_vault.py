@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from base64 import b32encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from hmac import digest
+from hmac import compare_digest, digest
 from pathlib import Path
 from typing import Any, Never
 
 from leafspan.checks import check_flag, check_number, shown
-from leafspan.errors import InvalidArgument, VaultNotFound, WrongKey
+from leafspan.errors import DamagedVault, InvalidArgument, VaultNotFound, WrongKey
 from leafspan.privacy._envelope import VaultKeys, decrypt, encrypt
 from leafspan.privacy._keys import Key, to_key
 from leafspan.privacy._pseudonyms import pseudonym
+from leafspan.privacy._seal import Seal, Tally, sum_of_rows
 from leafspan.privacy._vault_file import VaultFile
 from leafspan.privacy._writers import WritersLock
 
-_FORMAT = 1
+_FORMAT = 2
 _AT_ONCE = 500  # parameters of one statement
 
 
@@ -53,7 +55,8 @@ class Vault:
     """What pseudonyms stand for, encrypted by AES-256-GCM, in a file of SQLite. Open one with ``Vault.open``.
 
     A tenant has a vault of their own, with a key of their own. Threads and processes can share its file. Without its key,
-    the file says how many pseudonyms and documents there are, how long what they stand for is, and nothing else.
+    the file says how many pseudonyms and documents there are, how long what they stand for is, and nothing else. Whoever
+    changes it without the key, or puts an older one in its place, is found out (``DamagedVault``) by the next read.
     """
 
     def __init__(self, file: VaultFile, key: Key, keys: VaultKeys, generation: int, vault: bytes, timeout: float) -> None:
@@ -63,6 +66,8 @@ class Vault:
         self._pseudonyms = keys.pseudonyms
         self._id = vault
         self._timeout = timeout
+        self._writes = 0  # the most that were seen
+        self._checked: tuple[bytes, tuple[object, ...]] | None = None  # the seal and the file that were found to fit
 
     @classmethod
     def open(cls, path: str | Path, key: Key | bytes | str, *, create: bool = True, timeout: float = 30.0) -> Vault:
@@ -78,7 +83,7 @@ class Vault:
             InvalidArgument: if an option is out of its range.
             VaultNotFound: if there is none, and ``create`` is False.
             WrongKey: if the vault was locked with another key. Nothing was changed then.
-            DamagedVault: if the file is no vault, or not whole.
+            DamagedVault: if the file is no vault, is not whole, was changed without its key, or is older than it was.
             MissingExtra: if the package cryptography is not installed.
         """
         if not isinstance(path, str | Path) or not str(path):
@@ -93,10 +98,17 @@ class Vault:
         if not place.exists():
             if not create:
                 raise VaultNotFound(f"there is no vault {str(place)!r}")
+            if file.mark.exists():
+                raise DamagedVault(
+                    f"the vault {str(place)!r} is gone, and {str(file.mark)!r} says that it was there; restore it from a "
+                    "backup, or delete that file to begin with an empty vault"
+                )
             file.make(_header(given, VaultKeys.new(), os.urandom(16), 1))
         with file.reading() as database:
             keys, generation, vault = _unlocked(file, database, given)
-        return cls(file, given, keys, generation, vault, timeout)
+        opened = cls(file, given, keys, generation, vault, timeout)
+        with opened._reading():  # which checks all of it
+            return opened
 
     @property
     def path(self) -> Path:
@@ -117,15 +129,19 @@ class Vault:
         given = to_key(new_key)
         generation: int | None = None
         try:
-            with self._writing() as old:
+            with self._file.writing() as database:
+                old = self._unlocked(database)
+                self._check(old)
                 keys, generation = old.keys.with_new_data_key(), old.generation + 1
                 new = replace(old, keys=keys, generation=generation)
                 for table, column in (("entries", "pseudonym"), ("records", "record")):
                     _encrypt_again(table, column, old, new)
-                header = _header(given, keys, self._id, generation)
-                old.database.execute("DELETE FROM header")
-                old.database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
+                header = _header(given, keys, self._id, generation, Seal(old.seal.writes + 1, sum_of_rows(database, keys)))
+                database.execute("DELETE FROM header")
+                database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
                 self._keys[generation] = keys  # other threads need it as soon as the transaction has ended
+                self._file.make_mark()
+            self._written(old.seal.writes + 1)
         except BaseException:
             self._keys.pop(generation or 0, None)
             raise
@@ -255,23 +271,79 @@ class Vault:
     @contextmanager
     def _reading(self) -> Iterator[_Unlocked]:
         with self._file.reading() as database:
-            yield self._unlocked(database)
+            vault = self._unlocked(database)
+            self._check(vault)
+            yield vault
 
     @contextmanager
     def _writing(self) -> Iterator[_Unlocked]:
+        """A transaction that writes, and seals the vault again.
+
+        What others wrote is not checked before: a seal that did not fit does not fit afterwards either.
+        """
         with self._file.writing() as database:
-            yield self._unlocked(database)
+            vault = self._unlocked(database)
+            is_checked = self._checked is not None and self._checked[0] == vault.locked_seal
+            if is_checked:
+                self._check(vault)
+            tally = Tally(database, vault.keys)
+            yield vault
+            if tally.has_changes:
+                seal = tally.after(vault.seal)
+                locked = seal.locked(vault.keys, self._id, vault.generation)
+                database.execute("UPDATE header SET seal = ?", (locked,))
+                self._file.make_mark()
+        if tally.has_changes:
+            self._written(seal.writes)
+            self._checked = (locked, self._file.fingerprint()) if is_checked else None
+
+    def _check(self, vault: _Unlocked) -> None:
+        """Check that the vault has the rows that its seal says, unless the file is as it was when this was checked last.
+
+        Raises:
+            DamagedVault: if it has others.
+        """
+        is_settled = self._file.is_settled()
+        state = (vault.locked_seal, self._file.fingerprint())
+        if state == self._checked:
+            return
+        _header_of(self._file, vault.database)
+        (finding,) = vault.database.execute("PRAGMA integrity_check(1)").fetchone()
+        if finding != "ok":
+            raise self._file.damaged(finding)
+        if sum_of_rows(vault.database, vault.keys) != vault.seal.rows:
+            raise self._file.damaged("rows of it were changed, added or deleted without its key")
+        self._checked = state if is_settled else None
+
+    def _written(self, writes: int) -> None:
+        """Note how often the vault was written, here and in its mark."""
+        self._file.stamp()
+        self._writes = max(self._writes, writes)
+        if writes > (self._marked(self._file.read_mark()) or 0):
+            self._file.write_mark(self._mark(writes))
+
+    def _mark(self, writes: int) -> bytes:
+        number = writes.to_bytes(8, "big")
+        return number + digest(self._pseudonyms, b"mark\0" + self._id + number, sha256)
+
+    def _marked(self, mark: bytes) -> int | None:
+        """How often the vault was written according to its mark, 0 without a mark. None if it is the mark of another."""
+        writes = int.from_bytes(mark[:8], "big")
+        return 0 if not mark else writes if compare_digest(mark, self._mark(writes)) else None
 
     def _unlocked(self, database: sqlite3.Connection) -> _Unlocked:
         """The file in a transaction, with the keys that it has now.
 
         Raises:
             WrongKey: if another process has rotated the key, or the file is another vault now.
+            DamagedVault: if it is older than it was.
         """
-        row = database.execute("SELECT generation, vault FROM header").fetchone()
+        if not self._file.has_its_schema(database):
+            raise self._file.damaged("its tables are missing, or others than those of a vault")
+        row = database.execute("SELECT generation, vault, seal FROM header").fetchone()
         if row is None:
             raise self._file.damaged("its header is missing")
-        generation, vault = row
+        generation, vault, locked_seal = row
         if vault != self._id:
             raise WrongKey(f"the file {str(self.path)!r} was replaced by another vault: open it again")
         keys = self._keys.get(generation)
@@ -281,7 +353,32 @@ class Vault:
             except WrongKey:
                 raise WrongKey(f"the key of the vault {str(self.path)!r} was rotated: open it with the new key") from None
             self._keys = {generation: keys}
-        return _Unlocked(self._file, database, self._id, keys, generation)
+        seal = Seal.unlocked(locked_seal, keys, vault, generation)
+        if seal is None:
+            raise self._file.damaged("its seal was changed")
+        self._check_age(seal)
+        return _Unlocked(self._file, database, self._id, keys, generation, seal, locked_seal)
+
+    def _check_age(self, seal: Seal) -> None:
+        """Check that the file is not older than it was. While a transaction reads it, nobody writes it or its mark."""
+        for attempt in range(4):
+            marked = self._marked(self._file.read_mark())
+            if marked is not None:
+                break
+            time.sleep(0.01 * attempt)  # another process may be in the middle of writing it
+        else:
+            raise DamagedVault(
+                f"the file {str(self._file.mark)!r} was changed, or belongs to another vault than {str(self.path)!r}; if "
+                "you have replaced the vault yourself, delete that file"
+            )
+        most = max(marked or 0, self._writes)
+        if seal.writes < most:
+            raise DamagedVault(
+                f"the vault {str(self.path)!r} is older than it was: it was written {most} times, and this file has "
+                f"{seal.writes} of these; if you have restored a backup yourself, delete {str(self._file.mark)!r}, and "
+                "open the vault again"
+            )
+        self._writes = seal.writes
 
     def __repr__(self) -> str:
         return f"Vault({str(self.path)!r})"
@@ -300,6 +397,8 @@ class _Unlocked:
     vault: bytes
     keys: VaultKeys
     generation: int
+    seal: Seal
+    locked_seal: bytes
 
     def encrypted(self, table: str, name: str, content: bytes) -> bytes:
         """What a row has, encrypted for this row alone."""
@@ -329,32 +428,51 @@ def _encrypt_again(table: str, column: str, old: _Unlocked, new: _Unlocked) -> N
         database.execute(f"UPDATE {table} SET content = ? WHERE {column} = ?", (again, name))
 
 
-def _header(key: Key, keys: VaultKeys, vault: bytes, generation: int) -> tuple[object, ...]:
+def _header(key: Key, keys: VaultKeys, vault: bytes, generation: int, seal: Seal | None = None) -> tuple[object, ...]:
     salt = os.urandom(16)
-    locked = keys.locked(key, salt, vault)
-    return _FORMAT, vault, salt, locked, sha256(locked + salt + vault).digest(), generation
+    locked = keys.locked(key, salt, _bound(vault, generation))
+    checksum = _checksum(locked, salt, vault, generation)
+    return _FORMAT, vault, salt, locked, checksum, generation, (seal or Seal()).locked(keys, vault, generation)
+
+
+def _checksum(locked: bytes, salt: bytes, vault: bytes, generation: int) -> bytes:
+    """What tells a header that was damaged from one that was locked with another key."""
+    return sha256(locked + salt + _bound(vault, generation)).digest()
+
+
+def _bound(vault: bytes, generation: int) -> bytes:
+    return vault + b"%d" % generation
 
 
 def _unlocked(file: VaultFile, database: sqlite3.Connection, key: Key) -> tuple[VaultKeys, int, bytes]:
     """The keys of a vault, the number of its rotations, and its id."""
-    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not {"header", "entries", "records", "uses"} <= tables:
-        raise file.damaged("its tables are missing")
-    row = database.execute("SELECT format, vault, salt, locked, checksum, generation FROM header").fetchone()
-    if row is None:
-        raise file.damaged("its header is missing")
-    format_, vault, salt, locked, checksum, generation = row
-    if format_ != _FORMAT:
-        raise file.damaged(f"its format is {format_}, and this version of leafspan reads {_FORMAT}")
-    if (
-        not all(isinstance(each, bytes) for each in (vault, salt, locked))
-        or sha256(locked + salt + vault).digest() != checksum
-    ):
-        raise file.damaged("its header was changed")
-    keys = VaultKeys.unlocked(locked, key, salt, vault)
+    vault, salt, locked, generation = _header_of(file, database)
+    keys = VaultKeys.unlocked(locked, key, salt, _bound(vault, generation))
     if keys is None:
         raise WrongKey(f"the vault {str(file.path)!r} was locked with another key; nothing was changed")
     return keys, generation, vault
+
+
+def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, bytes, bytes, int]:
+    """The id of a vault, its salt, its locked keys, and the number of its rotations."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "header" not in tables:
+        raise file.damaged("its tables are missing")
+    row = database.execute("SELECT * FROM header").fetchone()
+    if row is None:
+        raise file.damaged("its header is missing")
+    if row[1] != _FORMAT:
+        raise file.damaged(f"its format is {row[1]}, and this version of leafspan reads {_FORMAT}")
+    if not file.has_its_schema(database):
+        raise file.damaged("its tables are missing, or others than those of a vault")
+    _, _, vault, salt, locked, checksum, generation, _ = row
+    if (
+        not all(isinstance(each, bytes) for each in (vault, salt, locked))
+        or not isinstance(generation, int)
+        or _checksum(locked, salt, vault, generation) != checksum
+    ):
+        raise file.damaged("its header was changed")
+    return vault, salt, locked, generation
 
 
 def _chosen(database: sqlite3.Connection, select: str, names: Iterable[str]) -> Iterator[tuple[str, Any]]:

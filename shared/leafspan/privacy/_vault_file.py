@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from leafspan.errors import DamagedVault, StorageFailed, StorageFull, StorageReadOnly, VaultNotFound, WriterBusy
@@ -33,7 +36,7 @@ _PRAGMAS = "PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA temp_st
 _TABLES = """
 CREATE TABLE header (
     one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, vault BLOB NOT NULL, salt BLOB NOT NULL,
-    locked BLOB NOT NULL, checksum BLOB NOT NULL, generation INTEGER NOT NULL
+    locked BLOB NOT NULL, checksum BLOB NOT NULL, generation INTEGER NOT NULL, seal BLOB NOT NULL
 );
 CREATE TABLE entries (pseudonym TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE records (
@@ -48,6 +51,17 @@ CREATE INDEX by_pseudonym ON uses (pseudonym);
 """
 
 
+_STEP = 0.05  # seconds, more than a step of the clock of any file system of today
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
+
+
+@lru_cache(maxsize=1)
+def _schema() -> set[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(_TABLES)
+        return set(database.execute(_SCHEMA))
+
+
 class VaultFile:
     """The database of a vault.
 
@@ -59,6 +73,7 @@ class VaultFile:
     def __init__(self, path: Path, timeout: float) -> None:
         self.path = path
         self._timeout = timeout
+        self._stamped = 0
 
     def make(self, header: tuple[object, ...]) -> None:
         """Make the file with its header, unless it is there. It is whole as soon as it has its name."""
@@ -72,6 +87,7 @@ class VaultFile:
                 database.execute(f"INSERT INTO header VALUES (1,{marks})", header)
             with suppress(FileExistsError):  # another process was faster
                 os.link(draft, self.path)
+                self.stamp()
         except OSError as error:
             kind = _UNMAKEABLE.get(error.errno or 0, StorageFailed)
             raise kind(f"the vault {str(self.path)!r} cannot be made: {error.strerror}") from error
@@ -105,6 +121,57 @@ class VaultFile:
             database.execute(begin)
             yield database
             database.execute("COMMIT")
+
+    def has_its_schema(self, database: sqlite3.Connection) -> bool:
+        """Whether the file has the tables and indexes that it was made with, and nothing else, such as triggers."""
+        return set(database.execute(_SCHEMA)) == _schema()
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """What changes when the file is written, by whomever.
+
+        The file must not be opened for this: closing it again would release SQLite's locks of this process.
+        """
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        written = [os.stat(each) for each in (self.path, wal) if each.exists()]
+        return tuple((each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in written)
+
+    def is_settled(self) -> bool:
+        """Whether another change of the file would change its times: the clock of a file system moves in steps."""
+        status = os.stat(self.path)
+        return status.st_mtime_ns == self._stamped or time.time() - max(status.st_mtime, status.st_ctime) > _STEP
+
+    def stamp(self) -> None:
+        """Give the file a time of its own, which no other change within the same step of the clock has."""
+        self._stamped = time.time_ns() // 1000 * 1000 + random.randrange(1000)
+        with suppress(OSError):
+            os.utime(self.path, ns=(self._stamped, self._stamped))
+
+    @property
+    def mark(self) -> Path:
+        """The file that says how often the vault was written, so that an older copy of it is noticed."""
+        return self.path.with_name(f"{self.path.name}.mark")
+
+    def read_mark(self) -> bytes:
+        """What the mark has. Empty if there is no mark."""
+        try:
+            return self.mark.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise StorageFailed(f"the file {str(self.mark)!r} cannot be read: {error.strerror}") from error
+
+    def make_mark(self) -> None:
+        """Make the mark, unless it is there, and see that it can be written, before a transaction ends."""
+        try:
+            os.close(os.open(self.mark, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            kind = _UNMAKEABLE.get(error.errno or 0, StorageFailed)
+            raise kind(f"the file {str(self.mark)!r} cannot be written: {error.strerror}") from error
+
+    def write_mark(self, mark: bytes) -> None:
+        """Write the mark in one go. One that could not be written says less, and does no harm."""
+        with suppress(OSError), open(self.mark, "r+b", buffering=0) as file:
+            file.write(mark)
 
     def _connection(self, path: Path) -> sqlite3.Connection:
         uri = f"{path.resolve().as_uri()}?mode=rw"  # never makes an empty file where there was none

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from leafspan import text
+
 # Dialects in which the case of a table's name counts, at least sometimes.
 _CASE_COUNTS = ("postgres", "redshift", "mysql", "tsql", "bigquery", "clickhouse")
 # Dialects in which a name that is not quoted is one in capitals; SQLAlchemy writes such names in lower case.
@@ -52,7 +54,7 @@ def _ascii_lower(name: str) -> str:
 
 def plain_letters(name: str) -> str:
     """A name as a database may read it that ignores case, accents, width, and blanks at the end."""
-    decomposed = unicodedata.normalize("NFKD", name).casefold().replace("ı", "i")
+    decomposed = text.normalize("NFD", text.fold(name))
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).strip()
 
 

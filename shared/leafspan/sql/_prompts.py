@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 DEFAULT_SQL_PROMPT = """\
 Write one SQL query for {dialect} that answers the question. It only reads: a SELECT, which may begin with WITH.
@@ -34,6 +35,7 @@ Error: {error}
 PROMPT_FIELDS = {"question": "a question", "schema": "tables", "dialect": "sqlite"}
 REPAIR_FIELDS = {**PROMPT_FIELDS, "sql": "a query", "error": "an error"}
 
+_MOST_CUTS = 20  # places that are tried as the end of a query; each is parsed from the beginning
 _FENCE = re.compile(
     r"(```|~~~)[ \t]*(?:\w*[ \t]*\r?\n|\w+[ \t]+(?=\(?(?:SELECT|WITH|VALUES)\b))(.*?)(?:\1|\Z)", re.DOTALL | re.IGNORECASE
 )
@@ -101,6 +103,6 @@ def _without_prose(text: str, reads: Callable[[str], bool]) -> str:
 
 
 def _cuts(text: str) -> Iterator[tuple[str, str]]:
-    """The text before and after each semicolon and blank line, the longest beginning first."""
-    for match in reversed(list(re.finditer(r";|\n[ \t]*\n", text))):
+    """The text before and after each of the first semicolons and blank lines, the longest beginning first."""
+    for match in reversed(list(islice(re.finditer(r";|\n[ \t]*\n", text), _MOST_CUTS))):
         yield text[: match.start()].strip(), text[match.end() :]

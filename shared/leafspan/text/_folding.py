@@ -13,11 +13,12 @@ from itertools import accumulate
 
 _LETTER_WITH = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER ([A-Z]) WITH ")
 _WITHOUT_DECOMPOSITION = {"ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d"}
+_MOST_REPLACED = 40  # different letters; to replace more of them one by one takes longer than to look each up
 _ALIKE = {"\u2019": "'", "\u2018": "'", "\u02bc": "'"} | dict.fromkeys("\u2010\u2011\u2212", "-")
-# Unicode's property Default_Ignorable_Code_Point, and the Mongolian variation selectors.
+# Unicode's property Default_Ignorable_Code_Point, and the marks of annotations between lines.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
-    "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 """One character that is not seen: a soft hyphen, joiner, zero-width space, direction, variation selector, tag or filler."""
@@ -43,8 +44,11 @@ def fold(text: str, *, accents: bool = False) -> str:
         return text.lower()
     folded = _WITH_ACCENTS if accents else _PLAIN
     text = text.lower()
-    for each in set(text):
-        if not each.isascii() and folded[each] != each:
+    changed = [each for each in set(text) if not each.isascii() and folded[each] != each]
+    if len(changed) > _MOST_REPLACED:
+        text = "".join(map(folded.__getitem__, text))
+    else:
+        for each in changed:
             text = text.replace(each, folded[each])
     return unicodedata.normalize("NFC", _in_order(text))
 
@@ -53,7 +57,7 @@ def fold_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
     """The folded text, decomposed, and for each of its characters the (start, end) of the text that it comes from.
 
     Invisible characters and accents belong to the character before them. Texts that ``fold`` makes equal are also equal
-    here, unless they have several marks on one letter in another order.
+    here.
 
     Returns:
         The folded text, and the list. The list is None if each character stands where it stood.
@@ -68,7 +72,7 @@ def fold_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
         starts.setdefault(piece, place)
         stops[piece] = place + 1
     places = [(starts[piece], stops[piece]) for part, piece in zip(parts, ends, strict=True) for _ in part]
-    return "".join(parts), places
+    return _in_order("".join(parts)), places  # marks on one letter all have its place
 
 
 def without_invisible(text: str) -> str:
