@@ -243,11 +243,12 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
         """A base, called ``name`` in errors, as a strategy."""
-        # A subclass with results of its own is asked like any other retriever.
+        # One with results of its own, a subclass or one that has objects, is asked like any other retriever.
         if (
             isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
             and is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve"))
+            and not thing.object_map
         ):
             return as_base(thing._strategy(bundle), thing.where, thing.min_score)
         elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
@@ -276,7 +277,7 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
         say_traces(passages)
-        return [to_scored_node(passage, explain=self.explain) for passage in passages]
+        return [to_scored_node(passage, explain=self.explain, objects=self.object_map) for passage in passages]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
