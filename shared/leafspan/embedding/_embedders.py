@@ -140,8 +140,8 @@ def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: i
         dimension: Length that the vectors must have. Default: None, any.
 
     Raises:
-        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers. It names
-            the first text with such a vector.
+        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers. It
+            names the first text with such a vector.
     """
     try:
         return _array_of(vectors, len(texts), dimension)

@@ -112,7 +112,7 @@ def _without_prose(text: str, reads: Callable[[str], bool]) -> str:
 
 
 def _cuts(text: str) -> Iterator[tuple[str, str]]:
-    """The text before and after lines of prose, from the first one on; then semicolons and blank lines, from the last one."""
+    """The text before and after each line of prose, and then each semicolon and blank line, from the last one on."""
     for match in islice(_PROSE_LINE.finditer(text), _PROSE_LINES):
         yield text[: match.start()].strip(), text[match.end() :]
     for match in reversed(list(re.finditer(r";|\n[ \t]*\n", text))):
