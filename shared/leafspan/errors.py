@@ -177,3 +177,15 @@ class DatabaseUnavailable(QueryFailed):
 
 class MissingExtra(LeafspanError, ImportError):
     """An optional part is not installed; the message gives the command that installs it."""
+
+    @classmethod
+    def of(cls, lack: str, extra: str, otherwise: str = "") -> MissingExtra:
+        """The error for an extra of leafspan, which is on no package index yet, so that its name there is anybody's.
+
+        Args:
+            lack: What needs which package, such as ``"PDF needs pypdf"``.
+            extra: Name of the extra.
+            otherwise: What would do as well. Default: "", nothing.
+        """
+        command = f'pip install ".[{extra}]" in the clone of leafspan'
+        return cls(f"{lack}: {command}{'; ' if otherwise else ''}{otherwise}")

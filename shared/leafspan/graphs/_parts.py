@@ -75,7 +75,7 @@ def lightrag_options(
     try:
         from lightrag.utils import EmbeddingFunc, Tokenizer
     except ImportError as error:
-        raise MissingExtra('LightRAG needs lightrag-hku: pip install "leafspan[lightrag]"') from error
+        raise MissingExtra.of("LightRAG needs lightrag-hku", "lightrag") from error
     model = default_embedder() if embedder is None else to_embedder(embedder)
     dimension = check_vectors(model.documents(["dimension"]), ["dimension"], name=model.name).shape[1]
     options: dict[str, Any] = {

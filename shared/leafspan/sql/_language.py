@@ -68,7 +68,7 @@ class Language:
         try:
             from sqlglot.dialects.dialect import Dialect
         except ImportError as error:
-            raise MissingExtra('SQL needs sqlglot: pip install "leafspan[sql]"') from error
+            raise MissingExtra.of("SQL needs sqlglot", "sql") from error
         self.dialect = dialect
         self._dialect = Dialect.get_or_raise(dialect)
         # The path stays the text that it is, instead of being read and written anew.
