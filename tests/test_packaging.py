@@ -57,7 +57,7 @@ def test_no_file_tells_to_install_a_package_of_a_name_that_is_not_registered():
     texts = {
         each: (ROOT / each).read_text(encoding="utf-8") for each in files if each.endswith((".py", ".md", ".ipynb", ".yml"))
     }
-    told = {each: re.findall(r"pip install[^`\n]*?[\s\"'](?<!clone of )leafspan\b", text) for each, text in texts.items()}
+    told = {each: re.findall(r"pip install[^`\n]*?[ \"'](?<!clone of )leafspan\b", text) for each, text in texts.items()}
     assert {
         each: found for each, found in told.items() if found and each not in ("CHANGELOG.md", "tests/test_packaging.py")
     } == {}
