@@ -98,6 +98,9 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
+        if self.index is None and next(each for each in fields(self) if each.name == "index").default is MISSING:
+            kind = type(self).__name__
+            raise InvalidArgument(f"{kind} must have an index to search, got none: {kind}(index)")
         check_index(self.index)
         vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
@@ -105,7 +108,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         if self.similarity_top_k is not None:
             self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
         limits = Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
-        self.candidates = limits.candidates
+        self.candidates, self.where = limits.candidates, limits.where
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
