@@ -107,7 +107,7 @@ clean: ## Remove what the other targets have made
 	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
 	touch $@
 
-# The last one asks for an older PyStemmer than leafspan does, and works with a newer one.
+# The last one asks for a PyStemmer below 3, and works with the newer one that is measured.
 .venv/bench: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	$(BIN)/python -m pip install --quiet --no-deps "llama-index-retrievers-bm25>=0.8,<0.9"

@@ -4,7 +4,7 @@
 
 The peers are set up as their users set them up (``benchmarks/peers``), and take turns within this one run. Each figure is
 a ratio to plain Chroma in the same turn, or from size to size: the median, and the middle half. A peer that is not
-installed is named as missing (``pip install leafspan[bench]``). ``--quick`` takes a minute or two with a few thousand
+installed is named as missing (``pip install ".[bench]"``). ``--quick`` takes a minute or two with a few thousand
 leaves: its figures say little, and it shows that everything runs. ``--full`` is 100,000 leaves, and growth to 1,000,000.
 
 Ends with 0 unless something is broken: no figure has a bound here. ``--page`` writes docs/benchmarks.md and its pictures.

@@ -309,7 +309,7 @@ By what factor, of the medians above; below 1 is better than leafspan.
 | `make bench FULL=1` | 100,000 leaves, and growth to 1,000,000: some hours, and 12 GB of disk |
 | `python benchmarks/bench.py --quick` | a few thousand leaves, without writing this page: whether everything runs |
 
-`pip install "leafspan[bench]"` has the peers; `make bench` does it for you. A peer that is not installed is named as
+`pip install ".[bench]"` has the peers; `make bench` does it for you. A peer that is not installed is named as
 missing.
 """
 

@@ -2,7 +2,7 @@
 
     python examples/pii.py
 
-It needs no network: pip install "leafspan[pii]"
+It needs no network: pip install ".[pii]"
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Questions to a database, offline: the language model is a function that knows two answers.
 
-Run it with ``python examples/sql.py``. It needs ``pip install "leafspan[sql]"``.
+Run it with ``python examples/sql.py``. It needs ``pip install ".[sql]"``.
 """
 
 from __future__ import annotations

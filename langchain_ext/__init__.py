@@ -11,6 +11,6 @@ from leafspan import MissingExtra
 try:
     import langchain_core.retrievers as _host  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover
-    raise MissingExtra('langchain_ext needs langchain-core: pip install "leafspan[langchain]"') from error
+    raise MissingExtra.of("langchain_ext needs langchain-core", "langchain") from error
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -112,11 +112,11 @@ class BaseSpanRetriever(BaseRetriever):
         check_index(draft.index)
         strategy = draft._strategy()
         check_index(draft.index, strategy)
-        Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
+        limits = Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
         check_timeout(draft.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
         check_flag("explain", draft.explain)
-        options = draft._plain_options(strategy)
+        options = {**draft._plain_options(strategy), "where": limits.where}
         return {name: options.get(name, value) for name, value in values.items()}
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:

@@ -39,7 +39,6 @@ from leafspan.hosting import (
 )
 
 _HOSTS_OWN = tuple(VectorStoreRetriever.allowed_search_types)
-_MOST_DIVERSE = 1 - 1e-9
 _RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
     "bm25": BM25Retriever,
     "hybrid": HybridRetriever,
@@ -438,7 +437,7 @@ def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[st
     check_number("lambda_mult", lambda_mult, at_least=0, at_most=1)
     base = Vector(k=fetch_k)
     # With 0, too, the first result is the nearest one, and being near decides between those that are equally unlike.
-    strategy: Strategy = Rerank(base=base, diversity=min(1 - lambda_mult, _MOST_DIVERSE)) if lambda_mult < 1 else base
+    strategy: Strategy = Rerank(base=base, diversity=1 - lambda_mult) if lambda_mult < 1 else base
     return {"strategy": strategy, "k": min(k, fetch_k), "where": where}
 
 

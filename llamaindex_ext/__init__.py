@@ -11,6 +11,6 @@ from leafspan import MissingExtra
 try:
     import llama_index.core.retrievers as _host  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover
-    raise MissingExtra('llamaindex_ext needs llama-index-core: pip install "leafspan[llamaindex]"') from error
+    raise MissingExtra.of("llamaindex_ext needs llama-index-core", "llamaindex") from error
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

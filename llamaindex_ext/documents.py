@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from collections.abc import Container
+
+from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
 from leafspan.hosting import SHOWN_TO_MODELS, citation
@@ -44,16 +46,22 @@ class NodeWithTrace(NodeWithScore):
     trace: list[str]
 
 
-def to_scored_node(passage: Passage, *, explain: bool = False) -> NodeWithScore:
-    """The passage as a node with its score, and with ``explain`` its trace."""
+def to_scored_node(passage: Passage, *, explain: bool = False, objects: Container[str] = ()) -> NodeWithScore:
+    """The passage as a node with its score, and with ``explain`` its trace.
+
+    It is an ``IndexNode`` if its ``reference`` is among the names of ``objects``, so that LlamaIndex goes on to the object.
+    """
     if explain:
-        return NodeWithTrace(node=_node(passage), score=passage.score, trace=passage.trace.explain())
-    return NodeWithScore(node=_node(passage), score=passage.score)
+        return NodeWithTrace(node=_node(passage, objects), score=passage.score, trace=passage.trace.explain())
+    return NodeWithScore(node=_node(passage, objects), score=passage.score)
 
 
-def _node(passage: Passage) -> BaseNode:
+def _node(passage: Passage, objects: Container[str]) -> BaseNode:
     """The node of another retriever as it is."""
-    return passage.origin if isinstance(passage.origin, BaseNode) else to_node(passage)
+    if isinstance(passage.origin, BaseNode):
+        return passage.origin
+    node, referred = to_node(passage), passage.metadata.get("reference")
+    return IndexNode.from_text_node(node, referred) if isinstance(referred, str) and referred in objects else node
 
 
 def leaf_nodes(index: View) -> list[TextNode]:

@@ -28,9 +28,11 @@ class MultiQueryRetriever(BasedRetriever):
         base: A strategy. A LlamaIndex retriever can take its place: one of this package over the same index counts as its
             strategy. What others return are passages of their own kind, unless they have the ids of leaves of the index.
             Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model. Default:
-            none.
+        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model; an empty
+            list will do. Default: none.
         llm: LlamaIndex LLM that is asked for more phrasings; never the one of ``Settings``. Default: none is asked.
+        include_original: Whether the query itself is searched as well, as it always is if there are no phrasings of it.
+            Default: True.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
         fusion: What a score means. ``"rrf"``: the mean of 1 / (60 + rank) over all phrasings, in (0, 1 / 61].
@@ -63,7 +65,8 @@ class MultiQueryRetriever(BasedRetriever):
     kind: ClassVar[type[Strategy]] = MultiQuery
 
     llm: Any = None
-    phrasings: Sequence[str | Sequence[float] | Query] = ()
+    phrasings: Sequence[str | Sequence[float] | Query] | None = None
+    include_original: bool = True
     count: int = 3
     prompt: str = DEFAULT_PROMPT
     fusion: Literal["rrf", "maximum"] = "rrf"

@@ -98,6 +98,9 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
+        if self.index is None and next(each for each in fields(self) if each.name == "index").default is MISSING:
+            kind = type(self).__name__
+            raise InvalidArgument(f"{kind} must have an index to search, got none: {kind}(index)")
         check_index(self.index)
         vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
@@ -105,7 +108,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         if self.similarity_top_k is not None:
             self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
         limits = Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
-        self.candidates = limits.candidates
+        self.candidates, self.where = limits.candidates, limits.where
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
@@ -243,11 +246,12 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
         """A base, called ``name`` in errors, as a strategy."""
-        # A subclass with results of its own is asked like any other retriever.
+        # One with results of its own, a subclass or one that has objects, is asked like any other retriever.
         if (
             isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
             and is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve"))
+            and not thing.object_map
         ):
             return as_base(thing._strategy(bundle), thing.where, thing.min_score)
         elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
@@ -276,7 +280,7 @@ class BaseSpanRetriever(AnsweringRetriever):
 
     def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
         say_traces(passages)
-        return [to_scored_node(passage, explain=self.explain) for passage in passages]
+        return [to_scored_node(passage, explain=self.explain, objects=self.object_map) for passage in passages]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

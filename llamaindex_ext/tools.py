@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llama_index.core.bridge.pydantic import BaseModel, Field, create_model
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
 
-from leafspan import LeafspanError, Strategy, View
+from leafspan import InvalidArgument, LeafspanError, Rerank, Strategy, View
 from leafspan.hosting import AgentTool, Limits, StrategyLike, agent_tool, agent_tools, as_base, error_text, searched_index
 from llamaindex_ext.documents import to_scored_node
+from llamaindex_ext.host_reranker import as_reranker
 from llamaindex_ext.retriever import BaseSpanRetriever
 
 
@@ -72,6 +74,7 @@ def as_tool(
     budget: int | None = None,
     max_budget: int = 3000,
     timeout: float | None = 30.0,
+    node_postprocessors: Sequence[BaseNodePostprocessor] = (),
 ) -> SpanTool:
     """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
 
@@ -88,6 +91,8 @@ def as_tool(
             or of the index's configuration, if ``k`` is not given either, in so far as the range allows; or else 600.
         max_budget: Most words that the model can ask for. Default: 3000.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
+        node_postprocessors: Node postprocessors of LlamaIndex that choose and reorder what is found, one after the other,
+            before it is cut to ``k`` and ``budget``. Not for an index or view alone. Default: none.
 
     Raises:
         InvalidArgument: if an option is out of its range, or the retriever has no index.
@@ -101,8 +106,14 @@ def as_tool(
         "timeout": timeout,
     }
     if not isinstance(retriever, BaseSpanRetriever):
+        if node_postprocessors:
+            raise InvalidArgument(
+                "node_postprocessors need a retriever, which has one strategy, got an index: give HybridRetriever(index)"
+            )
         return SpanTool(agent_tool(retriever, **options))
     strategy = as_base(retriever._strategy(), retriever.where, None)
+    for each in node_postprocessors:
+        strategy = Rerank(base=strategy, rerank=as_reranker(each))
     limits = Limits.of(retriever.similarity_top_k, retriever.candidates, retriever.budget, None, retriever.min_score)
     return SpanTool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
 

@@ -76,4 +76,4 @@ def test_what_hangs_is_not_waited_for(audit, tmp_path: Path, capsys, monkeypatch
 
 def test_without_pip_audit_it_says_what_to_type(audit, capsys):
     assert audit.main((sys.executable, "-m", "no_such_module_at_all")) == 2
-    assert 'pip install "leafspan[dev]"' in capsys.readouterr().out
+    assert 'pip install ".[dev]"' in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -39,7 +40,8 @@ def test_classifiers_and_keywords_are_in_order_and_name_each_supported_python():
     classifiers = PROJECT["classifiers"]
     assert classifiers == sorted(classifiers, key=str.casefold)
     minors = [name for name in classifiers if name.startswith("Programming Language :: Python :: 3.")]
-    assert PROJECT["requires-python"] == ">=" + minors[0].rpartition(" ")[2]
+    lowest, highest = (int(name.rpartition(".")[2]) for name in (minors[0], minors[-1]))
+    assert PROJECT["requires-python"] == f">=3.{lowest},<3.{highest + 1}"
     assert {"langchain", "llama-index", "retriever", "vector-store"} <= set(PROJECT["keywords"])
 
 
@@ -48,6 +50,20 @@ def test_the_command_begins_in_a_package_that_loads_nothing_of_leafspan():
     assert PROJECT["scripts"] == {"leafspan": "leafspan_command:main"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False True\n"
+
+
+def test_no_file_tells_to_install_a_package_of_a_name_that_is_not_registered():
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    texts = {
+        each: (ROOT / each).read_text(encoding="utf-8") for each in files if each.endswith((".py", ".md", ".ipynb", ".yml"))
+    }
+    told = {each: re.findall(r"pip install[^`\n]*?[ \"'](?<!clone of )leafspan\b", text) for each, text in texts.items()}
+    assert {
+        each: found for each, found in told.items() if found and each not in ("CHANGELOG.md", "tests/test_packaging.py")
+    } == {}
+    extras = {extra for text in texts.values() for extra in re.findall(r'MissingExtra\.of\(\s*"[^"]*",\s*"([^"]*)"', text)}
+    assert len(extras) >= 10
+    assert extras <= set(PROJECT["optional-dependencies"])
 
 
 def test_every_extra_is_part_of_what_developers_install():

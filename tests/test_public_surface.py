@@ -535,8 +535,8 @@ def test_importing_loads_no_framework_that_was_not_asked_for(module, brings):
 @pytest.mark.parametrize(
     ("module", "host", "command"),
     [
-        ("langchain_ext", "langchain_core", "leafspan[langchain]"),
-        ("llamaindex_ext", "llama_index", "leafspan[llamaindex]"),
+        ("langchain_ext", "langchain_core", ".[langchain]"),
+        ("llamaindex_ext", "llama_index", ".[llamaindex]"),
     ],
 )
 def test_a_missing_extra_names_the_command_to_type(module, host, command):

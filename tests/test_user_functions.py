@@ -18,6 +18,7 @@ from leafspan import (
     ChunkSplitter,
     Cut,
     Document,
+    Embedder,
     FunctionFailed,
     Index,
     InvalidArgument,
@@ -33,6 +34,7 @@ from leafspan import (
     WriterBusy,
 )
 from leafspan.checks import beginning, name_of
+from leafspan.embedding import check_vectors
 from leafspan.errors import LeafspanError
 from tests.corpus import SPLITTER
 
@@ -163,6 +165,56 @@ def test_a_function_that_cuts_into_chunks(tmp_path: Path, split: Callable[[str],
 def test_what_an_embedder_returns(tmp_path: Path, vectors: Callable[[list[str]], Any], message: str):
     with opened(tmp_path, embedder=vectors, embedding_cache=False) as index, pytest.raises(UnusableResult, match=message):
         index.add(BEES)
+
+
+BAD_VECTORS = {
+    "nan": [float("nan"), 1.0],
+    "infinite": [float("inf"), 1.0],
+    "nothing": None,
+    "nothing within": [1.0, None],
+    "shorter": [1.0],
+    "longer": [1.0, 2.0, 3.0],
+    "empty": [],
+    "text": ["1", "2"],
+    "a number": 1.0,
+    "a list of lists": [[1.0], [2.0]],
+    "too large": [10**400, 1],
+    "too large for 32 bits": [1e300, 1.0],
+}
+
+
+@pytest.mark.parametrize("bad", BAD_VECTORS.values(), ids=BAD_VECTORS)
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("dimension", [None, 2])
+def test_a_vector_that_is_not_usable_names_its_text(bad: Any, place: int, dimension: int | None):
+    vectors: list[Any] = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    vectors[place] = bad
+    with pytest.raises(
+        UnusableResult, match=f"the embedder model must give .*; it was given text {place + 1} of 3, 't{place}'"
+    ):
+        check_vectors(vectors, ["t0", "t1", "t2"], name="model", dimension=dimension)
+
+
+@pytest.mark.parametrize("bad", [[float("nan"), 1.0], None, [1.0]], ids=["nan", "nothing", "shorter"])
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_document_or_question_whose_vector_is_not_usable_is_named(
+    tmp_path: Path, bad: Any, cache: bool, local: bool, awaited: bool
+):
+    def embed(texts: list[str]) -> Any:
+        return [bad if "Ants" in text else vector for text, vector in zip(texts, two_numbers(texts), strict=True)]
+
+    def run(of_index: Any, name: str, *arguments: Any) -> Any:
+        return asyncio.run(getattr(of_index, f"a{name}")(*arguments)) if awaited else getattr(of_index, name)(*arguments)
+
+    embedder = Embedder("model", embed, embed, local=local)
+    with opened(tmp_path, embedder=embedder, embedding_cache=cache) as index:
+        index.add(BEES)
+        with pytest.raises(UnusableResult, match=r"it was given text 2 of 3, 'Ants walk\.'"):
+            run(index, "add", [Document(text[:4], text) for text in ("Wasps fly.", "Ants walk.", "Flies buzz.")])
+        with pytest.raises(UnusableResult, match="it was given text 2 of 2, 'Do Ants dance"):
+            run(index, "retrieve", ["Who dances?", "Do Ants dance?"], Vector())
 
 
 def test_an_embedder_of_questions(tmp_path: Path):

@@ -38,7 +38,7 @@ def main(command: tuple[str, ...] = (sys.executable, "-m", "pip_audit")) -> int:
             return _not_audited(f"it took longer than {_MOST_SECONDS} seconds")
         if not report.exists() or not (written := report.read_text()).strip():
             if "No module named" in done.stderr:
-                print('audit: pip-audit is not installed: pip install "leafspan[dev]"')
+                print('audit: pip-audit is not installed: pip install ".[dev]"')
                 return 2
             return _not_audited(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it said nothing")
     return _told(json.loads(written)["dependencies"])

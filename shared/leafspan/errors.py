@@ -34,6 +34,10 @@ LeafspanError
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+from typing import Any
+
 
 class LeafspanError(Exception):
     """Everything that leafspan raises by itself. Catch it to handle all of the below."""
@@ -159,8 +163,49 @@ class SourceTimeout(LeafspanError, TimeoutError):
     """A source outside the index, such as a graph, did not answer in time. Catch it to try again, or to go on without."""
 
 
+@cache
+def _both(ours: Any, theirs: Any) -> Any:
+    """A subclass of an error of ours and of another one."""
+    if issubclass(theirs, StopIteration | StopAsyncIteration):  # which mean something else where they are raised
+        return ours
+
+    def init(self: SourceFailed, message: str) -> None:
+        self.args = (message,)
+
+    def get(self: SourceFailed, name: str) -> Any:
+        if name.startswith("__") or self.__cause__ is None:
+            raise AttributeError(name)
+        return getattr(self.__cause__, name)
+
+    def reduce(self: SourceFailed) -> Any:
+        is_known = vars(sys.modules.get(theirs.__module__, sys)).get(theirs.__qualname__) is theirs
+        return _remade, (ours, theirs if is_known else None, *self.args), vars(self)
+
+    own = {"__init__": init, "__str__": LeafspanError.__str__, "__getattr__": get, "__reduce__": reduce}
+    return type(ours.__name__, (ours, theirs), {**own, "__module__": ours.__module__})
+
+
+def _remade(ours: Any, theirs: Any, message: str) -> Any:
+    """A copy of an error that was both, of ours alone where the other class cannot be imported."""
+    return (ours if theirs is None else _both(ours, theirs))(message)
+
+
 class SourceFailed(LeafspanError, RuntimeError):
     """A source outside the index failed on a question; the message has its own error. Catch it to go on without it."""
+
+    @classmethod
+    def by(cls, message: str, cause: Exception) -> SourceFailed:
+        """The error for a source that raised ``cause``. It is of the class of ``cause`` as well, and has its attributes.
+
+        So what catches that class, such as LangChain's ``with_retry`` and ``with_fallbacks``, catches this error, too. It
+        is a ``SourceFailed`` alone if there can be no class that is both.
+        """
+        try:
+            error: SourceFailed = _both(cls, type(cause))(message)  # type: ignore[arg-type]
+        except TypeError:
+            error = cls(message)
+        error.__cause__ = cause
+        return error
 
 
 class QueryFailed(SourceFailed):
@@ -177,3 +222,15 @@ class DatabaseUnavailable(QueryFailed):
 
 class MissingExtra(LeafspanError, ImportError):
     """An optional part is not installed; the message gives the command that installs it."""
+
+    @classmethod
+    def of(cls, lack: str, extra: str, otherwise: str = "") -> MissingExtra:
+        """The error for an extra of leafspan, which is on no package index yet, so that its name there is anybody's.
+
+        Args:
+            lack: What needs which package, such as ``"PDF needs pypdf"``.
+            extra: Name of the extra.
+            otherwise: What would do as well. Default: "", nothing.
+        """
+        command = f'pip install ".[{extra}]" in the clone of leafspan'
+        return cls(f"{lack}: {command}{'; ' if otherwise else ''}{otherwise}")

@@ -744,7 +744,7 @@ def test_the_demo_goes_on_without_a_framework_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain_core.retrievers", None)
     result = leafspan("demo")
     assert result.exit_code == 0
-    assert 'pip install "leafspan[langchain]"' in result.stdout
+    assert 'pip install ".[langchain]" in the clone of leafspan' in result.stdout
     assert "LlamaIndex and the index agree on" in result.stdout
     assert "  LangChain\n" not in result.stdout
 

@@ -171,7 +171,7 @@ def test_a_plot_without_matplotlib_is_an_error_before_anything_is_asked(kb: Path
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("leafspan.index.Index.open", None)
     assert fails(leafspan("eval", "questions.jsonl", "--plot", "recall.svg")) == (
-        'a plot needs matplotlib: pip install "leafspan[eval]"'
+        'a plot needs matplotlib: pip install ".[eval]" in the clone of leafspan'
     )
 
 

@@ -171,7 +171,7 @@ def test_without_the_library_its_files_are_skipped_with_the_command_to_type(tmp_
     (tmp_path / "b.txt").write_text("Text.")
     documents, [skipped] = read(tmp_path)
     assert [each.id for each in documents] == ["b.txt"]
-    assert skipped == Skipped(name, f'{extra.upper()} needs {package}: pip install "leafspan[{extra}]"')
+    assert skipped == Skipped(name, f'{extra.upper()} needs {package}: pip install ".[{extra}]" in the clone of leafspan')
 
 
 def test_a_path_stands_for_its_files_and_may_be_mixed_with_documents(tmp_path: Path):

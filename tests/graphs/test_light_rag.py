@@ -301,10 +301,10 @@ def test_without_lightrag_the_extra_is_named(light_rag: LightRAGThread, monkeypa
     import sys
 
     monkeypatch.setitem(sys.modules, "lightrag", None)
-    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[lightrag\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[lightrag\]" in the clone of leafspan'):
         LightRAG(light_rag, params={"top_k": 3})
     monkeypatch.setitem(sys.modules, "lightrag.utils", None)
-    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[lightrag\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[lightrag\]" in the clone of leafspan'):
         leafspan.lightrag_options()
 
 

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from langchain_ext import EnsembleRetriever, MultiQueryRetriever, SentenceWindowRetriever, leaf_documents
-from leafspan import Index, InvalidArgument, Vector
+from leafspan import Index, InvalidArgument, SourceFailed, Vector
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS
 
@@ -50,6 +50,32 @@ async def test_a_runnable_is_a_base_like_the_retriever_in_it(name: str, shared_i
     assert expected
     assert disguised.invoke(QUESTIONS[0]) == expected
     assert await disguised.ainvoke(QUESTIONS[0]) == expected
+
+
+async def test_the_error_of_a_base_is_retried_and_has_a_fallback_by_its_type(shared_index: Index):
+    class Twice(BaseRetriever):
+        asked: int = 0
+
+        def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+            self.asked += 1
+            if self.asked < 3:
+                raise ConnectionError("the service is down")
+            return [Document("up again", id="up")]
+
+    waits = {"retry_if_exception_type": (ConnectionError,), "wait_exponential_jitter": False, "stop_after_attempt": 3}
+    for strategy in (
+        EnsembleRetriever(index=shared_index, retrievers=[Vector(), Twice()]),
+        MultiQueryRetriever(base=Twice(), phrasings=[]),
+    ):
+        assert "up again" in [each.page_content for each in strategy.with_retry(**waits).invoke(QUESTIONS[0])]
+    over = MultiQueryRetriever(base=Down(), phrasings=[])
+    for kind, handled in ((ConnectionError, True), (SourceFailed, True), (KeyError, False)):
+        safe = over.with_fallbacks([HOST.vector_search(shared_index, 4)], exceptions_to_handle=(kind,))
+        if handled:
+            assert safe.invoke(QUESTIONS[0]) == await safe.ainvoke(QUESTIONS[0]) != []
+        else:
+            with pytest.raises(ConnectionError, match="the service is down"):
+                safe.invoke(QUESTIONS[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

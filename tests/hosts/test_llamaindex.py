@@ -252,6 +252,17 @@ def test_the_index_alone_may_be_given_by_position(shared_index: Index, name):
         kind(shared_index, 5, **needed(name))
 
 
+@pytest.mark.parametrize(
+    "name", ["BM25Retriever", "VectorRetriever", "HybridRetriever", "AutoMergingRetriever", "TreeRetriever"]
+)
+def test_a_retriever_that_needs_an_index_is_refused_without_one(name: str):
+    for arguments in ((None,), ()):
+        with pytest.raises((InvalidArgument, TypeError), match=f"{name} must have an index to search, got none|required"):
+            getattr(llamaindex_ext, name)(*arguments)
+    with pytest.raises(InvalidArgument, match=f"{name} must have an index to search, got none"):
+        getattr(llamaindex_ext, name)(index=None)
+
+
 def test_options_of_every_retriever_of_llamaindex_are_handed_on(shared_index: Index):
     manager = CallbackManager()
     objects = [IndexNode(text="a text", index_id="one", obj=TextNode(text="an object"))]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.load import dumpd, load
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 import langchain_ext
 from langchain_ext.retriever import INDEX_KEY
@@ -24,7 +25,7 @@ from leafspan import (
     Vector,
 )
 from tests.corpus import QUESTIONS
-from tests.hosts.contract import HOSTS, Host
+from tests.hosts.contract import HOSTS, Host, LangChain
 
 of_langchain = pytest.mark.filterwarnings("ignore:The function `load` is in beta")
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -60,6 +61,26 @@ def test_a_retriever_is_the_same_after_its_plain_values(host: Host, shared_index
     assert again.to_dict(given=given) == retriever.to_dict(given=given)
     assert again._strategy() == retriever._strategy()
     assert host.ask(again, QUESTIONS[0]) == host.ask(retriever, QUESTIONS[0])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        F("year") >= 2020,
+        {"year": {"$gte": 2020}},
+        {"operator": "AND", "conditions": [{"field": "meta.year", "operator": ">=", "value": 2020}]},
+        MetadataFilters(filters=[MetadataFilter(key="year", value=2020, operator=FilterOperator.GTE)]),
+    ],
+    ids=["leafspan", "chroma", "haystack", "llamaindex"],
+)
+@pytest.mark.parametrize("name", ["VectorRetriever", "SpanRetriever"])
+def test_a_filter_in_any_dialect_is_the_same_after_its_plain_values(host: Host, shared_index: Index, where, name):
+    retriever = host.make(name, shared_index, where=where, **({"strategy": Vector()} if name == "SpanRetriever" else {}))
+    again = type(retriever).from_dict(retriever.to_dict(), index=shared_index)
+    assert again.where == retriever.where == (F("year") >= 2020)
+    assert again.to_dict() == retriever.to_dict()
+    if isinstance(host, LangChain):
+        assert again == retriever
 
 
 def test_only_what_differs_from_the_defaults_is_written(host: Host, shared_index: Index):

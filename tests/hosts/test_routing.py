@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableBranch
@@ -242,6 +243,35 @@ async def test_an_index_node_that_leads_to_nothing_comes_back_as_it_is(shared_in
     [found] = LlamaIndex().make("RecursiveRetriever", shared_index, base=index_nodes(node)).retrieve("q")
     assert found.node is node
     assert node.metadata == {}
+
+
+OBJECTS = {
+    "a node": lambda inner: inner,
+    "a node with a score": lambda inner: NodeWithScore(node=inner, score=0.25),
+    "a retriever": lambda inner: LlamaIndex().retriever("Inner", lambda question: [NodeWithScore(node=inner, score=0.5)]),
+}
+
+
+@pytest.mark.parametrize("made", OBJECTS.values(), ids=OBJECTS)
+@pytest.mark.parametrize("given", ["objects", "object_map"])
+@pytest.mark.parametrize("name", ["VectorRetriever", "BM25Retriever", "RecursiveRetriever", "over a base"])
+async def test_an_object_stands_in_the_place_of_the_index_node_that_was_added(tmp_path: Path, made, given, name):
+    node = IndexNode(
+        id_="overview", text="An overview of hot drinks.", index_id="shelf", obj=made(TextNode(text="the object"))
+    )
+    other = IndexNode(id_="other", text="An overview of cold drinks.", index_id="fridge")
+    options = {"objects": [node]} if given == "objects" else {"object_map": {"shelf": node.obj}}
+    with Index.open(tmp_path / "kb") as index:
+        index.add([node, other])
+        if name == "over a base":  # one with objects is asked as it is, and not as its strategy
+            name, options = "RecursiveRetriever", {"base": LlamaIndex().make("VectorRetriever", index, **options)}
+        retriever = LlamaIndex().make(name, index, **options)
+        for scored in (retriever.retrieve("hot drinks"), await retriever.aretrieve("hot drinks")):
+            assert [each.text for each in scored] == ["the object", "An overview of cold drinks."]
+        [[first, _]] = retriever.retrieve_many(["hot drinks"])
+        assert first.text == "the object"
+        plain = LlamaIndex().make("VectorRetriever", index).retrieve("hot drinks")
+        assert [each.metadata["reference"] for each in plain] == ["shelf", "fridge"]
 
 
 def test_an_index_node_with_an_object_is_followed_by_llamaindex_itself(shared_index: Index):

@@ -16,6 +16,7 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import BaseTool as LlamaIndexTool
 from llama_index.core.tools.calling import acall_tool, call_tool
@@ -154,6 +155,23 @@ def test_a_retriever_brings_its_limits_as_defaults(shared_index, package):
     found = tool(question="bees").content if package is llamaindex_ext else tool.invoke({"question": "bees"})
     [passage] = json.loads(found)["passages"]
     assert passage["score"] >= 0.1
+
+
+def test_postprocessors_of_llamaindex_choose_what_a_tool_finds(shared_index):
+    class Reversed(BaseNodePostprocessor):
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            return nodes[::-1]
+
+    class First(BaseNodePostprocessor):
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            return nodes[:2]
+
+    retriever = llamaindex_ext.VectorRetriever(shared_index, candidates=6)
+    found = llamaindex_ext.VectorRetriever(shared_index, similarity_top_k=6).retrieve("bees")
+    tool = llamaindex_ext.as_tool(retriever, k=5, node_postprocessors=[Reversed(), First()])
+    assert [each.node.node_id for each in tool("bees").raw_output] == [found[5].node.node_id, found[4].node.node_id]
+    with pytest.raises(InvalidArgument, match="node_postprocessors need a retriever"):
+        llamaindex_ext.as_tool(shared_index, node_postprocessors=[First()])
 
 
 @pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])

@@ -190,4 +190,4 @@ def test_without_the_extra_the_error_has_the_command_that_installs_it(kb, monkey
         monkeypatch.delitem(sys.modules, name)
     done = CliRunner().invoke(app, ["mcp", "--kb", str(kb)])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert 'error: leafspan mcp needs mcp: pip install "leafspan[mcp]"' in done.stderr
+    assert 'error: leafspan mcp needs mcp: pip install ".[mcp]" in the clone of leafspan' in done.stderr

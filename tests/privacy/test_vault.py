@@ -136,7 +136,7 @@ def test_without_cryptography_the_error_says_what_to_type(
         return original(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[pii\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[pii\]" in the clone of leafspan'):
         Vault.open(path if there else path.with_name("new.db"), ONE)
     assert {each.name for each in path.parent.iterdir()} == {"vault.db", "vault.db.mark"}
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import json
+import pickle
+import subprocess
 from collections.abc import Sequence
 
 import pytest
@@ -206,6 +210,73 @@ async def test_the_error_of_a_retriever_names_it_and_the_question():
     kept = Ensemble(retrievers=[HostRetriever("gone", ask, aask), WIKI], on_failure="leave out")
     first, *_ = leafspan.retrieve("q", kept)
     assert first.trace.notes == (f"retriever 1 (gone) was left out: SourceFailed: {message}",)
+
+
+class Limited(Exception):
+    """The error of a service, with arguments and attributes of its own."""
+
+    def __init__(self, *, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status_code = status
+
+    @property
+    def doubled(self) -> int:
+        return 2 * self.status_code
+
+
+CAUSES = [
+    ConnectionError("reset"),
+    OSError(2, "no such file", "there"),
+    TimeoutError("late"),
+    KeyError("key"),
+    ValueError("value"),
+    RuntimeError("runtime"),
+    Exception("any"),
+    UnicodeDecodeError("utf-8", b"a", 0, 1, "bad"),
+    json.JSONDecodeError("bad", "{", 1),
+    subprocess.CalledProcessError(1, "ls"),
+    Limited(status=429),
+]
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: type(cause).__name__)
+async def test_the_error_of_a_retriever_keeps_its_type(cause: Exception):
+    def ask(question: str) -> list[HostResult]:
+        raise cause
+
+    async def aask(question: str) -> list[HostResult]:
+        raise cause
+
+    strategy = MultiQuery(base=HostRetriever("gone", ask, aask), phrasings=[])
+    with pytest.raises(SourceFailed) as caught:
+        leafspan.retrieve("q", strategy)
+    with pytest.raises(type(cause)) as awaited:
+        await leafspan.aretrieve("q", strategy)
+    message = f"gone failed on 'q' with {type(cause).__name__}: {cause}"
+    for error in (caught.value, awaited.value):
+        for copied in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
+            assert isinstance(copied, type(cause))
+            assert isinstance(copied, SourceFailed)
+            assert str(copied) == message
+            assert copied.args == (message,)
+        assert error.__cause__ is cause
+    if isinstance(cause, Limited):
+        assert (caught.value.status_code, caught.value.doubled) == (429, 858)
+        with pytest.raises(AttributeError):
+            _ = caught.value.other
+
+
+@pytest.mark.parametrize(
+    "cause", [StopIteration("end"), StopAsyncIteration("end"), ExceptionGroup("group", [ValueError()])]
+)
+def test_an_error_that_cannot_be_both_is_the_cause(cause: Exception):
+    def ask(question: str) -> list[HostResult]:
+        raise cause
+
+    with pytest.raises(SourceFailed, match="gone failed on 'q' with") as caught:
+        leafspan.retrieve("q", HostRetriever("gone", ask, None))
+    assert caught.value.__cause__ is cause
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 class Rows(Strategy):

@@ -210,7 +210,10 @@ def test_without_its_libraries_the_command_says_what_to_install(kb: Path):
         check=False,
     )
     assert done.returncode == CODE
-    assert done.stderr == 'error: leafspan serve needs starlette and uvicorn: pip install "leafspan[serve]"\n'
+    assert (
+        done.stderr
+        == 'error: leafspan serve needs starlette and uvicorn: pip install ".[serve]" in the clone of leafspan\n'
+    )
 
 
 def test_the_browser_is_opened_if_asked_for(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

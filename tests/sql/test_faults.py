@@ -395,9 +395,7 @@ def test_importing_leafspan_loads_neither_sqlalchemy_nor_sqlglot():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("module", "extra"), [("sqlalchemy", "leafspan[sql]"), ("sqlglot", "leafspan[sql]"), ("pandas", "leafspan[pandas]")]
-)
+@pytest.mark.parametrize(("module", "extra"), [("sqlalchemy", "sql"), ("sqlglot", "sql"), ("pandas", "pandas")])
 def test_a_missing_extra_names_the_command(monkeypatch, sqlite_url, module, extra):
     strategy = SQL(sqlite_url)
     for name in list(sys.modules):
@@ -408,7 +406,7 @@ def test_a_missing_extra_names_the_command(monkeypatch, sqlite_url, module, extr
     with pytest.raises(MissingExtra) as caught:
         strategy.retrieve_frame("SELECT 1") if module == "pandas" else SQL(sqlite_url)
     _language.language.cache_clear()
-    assert f'pip install "{extra}"' in str(caught.value)
+    assert f'pip install ".[{extra}]" in the clone of leafspan' in str(caught.value)
 
 
 def test_a_missing_driver_names_its_package():
@@ -444,6 +442,37 @@ def reads(text):
         ("SELECT 1\n\nThis query counts the customers.", "SELECT 1"),
         ("Use `SELECT 1` for that.", "SELECT 1"),
         ("SELECT ';' AS a", "SELECT ';' AS a"),
+        # lines of prose
+        ("SELECT 1\nSQLResult: 1\nAnswer: There is one.", "SELECT 1"),
+        ("SELECT 1\nSQLResult:", "SELECT 1"),
+        ("SQLQuery: SELECT 1\nSQLResult: [(1,)]\nAnswer: one", "SELECT 1"),
+        ("SELECT 1;\nSQL Result: 1", "SELECT 1;"),
+        ("SELECT 1\r\nAnswer: one", "SELECT 1"),
+        ("SELECT 1\n**Explanation:** it counts.", "SELECT 1"),
+        ("SELECT 1\nThis query counts the customers.", "SELECT 1"),
+        ("SELECT a\nFROM t\nNote that only Zoë's are counted.", "SELECT a\nFROM t"),
+        ("SELECT a\nFROM t\nErklärung: alle", "SELECT a\nFROM t"),
+        ("SELECT 1\n```", "SELECT 1"),
+        ("SELECT 1\n```\nIt counts.", "SELECT 1"),
+        ("```sql\nSELECT 1\nSQLResult: 1\n```", "SELECT 1"),
+        ("SELECT 'a\nAnswer: b' AS c\nAnswer: d", "SELECT 'a\nAnswer: b' AS c"),
+        ("SELECT 1 -- one\nSQLResult: 1", "SELECT 1 -- one"),
+        ("SELECT 1\nAnswer: one\n\nQuestion: And two?\nSQLQuery: SELECT 2", "SELECT 1"),
+        # what is SQL, and wrong or another statement, stays
+        *[
+            (sql, sql)
+            for sql in (
+                "SELECT a FROM t\nWHERE b = = 1",
+                "SELECT a FROM t\nWhere City Is = 1",
+                "SELECT a FROM t\nWHERE: b = 1 AND",
+                "SELECT a FROM t\nu WHERE b = = 1",
+                "SELECT a FROM t\nInner Join u ON = 1",
+                "SELECT a FROM t AS\nTheir LEFT JOIN u ON = 1",
+                "SELECT a FROM t\nDROP TABLE t",
+                "SELECT a FROM t\nSQLResult: 1; DROP TABLE t",
+                "SELECT a FROM t\nThis drops it; DELETE FROM t",
+            )
+        ],
         ("SELECT 1; DROP TABLE items", "SELECT 1; DROP TABLE items"),
         ("SELECT 1;\n\nDELETE FROM items", "SELECT 1;\n\nDELETE FROM items"),
         ("I do not know.", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import contextmanager
 
 import pytest
 import sqlalchemy
@@ -13,6 +14,7 @@ from leafspan import SQL, QueryFailed, RefusedQuery, retrieve
 from leafspan.sql._allowed import Allowed
 from leafspan.sql._database import Database
 from leafspan.sql._guard import Guard
+from leafspan.sql._names import plain_letters
 from leafspan.sql._timeout import Deadline
 from tests.profiles import examples
 from tests.sql.attacks import ALLOWED, ATTACKS, HIDDEN
@@ -165,6 +167,66 @@ def test_a_quoted_name_comes_back_as_it_was_written(postgres_session, sqlite_ses
     for url in (sqlite_session, postgres_session):
         checked = Guard(dialect=database(url).dialect, row_limit=5).check(sql)
         assert database(url).run(checked, 5, Deadline.after(5), None).columns == (name,)
+
+
+# Names that are sure to be tried, besides those that Hypothesis makes.
+ODD_NAMES = [
+    "sales.2024",
+    "a.b.c",
+    ".",
+    'say "hi"',
+    "50%",
+    "it's",
+    "select",
+    "Straße",
+    "a;b--c",
+    "x/y (z)",
+    "猫",
+    "[a]",
+    "`b`",
+]
+TABLE_NAMES = st.one_of(
+    st.sampled_from(ODD_NAMES),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\\"), min_size=1).filter(
+        lambda name: (
+            name.strip() and len(name.encode()) < 60 and not plain_letters(name).startswith(("pg_", "sqlite_", "pragma_"))
+        )
+    ),
+)
+
+
+@examples(200, fast=25)
+@given(name=TABLE_NAMES, listed=st.sampled_from([None, "in quotes", "as it is"]), some=st.booleans())
+def test_a_table_can_be_read_by_the_name_that_the_prompt_offers(tmp_path_factory, postgres_session, name, listed, some):
+    quoted = '"{}"'.format(name.replace('"', '""'))
+    entry = quoted if listed == "in quotes" or '"' in name else name
+    tables = None if listed is None else {entry: ["id", "a.b"] if some else None}
+    hidden = {} if tables and some else {"hidden": "canary"}
+
+    def model(prompt):
+        before = prompt[: prompt.index('\n- id INTEGER, primary key\n- "a.b" TEXT\n')]
+        assert "\n  7 | text" in prompt
+        return f"SELECT * FROM {before.rpartition(chr(10) * 2)[2]}"
+
+    for url in (f"sqlite:///{tmp_path_factory.mktemp('named') / 'one.db'}", postgres_session):
+        with changing(url) as execute:
+            execute(f'CREATE TABLE {quoted} (id INTEGER PRIMARY KEY, "a.b" TEXT, hidden TEXT)')
+            execute(f"INSERT INTO {quoted} VALUES (7, 'text', 'canary')")
+            try:
+                [passage] = retrieve("What is in it?", SQL(url, generate=model, tables=tables, sample_rows=1))
+            finally:
+                execute(f"DROP TABLE {quoted}")
+        assert passage.id == f"{name}:7"
+        assert passage.metadata == {"id": 7, "a.b": "text"} | hidden
+
+
+@contextmanager
+def changing(url):
+    """A function that runs statements as they are."""
+    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield lambda sql: connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
+    engine.dispose()
 
 
 @examples(100, fast=20)

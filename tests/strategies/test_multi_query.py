@@ -76,6 +76,33 @@ def test_the_query_and_its_phrasings_are_searched_at_once_and_fused_by_rank():
     ]
 
 
+def test_without_any_phrasings_the_query_is_searched_alone():
+    for options in ({"phrasings": []}, {"phrasings": (), "include_original": False}):
+        base = Scripted(TABLE)
+        [row], _ = found(["fire?"], MultiQuery(base=base, **options))
+        assert base.asked == [([Query("fire?")], CONTEXT)]
+        assert spans(row) == [(0, 0, 1 / 61), (1, 1, 1 / 62)]
+
+
+@pytest.mark.parametrize(
+    ("phrasings", "answer", "searched"),
+    [
+        (["blaze?"], None, ["blaze?"]),
+        (["blaze?", "fire?"], None, ["fire?", "blaze?"]),  # which is among the phrasings
+        (None, "burnt?", ["burnt?"]),
+        (["blaze?"], "burnt?", ["blaze?", "burnt?"]),
+        (None, "", ["fire?"]),  # the model wrote nothing of use
+        (["blaze?"], "", ["blaze?"]),
+    ],
+)
+def test_the_query_itself_can_be_left_out(phrasings, answer, searched):
+    base = Scripted(TABLE)
+    model = {} if answer is None else {"generate": never}
+    strategy = MultiQuery(base=base, phrasings=phrasings, include_original=False, **model)
+    found(["fire?"], strategy, *([] if answer is None else [answer]))
+    assert [query.text for query in base.asked[0][0]] == searched
+
+
 def test_the_maximum_is_the_bases_own_best_score():
     results, _ = found(["fire?"], MultiQuery(base=Scripted(TABLE), phrasings=["blaze?", "burnt?"], fusion="maximum"))
     assert spans(results[0]) == [(1, 1, 0.95), (0, 0, 0.9), (2, 2, 0.6)]
@@ -228,7 +255,8 @@ def test_no_queries_have_no_results():
         ({"generate": never, "agenerate": 3}, "agenerate must be a function from a prompt to a text, got 3"),
         ({"agenerate": never}, "agenerate must have generate beside it"),
         ({}, "MultiQuery must have a language model or phrasings, got neither, .*: give llm=.*, or phrasings="),
-        ({"phrasings": []}, "MultiQuery must have a language model or phrasings"),
+        ({"phrasings": None}, "MultiQuery must have a language model or phrasings"),
+        ({"phrasings": [], "include_original": 1}, "include_original must be True or False, got 1"),
         ({"count": 0}, "count must be a whole number >= 1, got 0"),
         ({"prompt": "Rephrase {question}"}, "prompt must be a text with {question} and {count}"),
         ({"fusion": "relative_score"}, "fusion must be one of 'rrf', 'maximum', got 'relative_score'"),

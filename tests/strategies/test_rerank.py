@@ -207,6 +207,20 @@ def test_diverse_results_are_those_most_like_the_query_and_least_like_each_other
     assert [each.span.first for each in row] == [0, 7, 5]  # 0.4 * 0 - 0.6 * 0 before 0.4 * 0.8 - 0.6 * 0.8
 
 
+def test_with_a_diversity_of_1_only_likeness_counts_behind_the_first():
+    for options in ({}, {"rerank": by(leaf0=10, leaf5=6, leaf7=2)}):
+        [row] = answered(Rerank(base=Found(THREE), diversity=1, **options), ["fire?"], vectors=VECTORS)
+        assert spans(row) == [(0, 0, 0), (7, 7, 0), (5, 5, pytest.approx(-0.8))]
+
+
+@pytest.mark.parametrize("name", ["mmr_threshold", "lambda_mult"])
+def test_the_names_of_hosts_for_the_opposite_of_diversity_are_understood(name):
+    with pytest.raises(
+        InvalidArgument, match=f"Rerank has no option '{name}'; here it is 'diversity', which is 1 - {name}"
+    ):
+        Rerank(**{name: 0.3})
+
+
 def test_with_a_function_the_relevance_is_its_score_scaled():
     strategy = Rerank(base=Found(THREE), rerank=by(leaf0=10, leaf5=6, leaf7=2), diversity=0.4)
     [row] = answered(strategy, ["fire?"], vectors=VECTORS)
@@ -462,8 +476,8 @@ def test_nothing_found_is_nothing_to_reorder(shared_index: Index):
         ({"rerank": lengths, "arerank": 3}, "arerank must be a coroutine function like rerank, got 3"),
         ({"arerank": lengths, "diversity": 0.5}, "arerank must have a function rerank beside it, got arerank alone"),
         ({"rerank": reranker(), "arerank": lengths}, "arerank must have a function rerank beside it, got arerank alone"),
-        ({"diversity": 1}, r"diversity must be a number in \[0, 1\), got 1"),
-        ({"diversity": -0.1}, r"diversity must be a number in \[0, 1\), got -0.1"),
+        ({"diversity": 1.1}, r"diversity must be a number in \[0, 1\], got 1.1"),
+        ({"diversity": -0.1}, r"diversity must be a number in \[0, 1\], got -0.1"),
         ({"rerank": lengths, "depth": 0}, "depth must be a whole number >= 1, got 0"),
         ({"rerank": lengths, "on_failure": "keep it"}, "on_failure must be one of 'raise', 'keep', got 'keep it'"),
         ({"rerank": lengths, "base": Vector}, r"base must be a strategy .*; did you forget the parentheses\?"),

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leafspan import Hybrid, Index, InvalidArgument, Query, SentenceWindow, Strategy, Vector
 from leafspan.strategies import BM25, RetrievalContext
 from tests.corpus import QUESTIONS
+from tests.profiles import examples
+from tests.trees import hits, tree
+
+LEAVES = tree(12, 12, 12, 12)
 
 WIDE = SentenceWindow(base=Vector(), before=3, after=3)
 
@@ -29,7 +35,7 @@ def test_a_wrong_option_is_named(wrong: dict):
 @pytest.mark.parametrize("limit", [20, 40, 80])
 def test_a_window_is_no_longer_than_it_may_be_without_a_budget_too(shared_index: Index, limit: int):
     windows = lengths(shared_index.retrieve(QUESTIONS[0], SentenceWindow(before=3, after=3, max_words=limit), k=2))
-    single = lengths(shared_index.retrieve(QUESTIONS[0], SentenceWindow(before=0, after=0), k=2))
+    single = lengths(shared_index.retrieve(QUESTIONS[0], SentenceWindow(before=0, after=0, max_words=1), k=2))
     assert all(words <= max(limit, *single) for words in windows)
     assert sum(windows) > sum(single)
 
@@ -56,8 +62,34 @@ def first_request(strategy: Strategy, **limits):
     return next(strategy.retrieve([Query(vector=(1.0, 0.0))], RetrievalContext(24, **limits)))
 
 
+@examples(100)
+@given(
+    ordinals=st.permutations(range(48)).flatmap(lambda all_: st.integers(0, 48).map(lambda count: all_[:count])),
+    before=st.integers(0, 3),
+    after=st.integers(0, 3),
+    k=st.integers(1, 12),
+    looks=st.booleans(),
+)
+def test_there_are_k_windows_as_long_as_there_are_hits_outside_of_them(ordinals, before, after, k, looks):
+    found = hits(LEAVES, {ordinal: 1 - place / 100 for place, ordinal in enumerate(ordinals)})
+
+    class Base(Strategy):
+        def retrieve(self, queries, context):
+            yield from ()
+            return [found[: context.k] if looks else found]
+
+    strategy = SentenceWindow(base=Base(), before=before, after=after, max_words=None)
+    try:
+        next(strategy.retrieve([Query("?")], RetrievalContext(48, k=k)))
+    except StopIteration as stop:
+        [windows] = stop.value
+    inside = {ordinal for window in windows for ordinal in range(window.span.first, window.span.last + 1)}
+    assert len(windows) == k or (len(windows) < k and set(ordinals) <= inside)
+    assert windows[0].score == 1 if ordinals else not windows
+
+
 def test_the_base_is_asked_for_no_more_hits_than_get_a_window():
-    assert first_request(WIDE, k=5).most == 5
+    assert first_request(WIDE, k=5).most == 10  # windows may unite
     assert first_request(WIDE).most is None
     assert first_request(WIDE, k=5, words=100).most is None  # the number of hits says whether there may be more
 

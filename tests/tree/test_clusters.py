@@ -325,7 +325,7 @@ def test_mixtures_lose_no_place_and_break_no_limit(count, max_words):
 
 def test_without_umap_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(MissingExtra, match=r'pip install "leafspan\[umap\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[umap\]" in the clone of leafspan'):
         RaptorClusters()(topics(1, 3), [10] * 3, NO_LIMIT)
 
 

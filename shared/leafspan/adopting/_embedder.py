@@ -43,7 +43,7 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     if not texts:
         return
     every = [text for each in texts for text in each]
-    vectors = check_vectors((yield embedder.embed_documents(every)), len(every), name=embedder.name)
+    vectors = check_vectors((yield embedder.embed_documents(every)), every, name=embedder.name)
     name = source.collection.name
     if vectors.shape[1] != len(stored[0]):
         raise IndexMismatch(

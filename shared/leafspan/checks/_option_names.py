@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SAME = (
     ("k", "similarity_top_k", "top_k", "n_results"),
     ("where", "filter", "filters"),
-    ("candidates", "fetch_k"),
+    ("candidates", "fetch_k", "mmr_prefetch_k"),
     ("strategy", "search_type", "vector_store_query_mode"),
     ("index", "vectorstore", "vector_store"),
     ("min_score", "score_threshold", "similarity_cutoff"),
@@ -37,6 +37,9 @@ _SAME = (
     ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
 )
 """Names that hosts and we have for the same option."""
+
+_CONVERTED = {"mmr_threshold": "diversity", "lambda_mult": "diversity"}
+"""Names of hosts for one minus an option of ours."""
 
 _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 
@@ -62,11 +65,15 @@ def check_option_names(
 
 def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
     """What was meant, as the end of a sentence."""
-    if name == "search_kwargs" and (limits := [word for word in ("k", "similarity_top_k") if word in known]):
+    if name in ("search_kwargs", "vector_store_kwargs") and (
+        limits := [word for word in ("k", "similarity_top_k") if word in known]
+    ):
         itself = f"{limits[0]}=2"
         return f"; give what is in it itself, such as {f'{owner}(index=index, {itself})' if 'index' in known else itself}"
     if name in _KINDS_OF_SEARCH and "index" in known and "strategy" not in known:
         return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
+    if (ours := _CONVERTED.get(name)) in known:
+        return f"; here it is {ours!r}, which is 1 - {name}"
     same = {name: None, **{word: None for words in _SAME if name in words for word in words}}
     if here := [word for word in same if word in known]:
         return f"; here it is {here[0]!r}"

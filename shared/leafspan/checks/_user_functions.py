@@ -55,7 +55,7 @@ def function_failed(role: str, function: object, given: object, error: Exception
     return made
 
 
-def unusable(role: str, function: object, rule: str, got: object, given: object = None) -> UnusableResult:
+def unusable(role: str, function: object, rule: str, got: object, given: object = None, *, of: str = "") -> UnusableResult:
     """The error for a function of the user's that returned something else than it must.
 
     Args:
@@ -64,12 +64,13 @@ def unusable(role: str, function: object, rule: str, got: object, given: object 
         rule: What it must do, such as ``"return a list of texts"``.
         got: What it returned, or a part of that.
         given: What it was called with. Default: None, nothing that a message could show.
+        of: What the text belongs to, or which one it is. Default: nothing that a message could show.
     """
     start = f"{role} {name_of(function)} must {rule}"
     if iscoroutine(got):
         got.close()  # or Python warns that it was never awaited
     hint = ", which must be awaited: give its coroutine function apart from it" if isawaitable(got) else ""
-    return UnusableResult(f"{start}, got {shown(got)}{hint}{_given(given)}", f"{start}, got something else")
+    return UnusableResult(f"{start}, got {shown(got)}{hint}{_given(given, of)}", f"{start}, got something else")
 
 
 def refuse_coroutine(name: str, answer: object) -> None:

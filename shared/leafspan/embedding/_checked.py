@@ -93,7 +93,7 @@ class CheckedEmbedder:
         yield from self._check(record=True)
         assert self._identity is not None
         if self._cache is None:
-            return self._checked_vectors((yield from self._retrying.documents(texts)), len(texts))
+            return self._checked_vectors((yield from self._retrying.documents(texts)), texts)
         shared = self._embedder.model is not None and not view
         owner = "" if shared else self._index_id + view
         space = Space(self._identity, f"{self._embedder.settings} {owner}")
@@ -109,11 +109,12 @@ class CheckedEmbedder:
         vectors = yield Call(self._cache.find, (space, keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         if missing:
-            made = yield from self._retrying.documents(list(missing.values()))
-            new = dict(zip(missing, self._checked_vectors(made, len(missing)), strict=True))
+            wanted = list(missing.values())
+            made = yield from self._retrying.documents(wanted)
+            new = dict(zip(missing, self._checked_vectors(made, wanted), strict=True))
             yield Call(self._cache.keep, (space, new), finish=True)
             vectors |= new
-        return self._checked_vectors([vectors[key] for key in keys], len(texts))
+        return self._checked_vectors([vectors[key] for key in keys], texts)
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """A vector, as a row, for each question.
@@ -125,7 +126,7 @@ class CheckedEmbedder:
         yield from self._check(record=False)
         with calling("the embedder", self._embedder.name, texts):
             vectors = yield self._embedder.embed_queries(texts)
-        return self._checked_vectors(vectors, len(texts))
+        return self._checked_vectors(vectors, texts)
 
     def confirm(self, *, record: bool) -> Flow[None]:
         """Check that the index was made with this embedder.
@@ -156,9 +157,9 @@ class CheckedEmbedder:
         yield from self._check(record=False)
         return self._identity
 
-    def _checked_vectors(self, vectors: Any, count: int) -> Any:
+    def _checked_vectors(self, vectors: Any, texts: Sequence[str]) -> Any:
         dimension = self._identity.dimension if self._identity else None
-        return check_vectors(vectors, count, name=self._embedder.name, dimension=dimension)
+        return check_vectors(vectors, texts, name=self._embedder.name, dimension=dimension)
 
     def _check(self, *, record: bool) -> Flow[None]:
         """Compare the embedder with the stored identity. If there is none yet, store this one if ``record`` is set."""
@@ -169,7 +170,7 @@ class CheckedEmbedder:
         else:  # someone waits for an answer
             with calling("the embedder", self._embedder.name, PROBE):
                 vectors = yield self._embedder.embed_documents([PROBE])
-            probe = check_vectors(vectors, 1, name=self._embedder.name)[0]
+            probe = check_vectors(vectors, [PROBE], name=self._embedder.name)[0]
         identity = yield from self._record.read()
         if identity is None and record:
             own = EmbedderIdentity.of(self._embedder.name, probe)

@@ -6,7 +6,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import iscoroutinefunction
@@ -129,18 +130,37 @@ def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], N
     return vectors
 
 
-def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None = None) -> Vectors:
-    """The vectors as an array of shape (count, dimension), float32.
+def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: int | None = None) -> Vectors:
+    """The vectors as an array of shape (number of texts, dimension), float32.
 
     Args:
         vectors: What the embedder returned.
-        count: Number of vectors that it must have.
+        texts: The texts that it was given.
         name: Name of the embedder, for error messages.
         dimension: Length that the vectors must have. Default: None, any.
 
     Raises:
-        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers.
+        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers. It
+            names the first text with such a vector.
     """
+    try:
+        return _array_of(vectors, len(texts), dimension)
+    except _Unusable as whole:
+        number, fault = _first_fault(vectors, texts, dimension, whole)
+    if number is None:
+        raise unusable("the embedder", name, fault.rule, fault.got, texts)
+    of = f"text {number + 1} of {len(texts)}" if len(texts) > 1 else ""
+    raise unusable("the embedder", name, fault.rule, fault.got, texts[number], of=of)
+
+
+class _Unusable(Exception):
+    """What is wrong with vectors: the rule, and what was got."""
+
+    def __init__(self, rule: str, got: object) -> None:
+        self.rule, self.got = rule, got
+
+
+def _array_of(vectors: Any, count: int, dimension: int | None) -> Vectors:
     import numpy as np
 
     try:
@@ -148,22 +168,35 @@ def check_vectors(vectors: Any, count: int, *, name: str, dimension: int | None 
         is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be taken for numbers
         with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
             array = given.astype(np.float32, copy=False) if is_numbers else given
-    except (TypeError, ValueError, OverflowError) as error:
-        raise unusable("the embedder", name, "give vectors of numbers of one length", vectors) from error
+    except (TypeError, ValueError, OverflowError):
+        raise _Unusable("give vectors of numbers of one length", vectors) from None
     if not is_numbers:
-        raise unusable("the embedder", name, "give vectors of numbers", vectors)
-    if (
-        array.ndim != 2
-        or len(array) != count
-        or not array.shape[1]
-        or (dimension is not None and array.shape[1] != dimension)
-    ):
-        wanted = f"({count}, {dimension if dimension is not None else 'dimension'})"
-        raise unusable("the embedder", name, f"give vectors of shape {wanted}", array.shape)
-    if not np.isfinite(array).all():
-        number = array[~np.isfinite(array)][0]
-        raise unusable("the embedder", name, "give finite numbers", float(number))
+        raise _Unusable("give vectors of numbers", vectors)
+    if array.ndim != 2 or len(array) != count or not array.shape[1] or array.shape[1] != (dimension or array.shape[1]):
+        raise _Unusable(f"give vectors of shape ({count}, {dimension or 'dimension'})", array.shape)
+    if not (finite := np.isfinite(array)).all():
+        raise _Unusable("give finite numbers", float(array[~finite][0]))
     return array
+
+
+def _first_fault(
+    vectors: Any, texts: Sequence[str], dimension: int | None, fault: _Unusable
+) -> tuple[int | None, _Unusable]:
+    """The place of the first text whose vector is not usable, None if it is not one vector; and what is wrong with it."""
+    if not hasattr(vectors, "__len__") or isinstance(vectors, str | Mapping) or len(vectors) != len(texts):
+        return None, fault
+    rows = list(vectors)
+    if dimension is None and len(rows) > 1:  # most vectors have the right length
+        lengths = Counter(len(row) for row in rows if hasattr(row, "__len__"))
+        dimension = lengths.most_common(1)[0][0] if lengths else None
+    for number, row in enumerate(rows):
+        if not hasattr(row, "__len__"):
+            return number, _Unusable("give vectors of numbers", row)
+        try:
+            _array_of([row], 1, dimension)
+        except _Unusable as own:
+            return number, own
+    return None, fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class RetryingEmbedder:
         import numpy as np
 
         if self._embedder.local:
-            return self._checked((yield self._embedder.embed_documents(texts)), len(texts))
+            return self._checked((yield self._embedder.embed_documents(texts)), texts)
         before = self._most
         parts: list[NDArray[np.float32]] = []
         start = 0
@@ -72,7 +72,7 @@ class RetryingEmbedder:
         attempts, waited = 0, 0.0
         while True:
             try:
-                return self._checked((yield self._embedder.embed_documents(texts)), len(texts))
+                return self._checked((yield self._embedder.embed_documents(texts)), texts)
             except Exception as error:
                 attempts += 1
                 seconds = max(2.0 ** (attempts - 1), retry_after(error)) * random.uniform(1.0, 1.25)
@@ -82,5 +82,5 @@ class RetryingEmbedder:
             yield Call(time.sleep, (seconds,), native=asyncio.sleep)
             waited += seconds
 
-    def _checked(self, vectors: object, count: int) -> NDArray[np.float32]:
-        return check_vectors(vectors, count, name=self._embedder.name)
+    def _checked(self, vectors: object, texts: Sequence[str]) -> NDArray[np.float32]:
+        return check_vectors(vectors, texts, name=self._embedder.name)

@@ -19,7 +19,7 @@ def check_can_measure() -> None:
     try:
         import ir_measures  # noqa: F401
     except ImportError as error:
-        raise MissingExtra('the measures of documents need ir-measures: pip install "leafspan[eval]"') from error
+        raise MissingExtra.of("the measures of documents need ir-measures", "eval") from error
 
 
 def document_scores(

@@ -25,7 +25,7 @@ def check_can_plot(path: Path | None = None) -> None:
     try:
         from leafspan.evaluation._drawn_figure import DrawnFigure
     except ImportError as error:
-        raise MissingExtra('a plot needs matplotlib: pip install "leafspan[eval]"') from error
+        raise MissingExtra.of("a plot needs matplotlib", "eval") from error
     if path is not None:
         known = DrawnFigure().canvas.get_supported_filetypes()
         if path.suffix.removeprefix(".").lower() not in known:

@@ -26,7 +26,7 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
         from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
     except ImportError as error:
-        raise MissingExtra('HTML needs markdownify: pip install "leafspan[html]"') from error
+        raise MissingExtra.of("HTML needs markdownify", "html") from error
     data = read_bytes(path)
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
     html = decode(data, files.encoding or (declared[1].decode() if declared else "utf-8"))

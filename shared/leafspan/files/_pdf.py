@@ -17,7 +17,7 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | BadRecord]:
     try:
         from pypdf import PdfReader
     except ImportError as error:
-        raise MissingExtra('PDF needs pypdf: pip install "leafspan[pdf]"') from error
+        raise MissingExtra.of("PDF needs pypdf", "pdf") from error
     try:
         document = PdfReader(io.BytesIO(read_bytes(path)))
         if document.is_encrypted and not document.decrypt(""):

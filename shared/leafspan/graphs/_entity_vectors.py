@@ -33,14 +33,14 @@ def similarities(store: Any, embedder: object, question: str, texts: Sequence[st
     if vectors:
         kept = {**kept, **dict(zip(new, vectors, strict=True))}
         _keep(store, embedder, model, {text: kept[text] for text in texts})
-    asked = normalize(check_vectors(model.queries([question]), 1, name=model.name))[0]
+    asked = normalize(check_vectors(model.queries([question]), [question], name=model.name))[0]
     matrix = np.stack([kept[text] for text in texts])
     return [float(cosine) for cosine in matrix @ asked]
 
 
 def _embed(model: Embedder, texts: Sequence[str]) -> Any:
     vectors = yield model.embed_documents(texts)
-    return normalize(check_vectors(vectors, len(texts), name=model.name))
+    return normalize(check_vectors(vectors, texts, name=model.name))
 
 
 def _vectors(store: Any, embedder: object) -> tuple[Embedder, _Texts]:

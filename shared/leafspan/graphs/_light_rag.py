@@ -186,4 +186,4 @@ def _failures_told() -> Iterator[None]:
     except LeafspanError:
         raise
     except Exception as error:
-        raise SourceFailed(f"LightRAG must answer the question, but: {type(error).__name__}: {error}") from error
+        raise SourceFailed.by(f"LightRAG must answer the question, but: {type(error).__name__}: {error}", error) from error

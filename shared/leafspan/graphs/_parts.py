@@ -75,9 +75,9 @@ def lightrag_options(
     try:
         from lightrag.utils import EmbeddingFunc, Tokenizer
     except ImportError as error:
-        raise MissingExtra('LightRAG needs lightrag-hku: pip install "leafspan[lightrag]"') from error
+        raise MissingExtra.of("LightRAG needs lightrag-hku", "lightrag") from error
     model = default_embedder() if embedder is None else to_embedder(embedder)
-    dimension = check_vectors(model.documents(["dimension"]), 1, name=model.name).shape[1]
+    dimension = check_vectors(model.documents(["dimension"]), ["dimension"], name=model.name).shape[1]
     options: dict[str, Any] = {
         "embedding_func": EmbeddingFunc(
             embedding_dim=dimension,
@@ -123,7 +123,7 @@ def _embedding(model: Embedder) -> Callable[..., Awaitable[Any]]:
         call = (model.embed_queries if context == "query" else model.embed_documents)(texts)
         assert call.function is not None
         vectors = await (call.native(*call.arguments) if call.native else _in_thread(call.function, *call.arguments))
-        return check_vectors(vectors, len(texts), name=model.name)
+        return check_vectors(vectors, texts, name=model.name)
 
     return embed
 

@@ -185,7 +185,9 @@ class PropertyGraph(Strategy):
         except LeafspanError:
             raise
         except Exception as error:
-            raise SourceFailed(f"the graph must answer the question, but: {type(error).__name__}: {error}") from error
+            raise SourceFailed.by(
+                f"the graph must answer the question, but: {type(error).__name__}: {error}", error
+            ) from error
 
     def _in_shape(self, found: GraphResult, shape: str) -> Any:
         if shape == "dict":

@@ -72,5 +72,5 @@ def _query_param() -> Any:
     try:
         from lightrag import QueryParam
     except ImportError as error:
-        raise MissingExtra('LightRAG needs lightrag-hku: pip install "leafspan[lightrag]"') from error
+        raise MissingExtra.of("LightRAG needs lightrag-hku", "lightrag") from error
     return QueryParam

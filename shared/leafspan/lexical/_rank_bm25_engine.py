@@ -34,7 +34,7 @@ class RankBM25:
         try:
             from rank_bm25 import BM25Okapi
         except ImportError as error:
-            raise MissingExtra('rank-bm25 is not installed: pip install "leafspan[rank-bm25]"') from error
+            raise MissingExtra.of("rank-bm25 is not installed", "rank-bm25") from error
         self._library_class = BM25Okapi
         self._cached_library: tuple[object, Any] = (None, None)  # with the settings that it was built for
         self._corpus = Corpus(parts)

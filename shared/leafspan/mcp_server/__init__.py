@@ -5,7 +5,7 @@ from leafspan.errors import MissingExtra
 try:
     import mcp_types as _types  # noqa: F401 (mcp has it from version 2 on)
 except ModuleNotFoundError as error:  # pragma: no cover
-    raise MissingExtra('leafspan mcp needs mcp: pip install "leafspan[mcp]"') from error
+    raise MissingExtra.of("leafspan mcp needs mcp", "mcp") from error
 
 from leafspan.mcp_server._http import HTTPPlace, serve_http
 from leafspan.mcp_server._server import make_server

@@ -72,5 +72,5 @@ def _aes(key: bytes) -> Any:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:
-        raise MissingExtra('a vault needs the package cryptography: pip install "leafspan[pii]"') from error
+        raise MissingExtra.of("a vault needs the package cryptography", "pii") from error
     return AESGCM(key)

@@ -177,8 +177,8 @@ def _classes() -> dict[str, Any]:
             import presidio_analyzer
             from presidio_analyzer import predefined_recognizers as predefined
         except ImportError as error:
-            raise MissingExtra(
-                'finding entities by patterns needs Presidio: pip install "leafspan[pii]"; or give a finder of your own'
+            raise MissingExtra.of(
+                "finding entities by patterns needs Presidio", "pii", "or give a finder of your own"
             ) from error
     found: dict[str, Any] = {}
     for name in sorted(vars(predefined)):

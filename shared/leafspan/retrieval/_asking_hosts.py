@@ -38,4 +38,5 @@ def ask_call(request: AskHost) -> Call:
 
 
 def _failed(request: AskHost, error: Exception) -> SourceFailed:
-    return SourceFailed(f"{request.name} failed on {shown(request.question)} with {type(error).__name__}: {error}")
+    message = f"{request.name} failed on {shown(request.question)} with {type(error).__name__}: {error}"
+    return SourceFailed.by(message, error)

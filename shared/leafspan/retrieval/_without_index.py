@@ -30,7 +30,7 @@ class _QuestionEmbedder:
             self._embedder = default_embedder()
         with calling("the embedder", self._embedder.name, texts):
             vectors = yield self._embedder.embed_queries(texts)
-        return check_vectors(vectors, len(texts), name=self._embedder.name)
+        return check_vectors(vectors, texts, name=self._embedder.name)
 
 
 @overload

@@ -6,7 +6,7 @@ try:
     import starlette as _starlette  # noqa: F401
     import uvicorn as _uvicorn  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover
-    raise MissingExtra('leafspan serve needs starlette and uvicorn: pip install "leafspan[serve]"') from error
+    raise MissingExtra.of("leafspan serve needs starlette and uvicorn", "serve") from error
 
 from leafspan.serving._app import make_app
 from leafspan.serving._server import serve

@@ -21,7 +21,7 @@ from leafspan.errors import InvalidArgument, RefusedQuery
 from leafspan.sql._columns import check_columns
 from leafspan.sql._common_tables import is_common_table
 from leafspan.sql._language import Language
-from leafspan.sql._names import fold, name_in_option, name_in_query, path, plain_letters
+from leafspan.sql._names import fold, name_in_query, names_in_option, path, plain_letters
 
 _SYSTEM_SCHEMAS = (
     "information_schema",
@@ -43,6 +43,8 @@ _SYSTEM_TABLES = {
 }
 # Spark reads a file whose format stands in place of the schema.
 _FILE_FORMATS = ("avro", "binaryfile", "csv", "delta", "iceberg", "jdbc", "json", "orc", "parquet", "text", "xml")
+# In these dialects a name of a table is never that of a file.
+_NAMES_ONLY = ("sqlite", "postgres")
 _ORDINARY = re.compile(r"[\w$ \-]+")
 
 
@@ -90,7 +92,7 @@ class Allowed:
     def find(self, table: Any) -> str | None:
         """The name of the allowed table that a query names, None if it is not allowed."""
         asked = name_in_query(table, self.dialect)
-        return next((name for name in self.columns if name_in_option(name, self.dialect) == asked), None)
+        return next((name for name in self.columns if asked in names_in_option(name, self.dialect)), None)
 
     def may_read(self, table: str, column: str) -> bool:
         """Whether a column of a table may be read; "" stands for no column in particular.
@@ -100,17 +102,18 @@ class Allowed:
             column: Name of the column as the database has it.
         """
         for name, columns in self.columns.items():
-            if fold(name.rpartition(".")[2], self.dialect) == fold(table, self.dialect):
+            if self._ends(name, table):
                 return columns is None or not column or column.lower() in {each.lower() for each in columns}
         return False
 
     def may_read_all(self, table: str) -> bool:
         """Whether all columns of a table may be read."""
+        return any(columns is None and self._ends(name, table) for name, columns in self.columns.items())
+
+    def _ends(self, name: str, table: str) -> bool:
+        """Whether an allowed name is that of a table in one of the schemas."""
         folded = fold(table, self.dialect)
-        return any(
-            columns is None and fold(name.rpartition(".")[2], self.dialect) == folded
-            for name, columns in self.columns.items()
-        )
+        return any(each[-1] == folded for each in names_in_option(name, self.dialect))
 
 
 def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
@@ -167,7 +170,8 @@ def _check_unlisted(table: Any, speech: Language) -> None:
         raise RefusedQuery(
             f"a query may not read catalogs of the system, got {path(table)}; name it in tables= to allow it"
         )
-    if table.args.get("catalog") or not all(_ORDINARY.fullmatch(part) for part in (name, schema or "x")):
+    ordinary = speech.dialect in _NAMES_ONLY or all(_ORDINARY.fullmatch(part) for part in (name, schema or "x"))
+    if table.args.get("catalog") or not ordinary:
         raise RefusedQuery(
             f"a query may only read tables of its database with ordinary names, got {path(table)}; name it in tables= to "
             "allow it"

@@ -163,7 +163,7 @@ class Database:
         def work(connection: Any) -> list[Table]:
             if self.dialect != "sqlite":
                 restrict_server(connection, deadline)
-            return read_tables(connection, allowed)
+            return [table for table in read_tables(connection, allowed, self._quote) if self._may_read(table, allowed)]
 
         tables = self.use(work, deadline)
 
@@ -177,10 +177,23 @@ class Database:
             except (RefusedQuery, QueryFailed):
                 return ()  # a table that cannot be read is no reason not to answer from others
 
-        text = describe(tables, samples, self._engine.dialect.identifier_preparer.quote)
+        text = describe(tables, samples, self._quote)
         with self._reading_schema:
             self._schemas[key] = (time.monotonic(), text)
         return text
+
+    def _quote(self, name: str) -> str:
+        """A name as a query writes it. SQLAlchemy knows when it needs quotes, and would write % twice within them."""
+        plain = self._engine.dialect.identifier_preparer.quote(name) == name
+        return name if plain else language(self.dialect).quoted(name)
+
+    def _may_read(self, table: Table, allowed: Allowed | None) -> bool:
+        """Whether a query of a table passes, so that the language model is not told to use one that it cannot."""
+        try:
+            Guard(dialect=self.dialect, allowed=allowed).check(language(self.dialect).select((), table.name))
+        except RefusedQuery:
+            return False
+        return True
 
     def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
         """What ``work`` returns for an open connection, which is rolled back and closed afterwards.

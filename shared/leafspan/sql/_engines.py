@@ -25,7 +25,7 @@ def to_engine(thing: object, timeout: float) -> tuple[Any, bool]:
         from sqlalchemy.engine import URL, Engine, make_url
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError
     except ImportError as error:
-        raise MissingExtra('SQL needs SQLAlchemy: pip install "leafspan[sql]"') from error
+        raise MissingExtra.of("SQL needs SQLAlchemy", "sql") from error
     if isinstance(thing, Engine):
         _check_engine(thing)
         return thing, True

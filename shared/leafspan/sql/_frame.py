@@ -32,5 +32,5 @@ def import_pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise MissingExtra('a DataFrame needs pandas: pip install "leafspan[pandas]"') from error
+        raise MissingExtra.of("a DataFrame needs pandas", "pandas") from error
     return pandas

@@ -68,7 +68,7 @@ class Language:
         try:
             from sqlglot.dialects.dialect import Dialect
         except ImportError as error:
-            raise MissingExtra('SQL needs sqlglot: pip install "leafspan[sql]"') from error
+            raise MissingExtra.of("SQL needs sqlglot", "sql") from error
         self.dialect = dialect
         self._dialect = Dialect.get_or_raise(dialect)
         # The path stays the text that it is, instead of being read and written anew.
@@ -138,19 +138,25 @@ class Language:
             return False
         return True
 
-    def select(self, columns: Sequence[str], table: str) -> str:
+    def quoted(self, name: str) -> str:
+        """A name in quotes."""
+        from sqlglot import exp
+
+        return self.write(exp.to_identifier(name, quoted=True))
+
+    def select(self, columns: Sequence[str], table: Sequence[str]) -> str:
         """A query of columns of a table.
 
         Args:
-            columns: Their names.
-            table: Name of the table, with its schema if it has one.
+            columns: Their names; empty for all.
+            table: Parts of the table's name, the last one its own.
         """
         from sqlglot import exp
 
         names = [exp.column(exp.to_identifier(name, quoted=True)) for name in columns]
-        parts = [exp.to_identifier(part, quoted=True) for part in table.split(".")]
+        parts = [exp.to_identifier(part, quoted=True) for part in table]
         of = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
-        return self.write(exp.Select(expressions=names, from_=exp.From(this=of)))
+        return self.write(exp.Select(expressions=names or [exp.Star()], from_=exp.From(this=of)))
 
     def _check_tokens(self, tokens: list[Any], sql: str) -> None:
         """Refuse what means different things in different versions or settings of a database."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
@@ -13,21 +14,36 @@ _CASE_COUNTS = ("postgres", "redshift", "mysql", "tsql", "bigquery", "clickhouse
 _CAPITALS = ("oracle", "snowflake")
 
 
-def name_in_query(table: Any, dialect: str) -> str:
-    """The name of a table in a query, as the database looks it up."""
+_PART = r'(?:[^".]+|"(?:[^"]|"")+")'
+
+
+def name_in_query(table: Any, dialect: str) -> tuple[str, ...]:
+    """The name of a table in a query, as the database looks it up: its parts, () if it is no name."""
     parts = [table.args.get(part) for part in ("catalog", "db", "this")]
     if any(part is not None and type(part).__name__ != "Identifier" for part in parts):
-        return ""
-    names = [fold_identifier(part, dialect) for part in parts if part is not None]
-    if dialect == "sqlite" and names[0] == "main":
-        names = names[1:] or names
-    return ".".join(f'"{name}"' if "." in name else name for name in names)
+        return ()
+    return _without_main([fold_identifier(part, dialect) for part in parts if part is not None], dialect)
 
 
-def name_in_option(name: str, dialect: str) -> str:
-    """The name of a table that a user allows, as ``name_in_query`` gives it."""
-    folded = fold(name, dialect)
-    return folded.removeprefix("main.") if dialect == "sqlite" else folded
+def names_in_option(entry: str, dialect: str) -> set[tuple[str, ...]]:
+    """The names of tables that an entry of ``tables`` stands for, as ``name_in_query`` gives them."""
+    return {_without_main([fold(part, dialect) for part in parts], dialect) for parts in read_entry(entry)}
+
+
+def read_entry(entry: str) -> list[list[str]]:
+    """The tables that an entry of ``tables`` may mean, each as the parts of its name.
+
+    A dot parts a schema from a table, but not within double quotes, which are written as in SQL. Without quotes, the whole
+    may be the name of a table as well.
+    """
+    if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", entry):
+        return [[entry]]
+    parts = [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in re.findall(_PART, entry)]
+    return [parts] if '"' in entry or len(parts) == 1 else [parts, [entry]]
+
+
+def _without_main(names: list[str], dialect: str) -> tuple[str, ...]:
+    return tuple(names[1:] if dialect == "sqlite" and names[0] == "main" and len(names) > 1 else names)
 
 
 def fold_identifier(identifier: Any, dialect: str) -> str:

@@ -48,6 +48,16 @@ _STATEMENT = re.compile(
     r"|DETACH|COPY|CALL|DO|EXEC|EXECUTE|BEGIN|COMMIT|ROLLBACK|VACUUM|LOAD)\b",
     re.IGNORECASE,
 )
+# A line after a query that is no part of it: a fence, a label such as "SQLResult:", or the beginning of a sentence.
+_CLAUSE = r"""(?!(?i:FROM|WHERE|GROUP|ORDER|HAVING|LIMIT|OFFSET|UNION|EXCEPT|INTERSECT|JOIN|LEFT|RIGHT|INNER|OUTER|CROSS
+    |FULL|NATURAL|ON|USING|AND|OR|NOT|AS|WINDOW|FETCH|FOR|CASE|WHEN|THEN|ELSE|END|IN|BETWEEN|LIKE|SET)\b)"""
+_PROSE_LINE = re.compile(
+    rf"""\n[ \t]*(?=```|~~~
+    |\**(?:{_CLAUSE}[^\W\d_]\w*[ ]?){{1,3}}\**[:：](?:\**[ \t]|\**\r?$)
+    |{_CLAUSE}[^\W\d_a-z][^\W\d_A-Z]*[ ]{_CLAUSE}[\w']+[ ][\w'])""",
+    re.VERBOSE | re.MULTILINE,
+)
+_PROSE_LINES = 10  # that are tried as the end of a query
 
 
 def begins_as_query(text: str) -> bool:
@@ -69,7 +79,7 @@ def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
     blocks = [block.strip() for _, block in _FENCE.findall(answer)]
     fenced = [sql for block in blocks if (sql := block if begins_as_query(block) else _in_json(block)) is not None]
     if fenced:
-        return fenced[-1]
+        return _without_prose(fenced[-1], reads)
     if (sql := _in_json(answer)) is not None:
         return sql
     if begins_as_query(answer):
@@ -97,12 +107,14 @@ def _without_prose(text: str, reads: Callable[[str], bool]) -> str:
     if reads(text):
         return text
     for head, tail in _cuts(text):
-        if reads(head) and not _STATEMENT.match(tail):
+        if reads(head) and not any(map(_STATEMENT.match, tail.split(";"))):
             return head
     return text
 
 
 def _cuts(text: str) -> Iterator[tuple[str, str]]:
-    """The text before and after each of the first semicolons and blank lines, the longest beginning first."""
+    """The text before and after each line of prose, and then the first semicolons and blank lines, from the last one on."""
+    for match in islice(_PROSE_LINE.finditer(text), _PROSE_LINES):
+        yield text[: match.start()].strip(), text[match.end() :]
     for match in reversed(list(islice(re.finditer(r";|\n[ \t]*\n", text), _MOST_CUTS))):
         yield text[: match.start()].strip(), text[match.end() :]

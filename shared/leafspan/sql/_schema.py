@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafspan.sql._allowed import Allowed
+from leafspan.sql._names import read_entry
 from leafspan.sql._sqlite import PARTS_OF_VIRTUAL_TABLES
 
 _LONGEST_SAMPLE = 80  # characters of a value
@@ -32,34 +33,35 @@ class Table:
     """A table or view.
 
     Attributes:
-        name: Its name, with the schema if it needs one.
+        name: The parts of its name: with the schema if it needs one.
         columns: The columns that may be read.
         comment: Its comment, "" if it has none.
     """
 
-    name: str
+    name: tuple[str, ...]
     columns: tuple[Column, ...]
     comment: str
 
 
-def read_tables(connection: Any, allowed: Allowed | None) -> list[Table]:
+def read_tables(connection: Any, allowed: Allowed | None, quote: Callable[[str], str]) -> list[Table]:
     """The tables and views of a database that may be read, by name.
 
     Args:
         connection: Connection of SQLAlchemy.
         allowed: What may be read, None for the tables of the default schema.
+        quote: Function from a name to how a query writes it.
     """
     from sqlalchemy import inspect
 
     inspector = inspect(connection)
     if allowed is None:
         names = {*inspector.get_table_names(), *inspector.get_view_names()} - _parts_of_virtual_tables(connection)
-        return [table for name in sorted(names) if (table := _read_if_whole(inspector, None, name, None))]
+        return [table for name in sorted(names) if (table := _read_if_whole(inspector, (name,), None, quote))]
     tables = []
     for entry, columns in allowed.columns.items():
-        schema, _, name = entry.rpartition(".")
-        if _exists(inspector, schema or None, name) and (table := _read_if_whole(inspector, schema or None, name, columns)):
-            tables.append(table)
+        for name in read_entry(entry):
+            if _exists(inspector, name) and (table := _read_if_whole(inspector, name, columns, quote)):
+                tables.append(table)
     return tables
 
 
@@ -77,7 +79,7 @@ def describe(
 
 
 def _lines(table: Table, rows: Sequence[Sequence[Any]], quote: Callable[[str], str]) -> Iterator[str]:
-    name = ".".join(map(quote, table.name.split(".")))
+    name = ".".join(map(quote, table.name))
     yield f"{name}: {table.comment}" if table.comment else name
     for column in table.columns:
         said = ", ".join(part for part in (f"{quote(column.name)} {column.type}".strip(), column.remark) if part)
@@ -102,29 +104,38 @@ def _parts_of_virtual_tables(connection: Any) -> set[str]:
     return {f"{name}_{part}" for name in names for part in PARTS_OF_VIRTUAL_TABLES}
 
 
-def _exists(inspector: Any, schema: str | None, name: str) -> bool:
-    return bool(inspector.has_table(name, schema=schema))
+def _exists(inspector: Any, name: Sequence[str]) -> bool:
+    return bool(inspector.has_table(name[-1], schema=_schema(name)))
 
 
-def _read_if_whole(inspector: Any, schema: str | None, name: str, columns: Sequence[str] | None) -> Table | None:
+def _schema(name: Sequence[str]) -> str | None:
+    return ".".join(name[:-1]) or None
+
+
+def _read_if_whole(
+    inspector: Any, name: Sequence[str], columns: Sequence[str] | None, quote: Callable[[str], str]
+) -> Table | None:
     """The table, or None for a view of SQLite whose tables are gone."""
     from sqlalchemy.exc import DBAPIError
 
     try:
-        return _read_table(inspector, schema, name, columns)
+        return _read_table(inspector, name, columns, quote)
     except DBAPIError:
         if inspector.dialect.name != "sqlite":
             raise
         return None
 
 
-def _read_table(inspector: Any, schema: str | None, name: str, columns: Sequence[str] | None) -> Table:
+def _read_table(
+    inspector: Any, full_name: Sequence[str], columns: Sequence[str] | None, quote: Callable[[str], str]
+) -> Table:
+    schema, name = _schema(full_name), full_name[-1]
     key = set(inspector.get_pk_constraint(name, schema=schema).get("constrained_columns") or ())
     references = {}
     for foreign in inspector.get_foreign_keys(name, schema=schema):
-        of = ".".join(part for part in (foreign.get("referred_schema"), foreign["referred_table"]) if part)
+        of = ".".join(quote(part) for part in (foreign.get("referred_schema"), foreign["referred_table"]) if part)
         for own, other in zip(foreign["constrained_columns"], foreign["referred_columns"], strict=False):
-            references[own] = f"references {of}({other})"
+            references[own] = f"references {of}({quote(other)})"
     shown = None if columns is None else {each.lower() for each in columns}
     found = []
     for column in inspector.get_columns(name, schema=schema):
@@ -140,7 +151,7 @@ def _read_table(inspector: Any, schema: str | None, name: str, columns: Sequence
         found.append(
             Column(column["name"], _type(column["type"]), f"{remark}{': ' if remark and comment else ''}{comment}")
         )
-    return Table(f"{schema}.{name}" if schema else name, tuple(found), _comment(inspector, schema, name))
+    return Table(tuple(full_name), tuple(found), _comment(inspector, schema, name))
 
 
 def _type(kind: Any) -> str:

@@ -52,8 +52,8 @@ class SQL(Strategy):
         agenerate: Its coroutine function.
         max_retries: How often the language model mends a query that failed, being shown the error, >= 0. Default: 0.
         tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None for
-            all). A name has its schema if queries must name it. A view that is allowed may read what it reads. Default: all
-            but catalogs of the system.
+            all). A name has its schema if queries must name it, and quotes around a dot of its own: ``'other."a.b"'``. A
+            view that is allowed may read what it reads. Default: all but catalogs of the system.
         functions: Names of further functions that are harmless, such as your own. Default: none.
         extract: Columns that become the text of a row, or a function from a row to a text. The text of one column is its
             value. Default: all columns, each in a line, ``name: value``.

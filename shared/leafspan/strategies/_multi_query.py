@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_model, keep_whole, shown
+from leafspan.checks import check_flag, check_model, keep_whole, shown
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
@@ -32,17 +32,19 @@ register(Query)
 class MultiQuery(Strategy):
     """What ``base`` finds for each query and for other phrasings of it, all in one search, fused into one list a query.
 
-    The query itself is always searched, and no phrasing twice. If the language model fails or writes nothing of use, the
-    rest is searched, and each passage's trace says so. The trace also says for which phrasing each step was done. If
+    No phrasing is searched twice. If the language model fails or writes nothing of use, the rest is searched, and each
+    passage's trace says so. The trace also says for which phrasing each step was done. If
     ``base`` finds spans longer than leaves, those that overlap become one passage, with the best score among them.
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model. Default:
-            none.
+        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model; an empty
+            list will do. Default: none.
         generate: Function from a prompt to a text, which is asked for more phrasings. Needed without ``phrasings``.
             Default: none is asked.
         agenerate: Its coroutine function.
+        include_original: Whether the query itself is searched as well, as it always is if there are no phrasings of it.
+            Default: True.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
         fusion: What a score means. ``"rrf"``: the mean of 1 / (60 + rank) over all phrasings, in (0, 1 / 61].
@@ -56,26 +58,29 @@ class MultiQuery(Strategy):
     """
 
     base: Strategy = field(default_factory=Hybrid)
-    phrasings: Sequence[str | Sequence[float] | Query] = ()
+    phrasings: Sequence[str | Sequence[float] | Query] | None = None
     generate: Callable[[str], str] | None = None
     agenerate: Callable[[str], Awaitable[str]] | None = None
+    include_original: bool = True
     count: int = 3
     prompt: str = DEFAULT_PROMPT
     fusion: Literal["rrf", "maximum"] = "rrf"
 
     def __post_init__(self) -> None:
         check_strategy("base", self.base)
-        phrasings, single = to_queries(self.phrasings)
-        if single and not isinstance(self.phrasings, str | Query):
-            raise InvalidArgument(
-                f"phrasings must be a list of texts, vectors or Query values, got {shown(self.phrasings)}"
-            )
-        object.__setattr__(self, "phrasings", tuple(phrasings))
+        if self.phrasings is not None:
+            phrasings, single = to_queries(self.phrasings)
+            if single and not isinstance(self.phrasings, str | Query):
+                raise InvalidArgument(
+                    f"phrasings must be a list of texts, vectors or Query values, got {shown(self.phrasings)}"
+                )
+            object.__setattr__(self, "phrasings", tuple(phrasings))
         check_model(self.generate, self.agenerate)
+        check_flag("include_original", self.include_original)
         keep_whole(self, "count", 1)
         check_prompt(self.prompt)
         object.__setattr__(self, "fusion", to_fusion(self.fusion, ("rrf", "maximum")))
-        if self.generate is None and not self.phrasings:
+        if self.generate is None and self.phrasings is None:
             raise InvalidArgument(
                 "MultiQuery must have a language model or phrasings, got neither, so only the question would be searched: "
                 "give llm=... in LangChain and LlamaIndex, generate=... in plain Python, or phrasings=[...]"
@@ -88,7 +93,7 @@ class MultiQuery(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one request to the language model, if any, and one search for all phrasings of all queries."""
-        given = to_queries(self.phrasings)[0]
+        given = to_queries(self.phrasings or ())[0]
         variants = [list(dict.fromkeys([query, *given])) for query in queries]
         generated, notes = yield from self._generated(variants)
         for own, more in zip(variants, generated, strict=True):
@@ -96,7 +101,8 @@ class MultiQuery(Strategy):
         asked = []
         for own, note in zip(variants, notes, strict=True):
             names = [THE_QUERY, *(phrasing_name(number, each) for number, each in enumerate(own) if number)]
-            asked.append(Phrased(list(zip(names, own, strict=True)), () if note is None else (note,)))
+            searched = self.include_original or len(own) == 1 or own[0] in given
+            asked.append(Phrased(list(zip(names, own, strict=True))[not searched :], () if note is None else (note,)))
         return (yield from search_phrasings(self.base, asked, context, self.fusion))
 
     def _generated(self, variants: Sequence[Sequence[Query]]) -> StrategyFlow[tuple[list[list[str]], list[str | None]]]:

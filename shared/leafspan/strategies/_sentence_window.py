@@ -19,7 +19,7 @@ from leafspan.values import Candidate, Query
 class SentenceWindow(Strategy):
     """The best hits of ``base``, each with the leaves before and after it in its document.
 
-    Only the ``k`` best hits get a window; with a budget, hits do best first until it is full. Windows that touch or overlap
+    Hits get their windows best first, until there are ``k`` windows or the budget is full. Windows that touch or overlap
     become one passage, with the best score among their hits. A leaf has one to a few sentences.
 
     Args:
@@ -60,28 +60,47 @@ class SentenceWindow(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""
-        # Only these get windows. With a budget, the number of hits also says whether to look again, at more candidates.
-        most = context.k if context.words is None else None
+        # Windows may unite, so more hits are asked for. With a budget, their number says whether to look again.
+        most = None if context.k is None or context.words is not None else 2 * context.k
         results = yield from retrieve_leaves(self.base, queries, context, most=most)
+        windows = yield from self._windows(results, context)
+        if any(len(hits) == most and len(own) < (context.k or 0) for hits, own in zip(results, windows, strict=True)):
+            windows = yield from self._windows((yield from retrieve_leaves(self.base, queries, context)), context)
+        return windows
+
+    def _windows(
+        self, results: Sequence[Sequence[Candidate]], context: RetrievalContext
+    ) -> StrategyFlow[list[list[Candidate]]]:
+        """For each query the windows around its best hits: as many hits as it takes to have ``k`` windows."""
+        longest = context.longest(self.max_words)
         best = [hits[: context.k] for hits in results]
         lengths: dict[str, int] = {}
-        if context.longest(self.max_words) is not None:
-            around = (
-                neighbours_of(self._fitting(hits, context.words), before=self.before, after=self.after) for hits in best
-            )
-            loaded: dict[str, Candidate] = yield Load(tuple(dict.fromkeys(id_ for ids in around for id_ in ids)))
-            lengths = {found.id: found.words or 0 for found in (*loaded.values(), *(hit for hits in best for hit in hits))}
-        return [
-            windows_around(
-                hits,
-                before=self.before,
-                after=self.after,
-                max_words=context.longest(self.max_words),
-                budget=context.words,
-                words=lengths,
-            )
-            for hits in best
-        ]
+        while True:
+            if longest is not None:
+                fitting = (self._fitting(hits, context.words) for hits in best)
+                around = (neighbours_of(hits, before=self.before, after=self.after) for hits in fitting)
+                new = dict.fromkeys(id_ for ids in around for id_ in ids if id_ not in lengths)
+                loaded: dict[str, Candidate] = yield Load(tuple(new))
+                found = (*loaded.values(), *(hit for hits in best for hit in hits))
+                lengths = {**{each.id: each.words or 0 for each in found}, **lengths}
+            windows = [
+                windows_around(
+                    hits,
+                    before=self.before,
+                    after=self.after,
+                    max_words=longest,
+                    budget=context.words,
+                    words=lengths,
+                )
+                for hits in best
+            ]
+            more = [
+                hits[: len(some) + max(0, (context.k or 0) - len(own))]
+                for hits, some, own in zip(results, best, windows, strict=True)
+            ]
+            if list(map(len, more)) == list(map(len, best)):
+                return windows
+            best = more
 
     def _fitting(self, hits: Sequence[Candidate], budget: int | None) -> Sequence[Candidate]:
         """The best hits that a budget may hold; all without a budget."""

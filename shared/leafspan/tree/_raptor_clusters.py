@@ -69,7 +69,7 @@ class RaptorClusters:
         import numpy as np
 
         if find_spec("umap") is None:
-            raise MissingExtra('umap-learn is not installed: pip install "leafspan[umap]"')
+            raise MissingExtra.of("umap-learn is not installed", "umap")
         clusters: list[list[int]] = []
         waiting = [np.arange(len(vectors))] if len(vectors) else []
         few = self.dimension + 1
