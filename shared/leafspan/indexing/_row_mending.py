@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.documents import content_hash, find_sections, pack_lines, place_of, unpack_place
 from leafspan.indexing._whole_document import chunks_of_leaves
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import find_headings
+from leafspan.splitting import find_headings, find_tables
 from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
@@ -65,7 +65,7 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], i
     return replace(
         plain,
         hash=content_hash(document),
-        sections=tuple(find_sections(places, find_headings(document.text))),
+        sections=tuple(find_sections(places, find_headings(document.text), find_tables(document.text))),
         characters=len(document.text),
         words=top.words,
         lines="" if chunks or place_of(loose.metadata) else pack_lines(document.text, places),
