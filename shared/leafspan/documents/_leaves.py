@@ -11,7 +11,8 @@ from leafspan.splitting import Cut, Heading, Table, check_cuts
 from leafspan.text import count_words
 from leafspan.values import Ancestor, Document, Leaf, Section
 
-_TABLE_DEPTH = 7  # below all headings of Markdown
+TABLE_DEPTH = 7
+"""Depth of a table's header among the headings: below all of Markdown's."""
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 
@@ -105,7 +106,7 @@ def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading], tables: S
     for table in tables:
         first, last = bisect_right(ends, table.start) + 1, bisect_left(ends, table.end)
         if first <= last:
-            sections.append(Section(first, last, _TABLE_DEPTH, table.header))
+            sections.append(Section(first, last, TABLE_DEPTH, table.header))
             begins.append(table.start)
     return [section for _, section in sorted(zip(begins, sections, strict=True), key=itemgetter(0))]
 
