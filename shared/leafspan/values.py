@@ -150,12 +150,12 @@ def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[st
 
 
 class Section(NamedTuple):
-    """A heading, with the leaves that stand below it.
+    """A heading, or the header of a table, with the leaves that stand below it.
 
     Attributes:
         first: Ordinal of the first leaf below the heading.
         last: Ordinal of the last one (inclusive).
-        depth: Depth of the heading, 1 to 6.
+        depth: Depth of the heading, 1 to 6. 7 for the header of a table.
         text: Text of the heading.
     """
 
@@ -435,8 +435,9 @@ class Passage:
         trace: How the passage came about. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
         title: Title of the document. None if it has none, and for a summary of several documents.
-        headings: The headings that the whole passage stands under, outermost first. A passage over several sections has
-            those that all of its sections have in common.
+        headings: The headings that the whole passage stands under, outermost first; the last one is the header of a table
+            if the passage consists of rows below it. A passage over several sections has those that all of its sections
+            have in common.
         lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and for a
             document that an earlier version of leafspan has added.
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as

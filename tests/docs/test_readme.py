@@ -53,3 +53,31 @@ def test_every_command_of_make_is_there():
     named = re.findall(r"^make ([a-z-]+)", README, re.MULTILINE)
     assert len(named) >= 6
     assert set(named) <= set(targets)
+
+
+def test_pages_give_the_same_figures_for_the_same_measurement():
+    measured = (ROOT / "docs/measurements.md").read_text()
+    rows = dict(re.findall(r"^\| (?:leafspan )?`?(\w+)`?,? ?.*?\| (0\.\d\d \| 0\.\d\d) \|$", measured, re.MULTILINE))
+    ours, theirs = (rows[name].split(" | ") for name in ("RelevantSegments", "LangChain"))
+    sentence = re.search(
+        r"to (\d+) of 100 questions on squad and to (\d+) on covidqa;.*?to (\d+) and (\d+)\.", README, re.DOTALL
+    )
+    assert sentence is not None
+    assert [f"0.{share}" for share in sentence.groups()] == [*ours, *theirs]
+    # Of the table above it, the second figure of a set is that of 300 words.
+    sets = re.search(r"^\| RelevantSegments \| \S+ / (\S+) / .*? \| \S+ / (\S+) / ", measured, re.MULTILINE)
+    assert sets is not None
+    assert [f"{float(share):.2f}" for share in sets.groups()] == ours
+
+
+def test_the_throughput_of_adding_is_what_is_measured():
+    measured, beside = ((ROOT / f"docs/{page}.md").read_text() for page in ("measurements", "benchmarks"))
+    found = [
+        *re.findall(r"share of (?:Chroma's plain `add`|plain Chroma's) \| (\S+) \| ", measured),
+        *re.findall(r"^\| \*\*leafspan\*\* \| (\S+) \(", beside, re.MULTILINE),
+    ]
+    range_ = re.search(r"`add` has (\S+) to (\S+) times the throughput", (ROOT / "docs/scaling.md").read_text())
+    assert range_ is not None
+    low, high = map(float, range_.groups())
+    assert found == ["1.00", "1.05", "0.92"]
+    assert all(low <= float(share) <= high for share in found)

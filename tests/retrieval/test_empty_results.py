@@ -16,6 +16,7 @@ from leafspan import (
     HostRetriever,
     Hybrid,
     Index,
+    MultiQuery,
     Passages,
     RelevantSegments,
     Strategy,
@@ -62,6 +63,30 @@ def test_a_filter_that_no_document_matches_is_named(shared_index: Index):
 
 def test_words_that_no_leaf_has_are_not_found(shared_index: Index):
     assert why_empty(shared_index.retrieve("xyzzy", BM25())) == "the strategy found nothing"
+
+
+ONLY_STOP_WORDS = "the question has no words but stop words, which a search by words leaves out"
+
+
+@pytest.mark.parametrize("question", ["The Who", "to be or not to be", "Is it?", "?!", "and\n(the)"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        BM25(),
+        RelevantSegments(base=BM25()),
+        Tree(base=BM25()),
+        MultiQuery(base=BM25(), phrasings=["when and where"]),
+        Transform(base=BM25(), how=lambda question: f"{question} when"),
+    ],
+    ids=repr,
+)
+def test_a_question_of_stop_words_alone_says_so(shared_index: Index, question: str, strategy: Strategy):
+    assert why_empty(shared_index.retrieve(question, strategy)) == ONLY_STOP_WORDS
+    assert [*map(why_empty, shared_index.retrieve([question, "xyzzy", QUESTION], BM25()))] == [
+        ONLY_STOP_WORDS,
+        "the strategy found nothing",
+        None,
+    ]
 
 
 async def test_each_of_several_queries_has_a_reason_of_its_own(shared_index: Index):

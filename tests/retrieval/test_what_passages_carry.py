@@ -8,6 +8,7 @@ import pytest
 
 import leafspan
 from leafspan import (
+    BM25,
     AutoMerging,
     Document,
     F,
@@ -150,3 +151,41 @@ def test_a_view_shows_titles_headings_and_lines_under_its_own_ids(tmp_path: Path
         for strategy in STRATEGIES:
             (found,) = view.retrieve("The budget", strategy)
             assert (found.document_id, found.title, found.headings, found.lines) == ("plan", "Yours", ("Ours",), (3, 5))
+
+
+ROWS = [f"| Lamp {n} | {3 * n} EUR | warm |" for n in range(20)]
+HEADER = "Name | Price | Light"
+TABLE = "\n".join(
+    ["# Lamps", "", "All of them.", "", "| Name | Price | Light |", "|---|--:|:-:|", *ROWS, "", "## After", "", "Text."]
+)
+
+
+@pytest.fixture(scope="module")
+def lamps(tmp_path_factory: pytest.TempPathFactory):
+    with Index.open(tmp_path_factory.mktemp("lamps") / "kb", splitter=HierarchicalSplitter(20, (60,))) as index:
+        index.add(Document("lamps.md", TABLE))
+        yield index
+
+
+def test_the_rows_of_a_table_stand_under_its_header(lamps: Index):
+    for leaf in lamps.leaves("lamps.md"):
+        under = (
+            ("Lamps", HEADER)
+            if leaf.text.startswith("| Lamp")
+            else ("Lamps", "After")
+            if "After" in leaf.text
+            else ("Lamps",)
+        )
+        assert leaf.headings == under
+    found = lamps.retrieve("Lamp 17", SentenceWindow(base=BM25(), after=0), candidates=1)
+    assert found[0].headings == ("Lamps", HEADER)
+    assert lamps.retrieve("price", BM25(), k=9)[-1].headings == ("Lamps", HEADER)  # the header is searched with each row
+    whole = lamps.retrieve("Lamp 17", ParentDocument(base=BM25(), level=None), candidates=1)
+    assert whole[0].headings == ("Lamps",)  # which has the header in its text
+
+
+def test_a_table_in_one_leaf_and_rows_beside_it_have_no_header_of_their_own(tmp_path: Path):
+    small = "Before.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nBehind it."
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("d", small))
+        assert [leaf.headings for leaf in index.leaves("d")] == [()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from leafspan import Cut, Document
 from leafspan.documents import make_leaves
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.spans._packing import longest_prefix
+from leafspan.values import Candidate
 from tests.profiles import examples
 from tests.trees import hits, spans, tree, trees_with_hits
 
@@ -41,6 +43,57 @@ def test_a_run_is_worth_its_words_whatever_leaves_stand_beside_it():
     # At 0.5 a word, the run is worth 0.9 + 0.3 + 0.9 - 3 * 0.5, which is more than 0.5 for a run; what follows is worth nothing.
     found = hits(tree(9), {0: 0.9, 1: 0.3, 2: 0.9, **dict.fromkeys(range(3, 7), 0.0), 8: 0.5})
     assert spans(runs_within_budget(found, 3, max_words=None, run_cost=1)[0]) == [(0, 2, 0.9)]
+
+
+def every_second(scores: list[float]) -> tuple[list[Candidate], list[Candidate]]:
+    """Hits with these scores on every second leaf, and the leaves between them. Each leaf has one word."""
+    leaves = tree(2 * len(scores) - 1)
+    found = hits(leaves, {2 * number: score for number, score in enumerate(scores)})
+    return found, hits(leaves, dict.fromkeys(range(1, 2 * len(scores) - 1, 2), 0.0))
+
+
+def test_gaps_are_bridged_where_all_scores_are_equal():
+    found, between = every_second([1.0, 1.0, 1.0])
+    # At the score of each hit, 1.0 a word, all five leaves are worth 3 - 5 - 2 for the run: nothing is worth a run. At half of
+    # what each hit has for its word and its run, 1 / 3 / 2, one run is worth 3 - 5 / 6 - 2 / 6, and three 3 - 3 / 6 - 6 / 6.
+    assert spans(runs_within_budget(found, 5, max_words=None, run_cost=2, between=between)[0]) == [(0, 4, 1.0)]
+    # Where the gap of a word costs as much as a second run, it stays open.
+    runs, _ = runs_within_budget(found, 5, max_words=None, run_cost=1, between=between)
+    assert spans(runs) == [(0, 0, 1.0), (2, 2, 1.0), (4, 4, 1.0)]
+
+
+def test_of_equal_scores_the_runs_come_that_fit_and_then_the_hits_that_fit():
+    found, between = every_second([1.0] * 13)
+    runs, others = runs_within_budget(found, 10, max_words=None, run_cost=2, between=between)
+    # Nine leaves to the hit 8, since a run of ten would end in a gap; the word that is left is that of the next hit.
+    assert (spans(runs), len(others)) == ([(0, 8, 1.0), (10, 10, 1.0)], 13 - 5 - 1)
+    runs, _ = runs_within_budget(found, 25, max_words=None, run_cost=2, between=between)
+    assert spans(runs) == [(0, 24, 1.0)]
+    runs, _ = runs_within_budget(found, 25, max_words=7, run_cost=2, between=between)
+    assert [run.span.size for run in runs] == [7, 7, 7, 1]
+
+
+def test_a_better_or_a_worse_hit_does_not_keep_the_others_from_being_bridged():
+    for changed in (3.0, 0.01):
+        found, between = every_second([1.0, 1.0, changed, 1.0, 1.0])
+        runs, _ = runs_within_budget(found, 9, max_words=None, run_cost=2, between=between)
+        assert spans(runs) == [(0, 8, max(changed, 1.0))]
+    # In seven words, the better hit stands in the run that is chosen, and the worse one in none.
+    found, between = every_second([1.0, 1.0, 3.0, 1.0, 1.0])
+    assert spans(runs_within_budget(found, 7, max_words=None, run_cost=2, between=between)[0])[0][2] == 3.0
+
+
+@examples(200)
+@given(trees_with_hits(), st.sampled_from([0.0, 0.2, 1.0]), st.sampled_from([0, 1, 2, 4]))
+def test_where_there_is_room_for_all_a_gap_is_bridged_if_it_is_shorter_than_a_run_costs(tree_and_hits, spread, run_cost):
+    leaves, found = tree_and_hits
+    found = [replace(each, score=1 + spread * each.score) for each in found]
+    places = sorted(each.span.first for each in found)
+    between = [each for each in hits(leaves, {leaf.ordinal: 0.0 for leaf in leaves}) if each.span.first not in places]
+    runs, others = runs_within_budget(found, len(leaves), max_words=None, run_cost=run_cost, between=between)
+    assert not others
+    starts = [after for before, after in pairwise([-9, *places]) if after - before - 1 >= max(run_cost, 1)]
+    assert sorted(run.span.first for run in runs) == starts
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (0, 1, 2), (2, 1, 0), (1, 2, 0)])

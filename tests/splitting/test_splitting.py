@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from leafspan import (
     UnusableResult,
 )
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
-from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, front_matter, to_cuts
+from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, find_tables, front_matter, to_cuts
 from leafspan.splitting._grouping import group
 from leafspan.text import count_words
 from leafspan.values import LeafId
@@ -440,3 +441,40 @@ def test_a_unit_may_give_a_number_of_numpys():
 def test_the_end_of_the_text_ends_all_levels_though_a_chunk_starts_there():
     assert cuts_at([[0, 4, 8], [0]], "Tea. Hot") == [Cut(4, 0), Cut(8, 1)]
     assert cuts_at([[0, 3, 6], [0, 6]], "abcdefgh") == [Cut(3, 0), Cut(6, 1), Cut(8, 1)]
+
+
+TABLES = {
+    "| a | b |\n|---|---|\n| 1 | 2 |\n": ["a | b"],
+    "a | b\n--|--\n1 | 2\nno row": ["a | b"],
+    "| one |\n|-----|\n| 1 |": ["one"],
+    "text\r\n| a | b |\r\n|:-:|--:|\r\n| 1 | 2 |\r\n\r\nx": ["a | b"],
+    "| a \\| b | c |\n|---|---|\n| 1 | 2 |": ["a \\| b | c"],
+    "|a|\n|-|\n|1|\n\n|b|\n|-|\n|2|": ["a", "b"],
+    "| a | b |\n|---|\n| 1 | 2 |": [],  # another number of columns
+    "|  |  |\n|---|---|\n| 1 | 2 |": [],  # no names
+    "Heading\n---\na | b": [],
+    "|---|---|\n| 1 | 2 |": [],
+    "a - b | c\n- d | e": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize(("text", "headers"), TABLES.items())
+def test_tables_are_found_by_the_line_below_their_header(text: str, headers: list[str]):
+    assert [table.header for table in find_tables(text)] == headers
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_a_table_goes_from_its_header_to_its_last_row(sizes: list[int], end: str):
+    tables = [end.join(["| a | b |", "|---|---|", *["| 1 | 2 |"] * size, ""]) for size in sizes]
+    text = f"Text.{end}" + f"{end}Text.{end}".join(tables)
+    assert [text[each.start : each.end] for each in find_tables(text)] == tables
+
+
+@pytest.mark.parametrize(
+    "text", ["|-" * 200_000, "-" * 300_000 + "|", " " * 300_000 + "|-|", "|a|\n|-|\n" * 50_000, ("|" * 300 + "\n") * 1_000]
+)
+def test_looking_for_tables_takes_time_in_proportion(text: str):
+    started = time.process_time()
+    find_tables(text)
+    assert time.process_time() - started < 3

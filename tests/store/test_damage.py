@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,24 @@ def test_doctor_mends_a_row_whose_numbers_are_wrong_and_nothing_is_deleted(index
         assert (finding.document_id, finding.mended) == ("first", True)
         assert records(index, place.get("name", "kb")) == whole
     assert index.add([document(name, 1) for name in NAMES]).unchanged == 3
+
+
+@pytest.mark.parametrize("with_header", [True, False], ids=["of now", "of an earlier version"])
+def test_doctor_mends_the_row_of_a_table_whether_it_has_the_tables_header_or_not(
+    index: Index, place: dict[str, Any], with_header: bool
+) -> None:
+    table = "| name | price |\n|---|---|\n" + "".join(f"| lamp {n} | {n} |\n" for n in range(20))
+    index.add(Document("table", f"# Lamps\n\n{table}"))
+    manifest = raw(index, place, "manifest")
+    row = Row.unpack("table", manifest.get(ids=["table"])["metadatas"][0])
+    assert [section.text for section in row.sections] == ["Lamps", "name | price"]
+    packed = (row if with_header else replace(row, sections=row.sections[:1])).pack()
+    broken = packed["row"].replace(f'"leaves":{row.leaves},', f'"leaves":{row.leaves - 1},')
+    manifest.update(ids=["table"], metadatas=[{**packed, "row": broken}])
+    notice(index, place)
+    (finding,) = index.doctor(quick=True)
+    assert (finding.document_id, finding.mended) == ("table", True)
+    assert manifest.get(ids=["table"])["metadatas"][0]["row"] == packed["row"]
 
 
 def test_doctor_mends_the_count_in_a_row_of_an_earlier_version_by_the_hash(index: Index, place: dict[str, Any]) -> None:

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import BM25, Hybrid, Index, InvalidArgument, MultiQuery, RelevantSegments, Strategy, Vector
+from leafspan import (
+    BM25,
+    Document,
+    HierarchicalSplitter,
+    Hybrid,
+    Index,
+    InvalidArgument,
+    MultiQuery,
+    RelevantSegments,
+    Strategy,
+    Vector,
+)
 from leafspan.examples import example_documents
 from leafspan.spans import runs_within_budget
 from leafspan.trace import Trace
@@ -228,3 +239,17 @@ def test_at_the_scores_of_hybrid_runs_hold_what_it_finds(index: Index):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InvalidArgument, match=message):
         RelevantSegments(**options)
+
+
+def test_gaps_are_bridged_over_the_scores_of_bm25_which_lie_close_together(tmp_path):
+    sentences = [f"The {'filler' if n % 2 else 'zebra'} number {n} walks over the wide plain today. " for n in range(25)]
+    splitter = HierarchicalSplitter(leaf_words=10, parent_words=(60,))
+    with Index.open(tmp_path / "kb", splitter=splitter) as index:
+        index.add([Document("plain", "".join(sentences)), Document("other", "Here is another animal.")])
+        thirteen = RelevantSegments(base=BM25())
+        assert len({hit.score for hit in index.retrieve("zebra", BM25(), k=20)}) == 1
+        (run,) = index.retrieve("zebra", thirteen, k=5)  # 5 * 75 words, of which all take 25 * 10
+        assert (run.start, run.end) == (0, len("".join(sentences)))
+        first, second = index.retrieve("zebra", thirteen, budget=80)  # 7 * 10 words, and a hit of 10
+        assert first.text.split() == "".join(sentences[:7]).split()
+        assert second.text.split() == sentences[8].split()

@@ -12,7 +12,14 @@ from leafspan.documents._accepting import (
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import made_id
-from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
+from leafspan.documents._leaves import (
+    TABLE_DEPTH,
+    find_sections,
+    indexed_heads,
+    indexed_texts,
+    make_leaves,
+    titles_of_leaves,
+)
 from leafspan.documents._line_numbers import lines_of, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
@@ -22,6 +29,7 @@ from leafspan.documents._settings import FORMATS, TREE_SETTINGS, IndexSettings, 
 __all__ = [
     "CHUNK_ID",
     "FORMATS",
+    "TABLE_DEPTH",
     "TREE_SETTINGS",
     "GivenDocument",
     "IndexSettings",

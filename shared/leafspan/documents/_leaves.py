@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 
-from leafspan.splitting import Cut, Heading, check_cuts
+from leafspan.splitting import Cut, Heading, Table, check_cuts
 from leafspan.text import count_words
 from leafspan.values import Ancestor, Document, Leaf, Section
+
+TABLE_DEPTH = 7
+"""Depth of a table's header among the headings: below all of Markdown's."""
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 
@@ -78,10 +82,11 @@ def _ancestors(
     return ancestors
 
 
-def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading]) -> list[Section]:
-    """The leaves below each heading, in the order of the headings.
+def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading], tables: Sequence[Table] = ()) -> list[Section]:
+    """The leaves below each heading, in the order of the text.
 
-    A section ends at the next heading of the same or a higher rank.
+    A section ends at the next heading of the same or a higher rank. The rows of a table that are in other leaves than its
+    header stand under the header, as under a heading.
     """
     ends = [leaf.end for leaf in leaves]
     sections: list[Section] = []
@@ -97,7 +102,13 @@ def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading]) -> list[S
         last = bisect_left(ends, end)
         # Two headings without text between them share a leaf.
         sections.append(Section(first, max(first, last), heading.depth, heading.text))
-    return sections
+    begins = [heading.start for heading in headings]
+    for table in tables:
+        first, last = bisect_right(ends, table.start) + 1, bisect_left(ends, table.end)
+        if first <= last:
+            sections.append(Section(first, last, TABLE_DEPTH, table.header))
+            begins.append(table.start)
+    return [section for _, section in sorted(zip(begins, sections, strict=True), key=itemgetter(0))]
 
 
 def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentences: int = 0) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leafspan.documents import content_hash, find_sections, pack_lines, place_of, unpack_place
+from leafspan.documents import TABLE_DEPTH, content_hash, find_sections, pack_lines, place_of, unpack_place
 from leafspan.indexing._whole_document import chunks_of_leaves
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import find_headings
+from leafspan.splitting import find_headings, find_tables
 from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
@@ -36,7 +36,9 @@ def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there:
         earlier = replace(row, checksums="")
         if loose.crc is None and loose.hash == row.hash:
             return earlier
-        for each in (row, earlier):  # what an earlier version has added has no checksums of leaves
+        # What an earlier version has added has no headers of tables, or no checksums of leaves.
+        headings = tuple(section for section in row.sections if section.depth < TABLE_DEPTH)
+        for each in (row, replace(row, sections=headings), earlier, replace(earlier, sections=headings)):
             if each.crc == loose.crc:
                 return each
     return None
@@ -65,7 +67,7 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], i
     return replace(
         plain,
         hash=content_hash(document),
-        sections=tuple(find_sections(places, find_headings(document.text))),
+        sections=tuple(find_sections(places, find_headings(document.text), find_tables(document.text))),
         characters=len(document.text),
         words=top.words,
         lines="" if chunks or place_of(loose.metadata) else pack_lines(document.text, places),

@@ -20,7 +20,7 @@ from leafspan.documents import (
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, to_cuts
+from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, find_tables, to_cuts
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
@@ -98,7 +98,7 @@ def split_document(
         leaves = make_leaves(document, version, _cuts(document, settings.splitter, done))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
-    sections = find_sections(leaves, find_headings(document.text)) if leaves else []
+    sections = find_sections(leaves, find_headings(document.text), find_tables(document.text)) if leaves else []
     row = Row(
         document.id,
         hash_,

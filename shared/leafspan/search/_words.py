@@ -190,7 +190,7 @@ class LexicalIndex:
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
             if request.scales is None:
-                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal))
+                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=bool(terms)))
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
             words = words_of(question, self.analyzer, idf)
@@ -198,7 +198,8 @@ class LexicalIndex:
             leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
             hits = to_hits(map(leaves.__getitem__, rows), values)
             larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
-            found.append(LexicalMatches(hits, scores.ideal, larger, to_hits(leaves.values(), shares), words))
+            among_hits = to_hits(leaves.values(), shares)
+            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, bool(terms)))
         return found
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -27,9 +27,11 @@ def runs_within_budget(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
-    ``best_runs`` chooses runs for a price of a word. The lowest price is taken at which the runs fit into the budget. The
-    rest of the budget is filled with the best other hits, up to the first that does not fit. A hit that touches a run joins
-    it.
+    ``best_runs`` chooses runs for a price of a word. The prices are the scores of the hits for a word, and the lowest is
+    taken at which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a
+    run of its own. If all runs at a price are too long together, and there are none at any higher price, the run with the
+    best leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits,
+    up to the first that does not fit. A hit that touches a run joins it.
 
     Args:
         hits: Leaves with their scores.
@@ -65,8 +67,8 @@ def _best_fitting_runs(
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
     gapless = [_Gapless.of(run) for run in _gapless_runs(hits)]
-    # No price of 0, at which a run would cost nothing and so no gap be bridged.
-    prices = sorted({hit.score / hit.words for hit in hits if hit.words and hit.score > 0}, reverse=True)
+    paying = [(hit.score, hit.words) for hit in hits if hit.words and hit.score > 0]
+    prices = sorted({score / words for score, words in paying}, reverse=True)
     chosen: list[list[Candidate]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
@@ -76,7 +78,42 @@ def _best_fitting_runs(
             chosen, low = runs, middle + 1
         else:
             high = middle
-    return chosen
+    if high < len(prices):
+        return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
+    # No price of 0, at which a run would cost nothing and so no gap be bridged.
+    lowest = min((score / (words + run_cost) for score, words in paying), default=0.0) / 2
+    if not lowest:
+        return chosen
+    runs = _runs_at_price(gapless, lowest, max_words, run_cost)
+    if _words(chain.from_iterable(runs)) <= budget:
+        return runs
+    return _with_those_that_fit(chosen, gapless, budget, lowest, max_words, run_cost)
+
+
+def _with_those_that_fit(
+    chosen: Sequence[list[Candidate]],
+    gapless: Iterable[_Gapless],
+    budget: int,
+    price: float,
+    max_words: int | None,
+    run_cost: float,
+) -> list[list[Candidate]]:
+    """The chosen runs, and of the runs at a lower price the best that fit into the budget beside them or around them."""
+    runs = list(chosen)
+    taken = {hit.span.id for hit in chain.from_iterable(chosen)}
+    left = budget - _words(chain.from_iterable(chosen))
+    longest = max(1, left if max_words is None else min(left, max_words))
+    # The words of what is chosen are paid for.
+    more = _runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost)
+    for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
+        ids = {hit.span.id for hit in run}
+        words = _words(hit for hit in run if hit.span.id not in taken)
+        if words > left:
+            break
+        if words and (max_words is None or _words(run) <= max_words):
+            runs = [*(each for each in runs if each[0].span.id not in ids), run]
+            left -= words
+    return runs
 
 
 def _words(hits: Iterable[Candidate]) -> int:
@@ -127,8 +164,9 @@ class _Gapless(NamedTuple):
     words: Sequence[int]
 
     @classmethod
-    def of(cls, hits: Sequence[Candidate]) -> _Gapless:
-        return cls(hits, [max(hit.score, 0.0) for hit in hits], [hit.words or 0 for hit in hits])
+    def of(cls, hits: Sequence[Candidate], free: Container[str] = ()) -> _Gapless:
+        words = [0 if hit.span.id in free else hit.words or 0 for hit in hits]
+        return cls(hits, [max(hit.score, 0.0) for hit in hits], words)
 
     def may_be_worth(self, price: float, run_cost: float) -> bool:
         """Whether a run may be worth its cost: at most prices, most have none, which takes less to see than to choose."""

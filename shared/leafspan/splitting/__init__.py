@@ -2,7 +2,7 @@
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
-from leafspan.splitting._headings import LINE_END, Heading, find_headings, front_matter
+from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 
 __all__ = [
@@ -12,10 +12,12 @@ __all__ = [
     "Heading",
     "HierarchicalSplitter",
     "Splitter",
+    "Table",
     "check_cuts",
     "cuts_at",
     "describe_splitter",
     "find_headings",
+    "find_tables",
     "front_matter",
     "to_cuts",
 ]

@@ -1,4 +1,4 @@
-"""The Markdown headings of a text, and where they stand."""
+"""The headings and the tables of a Markdown text, and where they stand."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as for an editor."""
 
+# The line below the names of columns. A blank or a dash is taken in one way only (?+), as above.
+_DASHES = re.compile(r"[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|[-:| \t]*+[\r\n]*+")
+_PIPE = re.compile(r"(?<!\\)\|")
+_LONGEST = 200  # characters of column names
+
 
 class Heading(NamedTuple):
     """A heading of a text.
@@ -30,6 +35,20 @@ class Heading(NamedTuple):
     end: int
     depth: int
     text: str
+
+
+class Table(NamedTuple):
+    """A table of a text.
+
+    Attributes:
+        start: Its first character.
+        end: The character behind its last line end.
+        header: The names of its columns, such as ``"Name | Price"``, at most 200 characters of them.
+    """
+
+    start: int
+    end: int
+    header: str
 
 
 def find_headings(text: str) -> list[Heading]:
@@ -65,3 +84,27 @@ def split_lines(text: str) -> list[str]:
         start = match.end()
     lines.append(text[start:])
     return lines
+
+
+def find_tables(text: str) -> list[Table]:
+    """All tables of a Markdown text whose columns have names, in order."""
+    if "|" not in text:
+        return []
+    lines = split_lines(text)
+    starts = [0, *accumulate(map(len, lines))]
+    tables: list[Table] = []
+    number = 1
+    while number < len(lines):
+        first, number = number - 1, number + 1
+        if not _DASHES.fullmatch(lines[first + 1]):
+            continue
+        names = _cells(lines[first])
+        if any(names) and len(names) == len(_cells(lines[first + 1])):
+            after = next((row for row in range(number, len(lines)) if "|" not in lines[row]), len(lines))
+            tables.append(Table(starts[first], starts[after], " | ".join(names)[:_LONGEST]))
+            number = after + 1
+    return tables
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _PIPE.split(line.strip().removeprefix("|").removesuffix("|"))]

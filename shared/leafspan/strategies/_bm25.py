@@ -14,10 +14,12 @@ from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._reaching import those_that_reach
-from leafspan.strategies._requests import LexicalSearch, Load, StrategyFlow
+from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, StrategyFlow
 from leafspan.strategies._search import search
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
+
+_ONLY_STOP_WORDS = "the question has no words but stop words, which a search by words leaves out"
 
 register(BM25Settings)
 
@@ -90,6 +92,9 @@ class BM25(Strategy):
         count = context.results if self.k is None else self.k
         request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
         _, matches = yield from search(None, request, summaries=self.summaries)
+        for query, row in zip(queries, matches, strict=True):
+            if not row.has_words:
+                yield NoteWhyEmpty(query, _ONLY_STOP_WORDS)
         rows = [
             [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits[:count], start=1)]
             for row in matches

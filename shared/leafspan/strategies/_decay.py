@@ -99,7 +99,9 @@ class Decay(OverBase):
             decay = decay_factor(beyond, scale=_days(self.scale), decay=self.decay, shape=self.shape)
             why = f"an age of {age:.1f} days"
         factor = 1 - self.weight + self.weight * decay
-        score = found.score * (factor if found.score >= 0 else 2 - factor)
+        if found.score < 0:
+            factor = 2 - factor
+        score = found.score * factor
         note = f"Decay: {why} gave the factor {factor:.3f}, and the score {found.score:.3f} became {score:.3f}"
         return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import fsum
+from math import fsum, inf
+from operator import attrgetter
 from typing import Literal, TypeAlias, TypeVar
 
 from leafspan.checks import check_choice
@@ -106,8 +107,8 @@ def shares_beside(
 ) -> list[tuple[K, float]]:
     """What ``others`` would get if they were in the list, whose own shares they leave as they are.
 
-    Each gets as much as a key of the list with its score would, and at least 0. If the list is empty, the others are
-    a list themselves.
+    Each gets as much as a key of the list with its score would, at least 0, and with ``"relative_score"`` at most the
+    weight. If the list is empty, the others are a list themselves.
     """
     if not ranking:
         return shares_of(others, weight, fusion, rank_constant)
@@ -121,7 +122,8 @@ def shares_beside(
     if high == low:
         return [(key, most if score >= high else 0.0) for key, score in others]
     slope = (most - least) / (high - low)
-    return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
+    limit = most if fusion == "relative_score" else inf
+    return [(key, min(max(0.0, least + slope * (score - low)), limit)) for key, score in others]
 
 
 def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
@@ -165,11 +167,13 @@ def _contributions(
             first.setdefault(candidate.span.id, candidate)
         for rank, (id_, candidate) in enumerate(first.items(), start=1):
             found.setdefault(id_, []).append(Contribution(ranked.source, rank, candidate.score, share[id_], weight))
-    if only_best:
-        for id_, all_of_it in found.items():
-            best = max(range(len(all_of_it)), key=lambda number: all_of_it[number].share)
-            found[id_] = [each if number == best else replace(each, share=0.0) for number, each in enumerate(all_of_it)]
-    return found
+    return {id_: only_the_best(all_of_it) for id_, all_of_it in found.items()} if only_best else found
+
+
+def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
+    """The contributions to a maximum: the first of the largest has its share, and the others have 0."""
+    best = max(contributions, key=attrgetter("share"), default=None)
+    return [each if each is best else replace(each, share=0.0) for each in contributions]
 
 
 def _fused(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
-from leafspan.strategies._fuse import Fusion, shares_beside, shares_of
+from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
 from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches
 from leafspan.trace import Contribution, Reference
@@ -48,12 +48,14 @@ class Pool:
 
     Attributes:
         coverage: Best BM25 score as a share of the highest score that any leaf could have.
+        fusion: How the scores of BM25 and of vectors become one.
         words: The words of the question that soft matches are looked for, each with its weight.
         leaves: Fused score of each leaf.
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
         nodes: The larger nodes that match, None if they do not count.
+        in_nodes: The leaves to whose scores the larger nodes were added.
         soft: What soft matches add to the best leaves.
         scales: What the best of each scale adds.
         unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
@@ -64,12 +66,14 @@ class Pool:
     """
 
     coverage: float
+    fusion: Fusion = "relative_score"
     words: Mapping[str, float] = field(default_factory=dict)
     leaves: dict[LeafId, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None
+    in_nodes: Collection[LeafId] = ()
     soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
     unit: float = 1.0
@@ -99,20 +103,21 @@ class Pool:
             self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
 
     def contributions(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
-        """What makes up the fused score of each leaf; empty for a leaf that was not found."""
+        """What makes up the fused score of each leaf or summary, but for bonuses; empty for one that was not found."""
         nodes = [()] * len(leaves) if self.nodes is None else self.nodes.of(leaves)
         return [self._contributions(leaf, of_leaf) for leaf, of_leaf in zip(leaves, nodes, strict=True)]
 
     def _contributions(self, leaf: LeafId, nodes: Sequence[NodeHit | None]) -> tuple[Contribution, ...]:
-        if not self.has_found(leaf):
-            return ()
-        own = [found.contribution(leaf) for found in self.found]
+        own = [given for found in self.found if (given := found.contribution(leaf)) is not None]
+        if self.fusion == "maximum":
+            return tuple(only_the_best(own))
         larger = [
             Contribution(source, node.rank, node.score, node.share * weight, weight)
             for source, node, weight in zip(NODE_SOURCES, nodes, self.scales, strict=False)
-            if node is not None and weight
+            if node is not None and weight and leaf in self.in_nodes
         ]
-        return tuple([each for each in (*own, *larger, self.soft.get(leaf)) if each is not None])
+        soft = [self.soft[leaf]] if leaf in self.soft else []
+        return (*own, *larger, *soft)
 
     def has_found(self, leaf: LeafId) -> bool:
         """Whether a search has found the leaf or summary, and not only its neighbours or what mentions it."""
@@ -172,7 +177,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches), neighbour_bonus=neighbour_bonus)
+    pool = Pool(_coverage(matches), fusion, neighbour_bonus=neighbour_bonus)
     if matches is not None and matches.nodes is not None:
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
@@ -201,6 +206,7 @@ def _add_nodes(pool: Pool, nodes: MatchingNodes, among: Sequence[Hit]) -> None:
     shares |= nodes.shares(pool.leaves.keys() - shares.keys(), pool.scales)  # those that only vectors found
     for leaf, share in shares.items():
         pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
+    pool.in_nodes = shares.keys()
 
 
 def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:

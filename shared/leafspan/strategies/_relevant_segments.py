@@ -23,9 +23,12 @@ class RelevantSegments(Strategy):
     """Runs of leaves that hold as much relevance as the words asked for can, each as long as its text stays relevant.
 
     A leaf's relevance is its score in ``base``. A run is worth the relevance of its leaves, less a price for each of its
-    words and for ``run_cost`` more words. Of all ways to choose runs that do not overlap, the best one is found, exactly,
-    and of all prices the lowest at which the runs fit the budget. The rest of the budget is filled with the best other
-    leaves; a leaf that touches a run joins it. Best first, by the best leaf in each run, whose score the run has.
+    words and for ``run_cost`` more words. Of all ways to choose runs that do not overlap, the best one is found, exactly.
+    The price of a word is the score of one of the leaves divided by its words: the lowest at which the runs fit the budget.
+    If they fit at each of these, the price falls until every leaf is worth a run of its own. The runs at that price fill
+    the budget, the run of the best leaf first. So short gaps are bridged even if all scores are equal. The rest of the
+    budget is filled with the best other leaves; a leaf that touches a run joins it. Best first, by the best leaf in each
+    run, whose score the run has.
 
     The budget is that of the call or ``words``, whichever is less, or else ``passage_words`` for each of the ``k`` passages
     asked for. Without a budget of the call, the leaves that did not fit follow one by one.

@@ -118,6 +118,7 @@ class LexicalMatches:
             nodes add as its score; empty if ``scales`` is None.
         words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
             analyses words in another way than as English.
+        has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
     """
 
     hits: list[Hit]
@@ -125,6 +126,7 @@ class LexicalMatches:
     nodes: MatchingNodes | None = None
     among: Sequence[Hit] = ()
     words: Mapping[str, float] = field(default_factory=dict)
+    has_words: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
