@@ -103,7 +103,7 @@ def storable_fields(fields: Mapping[Any, object]) -> tuple[dict[str, object], di
     odd: dict[str, str] = {}
     for name, value in fields.items():
         try:
-            if reason := _odd_name(name):
+            if reason := _odd_name(name) or _nested(value):
                 odd[str(name)] = reason
             elif (stored := stored_value(value)) is not None:
                 kept[name] = stored
@@ -119,3 +119,10 @@ def _odd_name(name: object) -> str | None:
         return "its name is empty" if name == "" else "its name is no text"
     name.encode()
     return "leafspan reserves this name" if is_reserved(name) else None
+
+
+def _nested(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        return "it has fields of its own"
+    is_list = isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
+    return "it is a list of lists or objects" if is_list else None

@@ -13,7 +13,7 @@ from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
-from leafspan.documents._line_numbers import lines_of, pack_lines
+from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
@@ -42,6 +42,7 @@ __all__ = [
     "made_id",
     "make_leaves",
     "metadata_key",
+    "moved_down",
     "pack_lines",
     "ordinal_and_firsts",
     "pack_place",
