@@ -321,6 +321,25 @@ def test_pages_and_lines_with_half_a_surrogate_pair_are_read(tmp_path: Path, mon
     assert skipped == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "---\ntitle: {}\n---\nText."),
+        ("a.md", "# {}\n\nText."),
+        ("a.rst", "{}\n=====\n\nText."),
+        ("a.html", "<title>{}</title><p>Text."),
+        ("a.jsonl", '{{"text": "Text.", "name": "{}"}}'),
+    ],
+)
+def test_what_is_longer_than_a_thousand_characters_is_no_title(tmp_path: Path, name: str, text: str):
+    for title, expected in (("x" * 1_000, "x" * 1_000), ("x" * 1_001, "a"), ("e\u0300\u0316" * 30_000, "a")):
+        (tmp_path / name).write_text(text.format(title))
+        before = time.process_time()
+        [document], _ = read(tmp_path, title_field="name")
+        assert time.process_time() - before < 2
+        assert document.title == expected
+
+
 def test_each_page_of_a_pdf_is_a_document_that_says_its_number(tmp_path: Path):
     (tmp_path / "r.pdf").write_bytes(pdf(["Bees dance.", "", "Honey is sweet."], title="A report"))
     assert read(tmp_path) == (

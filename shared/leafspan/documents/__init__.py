@@ -11,7 +11,7 @@ from leafspan.documents._accepting import (
 )
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
-from leafspan.documents._identity import made_id
+from leafspan.documents._identity import checked_keys, made_id
 from leafspan.documents._leaves import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
 from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
@@ -29,6 +29,7 @@ __all__ = [
     "Piece",
     "TextsIn",
     "check_document",
+    "checked_keys",
     "chunks_of",
     "clean_metadata",
     "content_hash",

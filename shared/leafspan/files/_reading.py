@@ -19,6 +19,8 @@ from leafspan.files._source import Files
 from leafspan.files._walking import LeftOut, NotRead, find_files
 from leafspan.values import Document
 
+_LONGEST_TITLE = 1_000  # characters; each leaf is indexed with it
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -123,13 +125,16 @@ class FileReading:
     def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
         id_ = record.id or (f"{name}#{record.part}" if record.part else name)
         metadata = {"source": name, **record.metadata}
-        title = whole_characters(record.title or path.stem)
+        title, left_out = record.title or path.stem, list(record.left_out)
+        if len(title) > _LONGEST_TITLE:
+            title = path.stem
+            left_out.append(f"its title is left out: it has more than {_LONGEST_TITLE:,} characters")
         try:
-            checked = self.check(Document(id_, whole_characters(record.text), title, metadata))
+            checked = self.check(Document(id_, whole_characters(record.text), whole_characters(title), metadata))
         except InvalidDocument as error:
             self._skip(path, name, str(error), strict=strict)
             return None
-        for reason in record.left_out:
+        for reason in left_out:
             self._note(name, reason, strict=strict)
         return FileDocument(
             checked.id,

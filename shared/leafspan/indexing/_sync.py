@@ -70,6 +70,7 @@ class SyncOptions:
     dry_run: bool = False
     allow_empty: bool = False
     flatten_metadata: bool = False
+    volatile_keys: object = ()
 
     def __post_init__(self) -> None:
         check_flag("dry_run", self.dry_run)
