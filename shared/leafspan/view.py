@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from warnings import warn
@@ -150,7 +150,7 @@ class View:
         documents: Iterable[object] | object,
         *,
         flatten_metadata: bool = False,
-        volatile_keys: Iterable[str] = (),
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
@@ -191,7 +191,7 @@ class View:
         documents: Iterable[object] | object,
         *,
         flatten_metadata: bool = False,
-        volatile_keys: Iterable[str] = (),
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Added:
         """Like ``add``."""
@@ -206,7 +206,7 @@ class View:
         dry_run: bool = False,
         allow_empty: bool = False,
         flatten_metadata: bool = False,
-        volatile_keys: Iterable[str] = (),
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Synced:
         """Make the index have of a source what the source has now: add, replace, and delete what is no longer there.
@@ -258,7 +258,7 @@ class View:
         dry_run: bool = False,
         allow_empty: bool = False,
         flatten_metadata: bool = False,
-        volatile_keys: Iterable[str] = (),
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Synced:
         """Like ``sync``."""

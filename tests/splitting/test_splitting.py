@@ -21,6 +21,7 @@ from leafspan import (
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, front_matter, to_cuts
 from leafspan.splitting._grouping import group
+from leafspan.store import Row
 from leafspan.text import count_words
 from leafspan.values import LeafId
 from tests.profiles import examples
@@ -420,6 +421,21 @@ def test_sections_cover_the_leaves_from_their_heading_to_the_next_of_its_rank(te
         after = [other.start for other in headings if other.start > heading.start and other.depth <= heading.depth]
         if after and section.last + 1 < len(leaves):
             assert leaves[section.last].start < after[0] <= leaves[section.last + 1].start or section.first == section.last
+
+
+@examples(100)
+@given(texts, st.data())
+def test_leaves_stand_under_the_headings_whose_sections_hold_them_all(text, data):
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=5))
+    sections = find_sections(leaves, find_headings(text)) if leaves else []
+    row = Row("a", "", "12345678", len(leaves), sections=tuple(sections))
+    ordinals = st.integers(0, max(0, len(leaves) - 1))
+    runs = [tuple(sorted(run)) for run in data.draw(st.lists(st.tuples(ordinals, ordinals), min_size=1, max_size=2))]
+    path = []
+    for section in sections:
+        if all(section.first <= first and last <= section.last for first, last in runs):
+            path = [*(outer for outer in path if outer.depth < section.depth), section]
+    assert row.headings(runs) == tuple(section.text for section in path if section.text)
 
 
 @pytest.mark.parametrize("end", ["---", "..."])

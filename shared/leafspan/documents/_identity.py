@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
@@ -75,10 +75,9 @@ def checked_keys(keys: object) -> frozenset[str]:
     Raises:
         InvalidArgument: if it is no list of metadata keys.
     """
-    listed = list(keys) if isinstance(keys, Iterable) and not isinstance(keys, str | bytes) else None
-    if listed is None or not all(isinstance(key, str) and key for key in listed):
+    if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
         raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
-    return frozenset(listed)
+    return frozenset(keys)
 
 
 def _is_volatile(key: str, further: Collection[str]) -> bool:

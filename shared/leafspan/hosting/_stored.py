@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ def to_documents(
     *,
     split: bool,
     flatten_metadata: bool,
-    volatile_keys: Iterable[str] = (),
+    volatile_keys: Collection[str] = (),
 ) -> list[Document]:
     """What a host adds, as it will be stored.
 
