@@ -39,6 +39,7 @@ from leafspan.hosting import (
 )
 
 _HOSTS_OWN = tuple(VectorStoreRetriever.allowed_search_types)
+_ADD_OPTIONS = ("ids", "flatten_metadata", "volatile_keys", "batch_size")
 _RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
     "bm25": BM25Retriever,
     "hybrid": HybridRetriever,
@@ -157,8 +158,9 @@ class SpanVectorStore(VectorStore):
             documents: The Documents. They are not changed.
             options: ``ids``, an id for each Document, in place of its own. Default: its own id; or else one of its source
                 and a hash of its text and metadata, so that it can be added again without harm. ``flatten_metadata``,
-                whether nested metadata are flattened; default: False, they are an error. ``batch_size``, which LangChain's
-                ``index`` gives, does nothing: the index makes groups itself.
+                whether nested metadata are flattened; default: False, they are an error. ``volatile_keys``, metadata
+                keys that are no part of that hash: see ``View.add``. ``batch_size``, which LangChain's ``index`` gives,
+                does nothing: the index makes groups itself.
 
         Returns:
             The ids of the Documents, in their order.
@@ -178,9 +180,9 @@ class SpanVectorStore(VectorStore):
         return [document.id for document in made]
 
     def _to_add(self, documents: Iterable[Document], **options: Any) -> list[StoredDocument]:
-        check_option_names(f"add_documents of {type(self).__name__}", options, ("ids", "flatten_metadata", "batch_size"))
-        flat = options.get("flatten_metadata", False)
-        return to_documents(documents, options.get("ids"), split=self._split, flatten_metadata=flat)
+        check_option_names(f"add_documents of {type(self).__name__}", options, _ADD_OPTIONS)
+        given = {name: options[name] for name in ("flatten_metadata", "volatile_keys") if name in options}
+        return to_documents(documents, options.get("ids"), split=self._split, **{"flatten_metadata": False, **given})
 
     def add_texts(
         self,

@@ -284,6 +284,8 @@ WRITING: dict[str, Callable[[Index, Any], Any]] = {
     "add chunk end": lambda index, value: index.add(Document("id", "text", None, {}, (leafspan.Chunk(value, {}),))),
     "add chunk metadata": lambda index, value: index.add(Document("id", "text", None, {}, (leafspan.Chunk(4, value),))),
     "add mapping": lambda index, value: index.add({"id": value, "text": value, "title": value}),
+    "add volatile": lambda index, value: index.add([], volatile_keys=value),
+    "add a volatile key": lambda index, value: index.add([], volatile_keys=[value]),
     "add flatten": lambda index, value: index.add([], flatten_metadata=value),
     "add scoped": lambda index, value: index.scoped(F("a") == 1).add(Document(value, "text")),
     "add in a scope": lambda index, value: index.scoped(F("a") == value).add(Document("id", "text")),

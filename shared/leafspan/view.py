@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from warnings import warn
 
 from leafspan import explaining, indexing, tree
 from leafspan.checks import check_flag, checked_id, shown, with_option_names
-from leafspan.documents import IndexSettings, check_document
+from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
@@ -150,6 +150,7 @@ class View:
         documents: Iterable[object] | object,
         *,
         flatten_metadata: bool = False,
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
@@ -168,6 +169,8 @@ class View:
                 chunks of one text, see ``chunks_of``.
             flatten_metadata: Whether nested metadata are flattened: ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``.
                 Default: False, they are an error.
+            volatile_keys: Metadata keys whose values change without a change of the text, such as ``"view_count"``. They
+                are no part of the ids that are made. Dates of files and of loading are not, anyway. Default: none.
             progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
                 notebook, after a second.
 
@@ -181,17 +184,18 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._ingest(documents, progress, flatten_metadata))
+        return run(self._ingest(documents, progress, flatten_metadata, volatile_keys))
 
     async def aadd(
         self,
         documents: Iterable[object] | object,
         *,
         flatten_metadata: bool = False,
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Added:
         """Like ``add``."""
-        return await arun(self._ingest(documents, progress, flatten_metadata))
+        return await arun(self._ingest(documents, progress, flatten_metadata, volatile_keys))
 
     def sync(
         self,
@@ -202,6 +206,7 @@ class View:
         dry_run: bool = False,
         allow_empty: bool = False,
         flatten_metadata: bool = False,
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Synced:
         """Make the index have of a source what the source has now: add, replace, and delete what is no longer there.
@@ -223,6 +228,7 @@ class View:
             allow_empty: Whether a source without documents, or a path that is not there, deletes all that it covers.
                 Default: False.
             flatten_metadata: Whether nested metadata are flattened, as in ``add``. Default: False.
+            volatile_keys: Metadata keys that are no part of the ids that are made, as in ``add``. Default: none.
             progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
                 notebook, after a second.
 
@@ -240,7 +246,7 @@ class View:
 
         The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
         """
-        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
+        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
         return _warned(run(self._sync(source, options, progress)))
 
     async def a_sync(
@@ -252,10 +258,11 @@ class View:
         dry_run: bool = False,
         allow_empty: bool = False,
         flatten_metadata: bool = False,
+        volatile_keys: Collection[str] = (),
         progress: bool | None = None,
     ) -> Synced:
         """Like ``sync``."""
-        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata)
+        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
         return _warned(await arun(self._sync(source, options, progress)))
 
     def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
@@ -712,9 +719,10 @@ class View:
         """The strategy of a call."""
         return self._sources.defaults.strategy_of(strategy)
 
-    def _intake(self, *, dry_run: bool = False) -> Intake:
+    def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
         """How the documents of one call get in."""
-        return indexing.Intake(FileReading(check_document, self._store.home))
+        check = partial(check_document, volatile_keys=checked_keys(volatile_keys))
+        return indexing.Intake(FileReading(check, self._store.home))
 
     def _list_documents(self) -> Flow[list[DocumentInfo]]:
         return indexing.list_documents(self._store, self._scope)
@@ -755,7 +763,7 @@ class View:
             source,
             self._settings,
             options,
-            self._intake(dry_run=options.dry_run),
+            self._intake(options.volatile_keys, dry_run=options.dry_run),
             scope=self._scope,
             timeout=self._timeout,
             show=show,
@@ -788,7 +796,11 @@ class View:
         return tree.build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(
-        self, documents: Iterable[object] | object, show: bool | None, flatten_metadata: bool = False
+        self,
+        documents: Iterable[object] | object,
+        show: bool | None,
+        flatten_metadata: bool = False,
+        volatile_keys: object = (),
     ) -> Flow[Added]:
         check_flag("flatten_metadata", flatten_metadata)
         return indexing.ingest(
@@ -796,7 +808,7 @@ class View:
             self._embed,
             documents,
             self._settings,
-            self._intake(),
+            self._intake(volatile_keys),
             scope=self._scope,
             timeout=self._timeout,
             show=show,

@@ -23,7 +23,7 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageDocument, ImageNode, TextNode
 
-from leafspan import Document, Index, InvalidDocument
+from leafspan import Document, Index, InvalidArgument, InvalidDocument
 from leafspan.documents import content_hash, to_document
 from leafspan.documents._identity import described, made_id
 from tests.pdf import pdf
@@ -201,6 +201,50 @@ def test_a_file_of_another_date_is_the_same_document(empty: Index):
     (id_,) = empty.add(loaded("2026-01-01")).added
     assert empty.add(loaded("2026-01-02")).replaced == (id_,)
     assert empty.get(id_).metadata["last_modified_date"] == "2026-01-02"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "created",
+        "creationDate",
+        "last_accessed",
+        "lastAccessed",
+        "last-accessed-at",
+        "last_modified",
+        "modified",
+        "file.mtime",
+        "updated_at",
+        "fetched_at",
+        "indexed_at",
+    ],
+)
+def test_what_a_loader_says_of_the_day_is_no_part_of_an_id(empty: Index, key: str):
+    def loaded(day: float) -> LangChainDocument:
+        return LangChainDocument(page_content="Tea.", metadata={"source": "tea.md", key: day})
+
+    (id_,) = empty.add(loaded(1.5)).added
+    assert empty.add(loaded(2.5)).replaced == (id_,)
+    assert empty.get(id_).metadata[key] == 2.5
+
+
+@pytest.mark.parametrize("key", ["page", "created_at", "recreated", "unmodified", "author", "views"])
+def test_what_a_loader_says_of_the_text_is_a_part_of_its_id(empty: Index, key: str):
+    made = [LangChainDocument(page_content="Tea.", metadata={"source": "tea.md", key: value}) for value in (1, 2)]
+    assert len(empty.add(made).added) == 2
+
+
+def test_further_volatile_keys_are_named(empty: Index):
+    def loaded(views: int) -> LangChainDocument:
+        return LangChainDocument(page_content="Tea.", metadata={"source": "tea.md", "views": views, "likes": 1})
+
+    (id_,) = empty.add(loaded(1), volatile_keys=["views"]).added
+    assert empty.add(loaded(2), volatile_keys=("views", "other")).replaced == (id_,)
+    synced = empty.sync([loaded(3)], source_key="source", volatile_keys=["views"])
+    assert (synced.added, synced.replaced) == ((), (id_,))
+    for wrong in ("views", [1], None, [""]):
+        with pytest.raises(InvalidArgument, match="volatile_keys must be a list of metadata keys, got"):
+            empty.add(loaded(4), volatile_keys=wrong)  # type: ignore[arg-type]
 
 
 def test_a_pdf_that_was_saved_again_is_the_same_document(empty: Index, tmp_path: Path):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leafspan import Document, Files, Index, InvalidArgument, InvalidDocument, Skipped
 from leafspan.documents import check_document, read_documents
 from leafspan.files import FileReading
+from leafspan.files._decoding import whole_characters
 from tests.pdf import pdf
+from tests.profiles import examples
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Document], list[Skipped]]:
@@ -48,6 +54,8 @@ def test_text_and_markdown_files_are_read_in_the_order_of_their_paths(tmp_path: 
         ("Title\n=====\n\nText.\n", "Title"),
         ("=====\nTitle\n=====\n\nText.\n", "Title"),
         ("\n~~~~~~~\r\n A title\r\n~~~~~~~\r\nText.\r\n", "A title"),
+        (".. _label:\n\n.. a comment\n   of two lines\n\n:orphan:\n\nTitle\n=====\n", "Title"),
+        (".. image:: x.png\r\n   :alt: y\r\n\r\nTitle\r\n=====\r\n", "Title"),
         ("Text.\n\nTitle\n=====\n", "a"),
         ("", "a"),
     ],
@@ -67,6 +75,93 @@ def test_html_is_read_as_markdown_without_scripts_and_styles(tmp_path: Path):
     (tmp_path / "bees.html").write_text(PAGE)
     text = "# Bees\n\nThey dance for each other.\n\n## Honey\n\n* sweet_and_sour\n* golden\n"
     assert read(tmp_path) == ([Document("bees.html", text, "Bees & honey", {"source": "bees.html"})], [])
+
+
+@pytest.mark.parametrize(
+    ("left_out", "written"),
+    [
+        (
+            "<ul><li>One<li>Two<ul><li>Three</ul><li>Four</ul>",
+            "<ul><li>One</li><li>Two<ul><li>Three</li></ul></li><li>Four</li></ul>",
+        ),
+        ("<ol><li><p>One<li><p>Two</ol>", "<ol><li><p>One</p></li><li><p>Two</p></li></ol>"),
+        ("<dl><dt>A<dd>One<dt>B<dd>Two</dl>", "<dl><dt>A</dt><dd>One</dd><dt>B</dt><dd>Two</dd></dl>"),
+        ("<p>One<p>Two<h2>H</h2><p>Three<div>Four</div>", "<p>One</p><p>Two</p><h2>H</h2><p>Three</p><div>Four</div>"),
+        (
+            "<table><thead><tr><th>A<th>B<tbody><tr><td>1<td>2<tr><td>3<td>4</table>",
+            "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr><tr><td>3</td>"
+            "<td>4</td></tr></tbody></table>",
+        ),
+        (
+            "<table><tr><td><ul><li>One<li>Two</ul><td>B</table>",
+            "<table><tr><td><ul><li>One</li><li>Two</li></ul></td><td>B</td></tr></table>",
+        ),
+        ("<html><head><title>T</title><body><p>One", "<html><head><title>T</title></head><body><p>One</p></body></html>"),
+        ("<head><title>T</title><p>One", "<head><title>T</title></head><p>One</p>"),
+        ("<title>T</title><p>One", "<head><title>T</title></head><p>One</p>"),
+    ],
+)
+def test_end_tags_of_html_may_be_left_out(tmp_path: Path, left_out: str, written: str):
+    (tmp_path / "a.html").write_text(left_out)
+    (tmp_path / "b.html").write_text(written)
+    [a, b], _ = read(tmp_path)
+    assert a.text == b.text
+    assert len(a.text.split("\n")) > 2 or "One\n" in a.text
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        '<h1>Bees<a class="headerlink" href="#bees" title="Permalink">¶</a></h1>',
+        '<h1><a class="anchor" aria-hidden="true" href="#bees"><svg></svg></a>Bees</h1>',
+        '<h1 id="bees"><a class="header" href="#bees">Bees</a></h1>',
+        '<h1><a class="header-anchor" href="#bees" aria-hidden="true">#</a> Bees</h1>',
+        '<h1>Bees<a class="hash-link" href="/page#bees" aria-label="Direct link">\u200b</a></h1>',
+        '<h1>Bees <a href="#bees">§</a></h1>',
+        '<h1>Bees <a class="permalink" href="#bees">Permalink</a></h1>',
+        '<h1>Bees<span class="mw-editsection">[<a href="?edit">edit</a>]</span></h1>',
+        "<title>Bees¶</title><h1>Bees</h1>",
+    ],
+)
+def test_anchors_are_in_no_heading_and_title_of_html(tmp_path: Path, heading: str):
+    (tmp_path / "a.html").write_text(f"{heading}<p>They dance, see <a href='#x'>x</a>.<a href='#bees'>¶</a></p><h2>C#</h2>")
+    [document], _ = read(tmp_path)
+    assert (document.title, document.text) == ("Bees", "# Bees\n\nThey dance, see x.\n\n## C#\n")
+
+
+CONTENT = "<h1>Bees</h1><p>They dance.</p>"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (
+            f"<header>Site</header><nav>Home</nav><aside>New</aside><main>{CONTENT}</main><footer>©</footer>",
+            "# Bees\n\nThey dance.\n",
+        ),
+        (f"<nav>Home</nav><article>{CONTENT}</article><footer>©</footer>", "# Bees\n\nThey dance.\n"),
+        (f"<nav>Home</nav><div role='main'>{CONTENT}</div><div role='contentinfo'>©</div>", "# Bees\n\nThey dance.\n"),
+        (
+            f"<main><nav>Home</nav><div>Contents</div><article><header>{CONTENT}</header></article></main>",
+            "# Bees\n\nThey dance.\n",
+        ),
+        (
+            f"<main><nav>Home</nav>{CONTENT}<aside class='toc'>Dance</aside><footer>Edit</footer></main>",
+            "# Bees\n\nThey dance.\n",
+        ),
+        (f"<main>{CONTENT}<aside><a href='/wasps'>Wasps</a></aside></main>", "# Bees\n\nThey dance.\n"),
+        (f"<main>{CONTENT}<aside>A note.</aside></main>", "# Bees\n\nThey dance.\n\nA note.\n"),
+        ("<main><blockquote><p>Dance!<footer>A bee</footer></blockquote></main>", "> Dance!\n>\n> A bee\n"),
+        ("<nav>Home</nav><article>One.</article><article>Two.</article>", "One.\n\nTwo.\n"),
+        (f"<nav>Home</nav><main></main><div>{CONTENT}</div>", "Home\n\n# Bees\n\nThey dance.\n"),
+        (f"<div>{CONTENT * 3}</div><article>A card.</article>", "# Bees\n\nThey dance.\n\n" * 3 + "A card.\n"),
+        (f"<nav>Home</nav>{CONTENT}<footer>©</footer>", "Home\n\n# Bees\n\nThey dance.\n\n©\n"),
+    ],
+)
+def test_what_frames_the_main_content_of_html_is_left_out(tmp_path: Path, page: str, text: str):
+    (tmp_path / "a.html").write_text(page)
+    [document], _ = read(tmp_path)
+    assert document.text == text
 
 
 def test_headings_of_html_are_headings_of_the_index(tmp_path: Path):
@@ -103,6 +198,24 @@ def test_odd_html_ends_nothing(tmp_path: Path, page: str):
         ("Text.\n\n# B", "a"),
         ("## A\n\n# B", "a"),
         ("#hashtag\n\n# B", "a"),
+        ("A\r\n===\r\n\r\nText.\r\n", "A"),
+        # What stands before it, or beside it, and is no text:
+        ("<!-- a\n\ncomment -->\n\n# A\n", "A"),
+        ("<!-- a comment --># A\n", "A"),
+        ("[![build](b.svg)](b) [![docs][d]][e]\n![x](y)\n# A\n", "A"),
+        ("[![build](b.svg)](b)\nA\n===\n", "A"),
+        ('<a name="top"></a>\n<p align="center">\n  <img src="x.png">\n</p>\n\n# A\n', "A"),
+        ("(intro)=\n# A\n", "A"),
+        ("% a comment\n\n(intro)=\n\n# A\n", "A"),
+        ("[]{#intro}\n# A\n", "A"),
+        ("[b]: https://example.org\n[TOC]\n\n# A\n", "A"),
+        ("{% include head.html %}\n# A\n", "A"),
+        ("# A ![build](b.svg) {#a} <!-- omit in toc -->\n", "A"),
+        ("# `<a>` of vector<int>\n", "`<a>` of vector<int>"),
+        ("<!-- a comment -->\nText.\n\n# B", "a"),
+        ("<p>Text.</p>\n\n# B", "a"),
+        ("<!-- no end\n\n# B", "a"),
+        ("<!-- a comment -->\n    # code\n\n# B", "a"),
     ],
 )
 def test_the_title_of_markdown_is_a_top_heading_at_its_start(tmp_path: Path, text: str, title: str):
@@ -131,10 +244,100 @@ def test_a_line_that_is_no_document_is_skipped_and_the_first_reason_is_given(tmp
         b'{"text": "x", "id": "2", "score": 3}\n{"text": "Last.", "id": 3}'
     )
     documents, skipped = read(tmp_path, id_field="id")
-    assert [each.id for each in documents] == ["1", "3"]
+    assert [each.id for each in documents] == ["1", "2", "3"]
     assert skipped == [Skipped("d.jsonl", "line 2: it must be a JSON object, got list (and 6 more)")]
     with pytest.raises(InvalidDocument, match=r"file 'd.jsonl' cannot be read: line 2: it must be a JSON object, got list"):
         read(tmp_path, id_field="id", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ('"score": 0.5', "the field 'score' is left out: leafspan reserves this name"),
+        ('"start": 3', "the field 'start' is left out: leafspan reserves this name"),
+        ('"$oid": "5f"', "the field '$oid' is left out: leafspan reserves this name"),
+        ('"": 1', "the field '' is left out: its name is empty"),
+        ('"n": 18446744073709551616', "the field 'n' is left out: it is 18446744073709551616, which is not between "),
+        ('"n": 1e999', "the field 'n' is left out: it is inf"),
+        ('"n": ' + "9" * 5000, "the field 'n' is left out: it is inf"),
+        ('"n": [1, "a"]', "the field 'n' is left out: it is a list that mixes int and str"),
+        ('"n": [{"a": 1}]', "the field 'n' is left out: it is a list of lists or objects"),
+        ('"n": "\\ud800"', "the field 'n' is left out: it has half of a surrogate pair"),
+        ('"a.b": 1, "a": {"b": 2}', "the field 'a.b' is left out: there are two fields of this name"),
+        ('"n": ' + '{"n": ' * 150 + "1" + "}" * 150, "it has more than 100 objects within each other"),
+        ('"name": 5', "the field 'name' is left out: a title must be a text, got 5"),
+    ],
+    ids=lambda each: str(each)[:20],
+)
+def test_an_odd_field_of_a_json_line_is_left_out_and_named_and_its_text_is_kept(tmp_path: Path, field: str, reason: str):
+    (tmp_path / "d.jsonl").write_text(f'{{"text": "One.", "kept": 1, {field}}}\n{{"text": "Two."}}\n')
+    documents, [skipped] = read(tmp_path, title_field="name")
+    assert [each.text for each in documents] == ["One.", "Two."]
+    assert documents[0].metadata == {"source": "d.jsonl", "kept": 1} | ({"a.b": 1} if "a.b" in field else {})
+    assert skipped.reason.startswith("line 1: the field")
+    assert reason in skipped.reason
+    assert "metadata[" not in skipped.reason  # no advice to change a program
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@examples(100)
+@given(st.dictionaries(st.sampled_from(["score", "a", "a.b", "", "$x", "source"]) | st.text(max_size=3), json_values))
+def test_no_field_of_a_json_line_loses_its_text(fields: dict[str, Any]):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "d.jsonl").write_text(json.dumps({**fields, "text": "One."}))
+        [document], _ = read(Path(folder))
+    assert document.text == "One."
+
+
+@given(st.text(st.characters(codec=None)))
+def test_half_a_surrogate_pair_becomes_a_replacement_character(text: str):
+    whole = whole_characters(text)
+    assert whole.encode().decode() == whole
+    assert whole == re.sub("[\ud800-\udfff]", "\ufffd", re.sub("[\ud800-\udbff][\udc00-\udfff]", _joined, text))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+def test_pages_and_lines_with_half_a_surrogate_pair_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import pypdf
+
+    (tmp_path / "d.jsonl").write_text('{"text": "A \\ud800 half", "name": "x\\udfff"}\n')
+    (tmp_path / "r.pdf").write_bytes(pdf(["One.", "Two."], title="A report"))
+    monkeypatch.setattr(pypdf.PageObject, "extract_text", lambda _: "A \ud83d\ude00 whole,\0 a \ude00 half")
+    documents, skipped = read(tmp_path, title_field="name")
+    assert [(each.text, each.title) for each in documents] == [
+        ("A \ufffd half", "x\ufffd"),
+        ("A \U0001f600 whole, a \ufffd half", "A report"),
+        ("A \U0001f600 whole, a \ufffd half", "A report"),
+    ]
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "---\ntitle: {}\n---\nText."),
+        ("a.md", "# {}\n\nText."),
+        ("a.rst", "{}\n=====\n\nText."),
+        ("a.html", "<title>{}</title><p>Text."),
+        ("a.jsonl", '{{"text": "Text.", "name": "{}"}}'),
+    ],
+)
+def test_what_is_longer_than_a_thousand_characters_is_no_title(tmp_path: Path, name: str, text: str):
+    for title, expected in (("x" * 1_000, "x" * 1_000), ("x" * 1_001, "a"), ("e\u0300\u0316" * 30_000, "a")):
+        (tmp_path / name).write_text(text.format(title))
+        before = time.process_time()
+        [document], _ = read(tmp_path, title_field="name")
+        assert time.process_time() - before < 2
+        assert document.title == expected
 
 
 def test_each_page_of_a_pdf_is_a_document_that_says_its_number(tmp_path: Path):
@@ -219,7 +422,7 @@ quoted: "7"
 def test_the_fields_of_front_matter_are_metadata(tmp_path: Path):
     (tmp_path / "bees.md").write_text(FRONT + "\n# Bees\n")
     [document], skipped = read(tmp_path)
-    assert (document.title, document.text, skipped) == ("The dance", FRONT + "\n# Bees\n", [])
+    assert (document.title, document.text, skipped) == ("The dance", "\n# Bees\n", [])
     assert document.metadata == {
         "source": "bees.md",
         "date": "2024-05-31",
@@ -236,36 +439,106 @@ def test_the_fields_of_front_matter_are_metadata(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "reason"),
     [
-        "source: https://example.org",  # the name of the file
-        "score: 3",  # leafspan's own
-        "chroma:document: x",
-        "author: {name: Ann}",
-        "mixed: [1, a]",
-        "nested: [[1], [2]]",
-        "nothing:",
-        "none: []",
-        "? [a]\n: b",
-        "bad: '\\\n",
-        'half: "\\ud800"',
-        '"\\ud800": half',
-        '"": x',
-        "a: 1\n\tb: 2",
-        "- a list",
-        "just a text",
-        "a: &a {x: 1}\nb: &b {<<: [*a, *a]}\nc: {<<: [*b, *b]}",
-        "deep: " + "[" * 3000,
-        "block: " + "- " * 3000,
-        'beyond: "\\UFFFFFFFF"',  # Unicode ends at U+10FFFF
-        "%YAML " + "1" * 5000 + ".1\n--- {a: b}",
+        ("source: https://example.org", "the field 'source' is left out: it is the name of the file"),
+        ("score: 3", "the field 'score' is left out: leafspan reserves this name"),
+        ("chroma:document: x", "the field 'chroma:document' is left out: leafspan reserves this name"),
+        ("author: {name: Ann}", "the field 'author' is left out: it has fields of its own"),
+        ("mixed: [1, a]", "the field 'mixed' is left out: it is a list that mixes int and str"),
+        ("nested: [[1], [2]]", "the field 'nested' is left out: it is a list of lists or objects"),
+        ("nothing:", None),
+        ("none: []", None),
+        ("? [a]\n: b", "the field '2' is left out: its name is no text"),
+        ("bad: '\\\n", "the field 'bad' is left out: it is no YAML"),
+        ('half: "\\ud800"', "the field 'half' is left out: it has half of a surrogate pair"),
+        ('"\\ud800": half', r"the field '\ud800' is left out: it has half of a surrogate pair"),
+        ('"": x', "the field '' is left out: its name is empty"),
+        ("title: [a]", "the field 'title' is left out: a title must be a text"),
+        ("a: 1\n\tb: 2", "the field 'a' is left out: it is no YAML"),
+        (
+            "a: &a {x: 1}\nb: &b {<<: [*a, *a]}\nc: {<<: [*b, *b]}",
+            "the field 'a' is left out: it has fields of its own (and 2 more)",
+        ),
+        (
+            "deep: " + "[" * 3000,
+            "the fields of its front matter are left out: it has more than 32 brackets within each other",
+        ),
+        ("block: " + "- " * 3000, "the field 'block' is left out: it is no YAML"),
+        ('beyond: "\\UFFFFFFFF"', "the field 'beyond' is left out: it is no YAML"),  # Unicode ends at U+10FFFF
     ],
-    ids=lambda fields: fields[:12],
+    ids=lambda each: str(each)[:12],
 )
-def test_what_cannot_be_metadata_is_left_out_of_front_matter_and_the_page_is_read(tmp_path: Path, fields: str):
-    (tmp_path / "bees.md").write_text(f"---\n{fields}\n---\n\n# Bees\n")
+def test_what_cannot_be_metadata_is_left_out_of_front_matter_and_named(tmp_path: Path, fields: str, reason: str | None):
+    (tmp_path / "bees.md").write_text(f"---\n{fields}\nkept: yes\n---\n\n# Bees\n")
     [document], skipped = read(tmp_path)
-    assert (document.title, dict(document.metadata), skipped) == ("Bees", {"source": "bees.md"}, [])
+    kept = {} if reason and "front matter" in reason else {"kept": "yes"}
+    assert (document.title, document.text, dict(document.metadata)) == ("Bees", "\n# Bees\n", {"source": "bees.md", **kept})
+    assert skipped == ([Skipped("bees.md", reason)] if reason else [])
+    if reason:
+        with pytest.raises(InvalidDocument, match=r"file 'bees.md' cannot be read: the field"):
+            read(tmp_path, strict=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n- a list\n---\n\n# Bees\n",
+        "---\njust a text\n---\n\n# Bees\n",
+        "---\n\nNote: as Pandoc has it, no front matter begins with a blank line.\n\n---\n\n# Bees\n",
+        "---\n%YAML " + "1" * 5000 + ".1\n--- {a: b}\n---\n\n# Bees\n",
+        "+++\nmore & more\n+++\n\n# Bees\n",
+    ],
+)
+def test_lines_between_dashes_that_have_no_fields_are_text(tmp_path: Path, text: str):
+    (tmp_path / "bees.md").write_text(text)
+    [document], skipped = read(tmp_path)
+    assert (document.title, document.text, dict(document.metadata)) == ("Bees", text, {"source": "bees.md"})
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("field", "title"),
+    [
+        ("title: >-\n  The\n  dance", "The dance"),
+        ("title: |\n  The dance\n  of bees\n", "The dance of bees"),
+        ("title: 'It''s'", "It's"),
+        ('title: "A \\"dance\\""', 'A "dance"'),
+        ("title: Lamps # a note", "Lamps"),
+        ("title: Half of\n  a title", "Half of a title"),
+        ("title: &t Bees\nalias: *t", "Bees"),
+        ("title: 2024", "2024"),
+        ("title: 1.50", "1.50"),
+        ("title: no", "no"),
+        ("{title: Flow, tags: [a]}", "Flow"),
+        ("title: null", "The heading"),
+        ("title: ''", "The heading"),
+        ("title: [a, b]", "The heading"),
+        ("subtitle: x\nnested:\n  title: y", "The heading"),
+        ("title: Bees: a dance", "Bees: a dance"),  # what follows is no YAML
+        ("title: Bees: a dance # a note", "Bees: a dance"),
+        ("title: 'Bees' and wasps", "'Bees' and wasps"),
+        ("title: [Draft] Bees", "[Draft] Bees"),
+        ("title: *Bees*", "*Bees*"),
+        ("title: >-\n  The dance\nbad: 'x", "The dance"),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_title_in_front_matter_is_the_value_that_yaml_has(tmp_path: Path, field: str, title: str, mark: str):
+    (tmp_path / "a.md").write_text(f"{mark}---\n{field}\n---\n# The heading\n")
+    [document], _ = read(tmp_path)
+    assert (document.title, document.text) == (title, "# The heading\n")
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_front_matter_may_be_toml(tmp_path: Path, line: str):
+    lines = ["+++", "title = 'The dance'", "date = 2024-05-31", "draft = false", 'tags = ["bees", "honey"]', "weight = 3"]
+    (tmp_path / "a.md").write_bytes(line.join([*lines, "[params]", "x = 1", "+++", "# Bees", ""]).encode())
+    [document], skipped = read(tmp_path)
+    assert (document.title, document.text) == ("The dance", f"# Bees{line}")
+    fields = {"date": "2024-05-31", "draft": False, "tags": ["bees", "honey"], "weight": 3}
+    assert document.metadata == {"source": "a.md", **fields}
+    assert skipped == [Skipped("a.md", "the field 'params' is left out: it has fields of its own")]
 
 
 @pytest.mark.parametrize(
@@ -276,15 +549,18 @@ def test_what_cannot_be_metadata_is_left_out_of_front_matter_and_the_page_is_rea
         "a: [" + "x," * 2**15 + "]",
         "a: &a [" + "x," * 15_000 + "]\n" + "".join(f"k{i}: *a\n" for i in range(150)),  # over two million, written out
         "a: &a '" + "x" * 30_000 + "'\n" + "".join(f"k{i}: *a\n" for i in range(150)),
+        "a: &a {x: 1}\n" + "<<: *a\n" * 20_000,
+        "".join(f"k{i}: {'v' * 20}\n" for i in range(100_000)),
     ],
-    ids=["brackets", "braces", "long", "a list repeated", "a text repeated"],
+    ids=["brackets", "braces", "long", "a list repeated", "a text repeated", "merge keys", "megabytes"],
 )
 def test_a_front_matter_that_would_keep_its_parser_busy_is_not_parsed_and_the_page_is_read(tmp_path: Path, fields: str):
     (tmp_path / "bees.md").write_text(f"---\n{fields}\n---\n\n# Bees\n")
     before = time.process_time()
     [document], skipped = read(tmp_path)
     assert time.process_time() - before < 2  # the first would take minutes
-    assert (document.title, dict(document.metadata), skipped) == ("Bees", {"source": "bees.md"}, [])
+    assert (document.title, document.text, dict(document.metadata)) == ("Bees", "\n# Bees\n", {"source": "bees.md"})
+    assert skipped[0].reason.startswith("the fields of its front matter are left out: it ")
 
 
 def test_an_alias_in_front_matter_stands_for_its_value(tmp_path: Path):
@@ -313,7 +589,7 @@ def test_a_title_is_looked_for_in_a_line_with_many_blanks_without_trying_each(tm
     before = time.process_time()
     [document], _ = read(tmp_path)
     assert time.process_time() - before < 2  # minutes, if all pairs of blanks were tried
-    assert document.text == text
+    assert document.text == ("" if name == "a.md" else text)
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])

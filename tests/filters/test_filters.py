@@ -4,15 +4,21 @@ import copy
 import pickle
 import subprocess
 import sys
-from datetime import UTC, date, datetime, timedelta, timezone
-from enum import StrEnum
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, StrEnum
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import InvalidArgument
+from leafspan import Document, InvalidArgument
+from leafspan.documents import check_document
 from leafspan.filters import Columns, F, Where, apply_policy, constant, implied, to_filter
 from leafspan.filters._instants import instant
 from leafspan.filters._values import kind
@@ -589,3 +595,58 @@ def test_dates_as_values_are_the_iso_texts_that_metadata_have():
 def test_values_are_of_five_kinds():
     values = ("a", 1, 1.5, True, [1], (1,), None, {"a": 1})
     assert [kind(each) for each in values] == ["text", "number", "number", "bool", "list", "list", "other", "other"]
+
+
+class Grade(Enum):
+    GOOD = "good"
+    THIRD = 3
+    MAY = date(2026, 5, 31)
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (PurePosixPath("a/b.md"), "a/b.md"),
+        (Grade.GOOD, "good"),
+        (Grade.THIRD, 3),
+        (Grade.MAY, "2026-05-31"),
+        (time(10, 30), "10:30:00"),
+        (Decimal("0.1"), 0.1),
+        (Decimal("7.00"), 7.0),
+        (Decimal(2**60 + 1), 2**60 + 1),
+        (np.float32(0.5), 0.5),
+    ],
+    ids=str,
+)
+def test_what_can_be_stored_can_be_filtered_by_in_each_dialect(value: object, stored: object):
+    metadata = check_document(Document("a", "Text.", metadata={"one": value, "many": [value]})).metadata
+    assert metadata == {"one": stored, "many": [stored]}
+    filters: list[Any] = [
+        F("one") == value,
+        F("one").in_([value]),
+        F("many") == [value],
+        F("many").contains(value),
+        F("many").contains_any([value]),
+        {"one": value},
+        {"one": {"$in": [value]}},
+        {"many": {"$contains": value}},
+        {"field": "one", "operator": "==", "value": value},
+        {"field": "meta.one", "operator": "in", "value": [value, None]},
+        SimpleNamespace(key="one", operator="==", value=value),
+        SimpleNamespace(key="one", operator="in", value=[value]),
+        SimpleNamespace(key="many", operator="contains", value=value),
+    ]
+    for where in map(to_filter, filters):
+        assert where is not None
+        assert where.matches(metadata)
+        assert where.matches({"one": value, "many": [value]})  # as the user has it
+        assert not where.matches({"one": "another", "many": ["another"]})
+
+
+@pytest.mark.parametrize("where", [{"one": {"$gte": Decimal(2)}}, {"field": "one", "operator": ">=", "value": Decimal(2)}])
+def test_decimals_have_the_order_of_numbers(where: dict[str, Any]):
+    prices = [Decimal("1.99"), Decimal("2.00"), Decimal("10")]
+    for condition in (to_filter(where), F("one") >= Decimal(2)):
+        assert condition is not None
+        assert [condition.matches({"one": price}) for price in prices] == [False, True, True]

@@ -130,6 +130,26 @@ def test_files_that_are_not_to_be_read_are_not_deleted_either(index: Index, docs
     assert index.sync(docs) == synced(unchanged=["docs/c.md"], deleted=["docs/deep/b.txt"])
 
 
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_front_matter_is_in_no_passage_and_lines_are_those_of_the_file(index: Index, docs: Path, line: str):
+    body = ["# Bees", "", "Bees dance.", "", "Bees make honey.", ""]
+    for front in (["---", "title: The dance", "---", ""], ["---", "title: The dance", "# a note", "---", ""], []):
+        page = [*front, *body]
+        (docs / "bees.md").write_bytes(line.join(page).encode())
+        result = index.sync(docs)
+        assert "docs/bees.md" in (*result.added, *result.replaced)
+        assert "docs/bees.md" in index.sync(docs).unchanged
+        document = index.get("docs/bees.md")
+        assert "---" not in document.text
+        passages = index.leaves("docs/bees.md")
+        assert "".join(each.text for each in passages) == document.text
+        for each in passages:
+            assert each.text == document.text[each.start : each.end]
+            first, last = each.lines
+            assert line.join(page[first - 1 : last]).strip() == each.text.strip()
+    assert index.doctor(verify=True) == []
+
+
 def test_the_pages_and_lines_of_a_file_go_with_it(index: Index, docs: Path):
     lines = docs / "d.jsonl"
     lines.write_text('{"text": "One.", "id": "x"}\n{"text": "Two.", "id": "y"}')

@@ -22,6 +22,7 @@ from leafspan import (
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
 from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, find_tables, front_matter, to_cuts
 from leafspan.splitting._grouping import group
+from leafspan.store import Row
 from leafspan.text import count_words
 from leafspan.values import LeafId
 from tests.profiles import examples
@@ -197,6 +198,34 @@ def test_headings_are_those_of_markdown_and_not_of_code():
     text = "Intro\n\n# First #\n\ntext\n\n```\n# a comment\n```\n\nSecond\n======\r\n\r\n### Third\rend"
     assert [(h.depth, h.text) for h in find_headings(text)] == [(1, "First"), (1, "Second"), (3, "Third")]
     assert [text[h.start : h.end] for h in find_headings(text)] == ["# First #\n", "Second\n======\r\n", "### Third\r"]
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("blanks", ["", "  "])
+@pytest.mark.parametrize(
+    ("lines", "headings"),
+    [
+        (["Title", "=====", "", "Text."], [(1, "Title")]),
+        (["Title", "-----", "", "Text.", "", "More", "-"], [(2, "Title"), (2, "More")]),
+        (["Two", "lines", "---", "Text."], [(2, "Two\nlines")]),
+        (["\ufeff# Title", "", "Text."], [(1, "Title")]),
+        (["\ufeff\ufeffTitle", "=====", "", "Text."], [(1, "Title")]),
+        (["Text.", "", "\ufeff## A file that was put behind another", ""], [(2, "A file that was put behind another")]),
+        (["\ufeff---", "a: b", "---", "Title", "==="], [(1, "Title")]),
+        (["+++", "a = 1", "+++", "Title", "---"], [(2, "Title")]),
+        (["Text.", "", "---", "", "- a", "- b", "", "| a |", "|---|"], []),
+    ],
+)
+def test_headings_are_found_under_each_line_end_and_behind_a_byte_order_mark(lines, headings, blanks: str, line: str):
+    text = f"{blanks}{line}".join(lines)
+    found = find_headings(text)
+    assert [(h.depth, re.sub(" *\n", "\n", h.text)) for h in found] == headings
+    assert all(text[: h.start].endswith(line) for h in found if h.start)
+    assert all(text[h.start : h.end].endswith(line) for h in found if h.end < len(text))
+
+
+def test_what_is_longer_than_a_thousand_characters_is_no_heading():
+    assert [h.text for h in find_headings(f"# {'x' * 1_000}\n# {'y' * 1_001}\n{'z' * 1_001}\n---\n")] == ["x" * 1_000]
 
 
 def test_parents_end_at_headings_and_paragraphs_where_these_allow():
@@ -395,6 +424,21 @@ def test_sections_cover_the_leaves_from_their_heading_to_the_next_of_its_rank(te
             assert leaves[section.last].start < after[0] <= leaves[section.last + 1].start or section.first == section.last
 
 
+@examples(100)
+@given(texts, st.data())
+def test_leaves_stand_under_the_headings_whose_sections_hold_them_all(text, data):
+    leaves = leaves_of(text, HierarchicalSplitter(leaf_words=5))
+    sections = find_sections(leaves, find_headings(text)) if leaves else []
+    row = Row("a", "", "12345678", len(leaves), sections=tuple(sections))
+    ordinals = st.integers(0, max(0, len(leaves) - 1))
+    runs = [tuple(sorted(run)) for run in data.draw(st.lists(st.tuples(ordinals, ordinals), min_size=1, max_size=2))]
+    path = []
+    for section in sections:
+        if all(section.first <= first and last <= section.last for first, last in runs):
+            path = [*(outer for outer in path if outer.depth < section.depth), section]
+    assert row.headings(runs) == tuple(section.text for section in path if section.text)
+
+
 @pytest.mark.parametrize("end", ["---", "..."])
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
 def test_front_matter_is_no_heading(line: str, end: str):
@@ -404,6 +448,13 @@ def test_front_matter_is_no_heading(line: str, end: str):
     assert [(heading.text, heading.depth) for heading in find_headings(text)] == [("Bees", 1)]
     assert text[find_headings(text)[0].start :].startswith("# Bees")
     assert front_matter(text) == text[: text.index(f"{end}{line}{line}#") + 3]
+
+
+@pytest.mark.parametrize("begins", ["---\ntitle: Bees\n", "+++\ntitle = 'Bees'\n"])
+def test_front_matter_of_more_than_200_lines_begins_with_a_field(begins: str):
+    front = begins + "# a note\n" * 300 + begins[:3]
+    assert front_matter(f"{front}\n# Bees\n") == front
+    assert front_matter(front.replace("title", "")) == ""
 
 
 @pytest.mark.parametrize("text", ["# Bees\n", "---\nno end", "Text.\n---\na: b\n---\n", ""])

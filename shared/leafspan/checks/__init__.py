@@ -21,10 +21,12 @@ from leafspan.checks._options import (
     whole_number,
 )
 from leafspan.checks._reasons import reason_of
+from leafspan.checks._stored_values import NotStorable, is_missing, plain_value, storable_fields, stored_value
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
 from leafspan.checks._written_files import check_can_be_written, write_file
 
 __all__ = [
+    "NotStorable",
     "beginning",
     "calling",
     "changed_options",
@@ -41,14 +43,18 @@ __all__ = [
     "checked_id",
     "did_you_mean",
     "function_failed",
+    "is_missing",
     "is_number",
     "is_unicode",
     "keep_whole",
     "name_of",
+    "plain_value",
     "reason_of",
     "refuse_coroutine",
     "short_repr",
     "shown",
+    "storable_fields",
+    "stored_value",
     "unusable",
     "what_makes_one",
     "whole_number",

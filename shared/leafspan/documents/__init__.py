@@ -11,7 +11,7 @@ from leafspan.documents._accepting import (
 )
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
-from leafspan.documents._identity import made_id
+from leafspan.documents._identity import checked_keys, made_id
 from leafspan.documents._leaves import (
     TABLE_DEPTH,
     find_sections,
@@ -20,7 +20,7 @@ from leafspan.documents._leaves import (
     make_leaves,
     titles_of_leaves,
 )
-from leafspan.documents._line_numbers import lines_of, pack_lines
+from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
@@ -37,6 +37,7 @@ __all__ = [
     "Piece",
     "TextsIn",
     "check_document",
+    "checked_keys",
     "chunks_of",
     "clean_metadata",
     "content_hash",
@@ -50,6 +51,7 @@ __all__ = [
     "made_id",
     "make_leaves",
     "metadata_key",
+    "moved_down",
     "pack_lines",
     "ordinal_and_firsts",
     "pack_place",

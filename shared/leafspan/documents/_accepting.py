@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,15 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
             )
 
 
-def content_hash(document: Document) -> str:
-    """A hash of everything that is stored of a document."""
+def content_hash(document: Document, lines_before: int = 0) -> str:
+    """A hash of everything that is stored of a document, also of the number of lines of its file before its text."""
     content: list[object] = [document.text, document.title, sorted(document.metadata.items())]
     if document.chunks:
         content.append([(chunk.end, sorted(chunk.metadata.items())) for chunk in document.chunks])
     if document.hidden:
         content.append({"hidden": sorted(document.hidden)})
+    if lines_before:
+        content.append({"lines_before": lines_before})
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -82,7 +84,7 @@ def is_single(things: object) -> bool:
     return single or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
-def to_document(thing: object, *, flatten_metadata: bool = False) -> Document:
+def to_document(thing: object, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()) -> Document:
     """A document as it will be stored, from one thing.
 
     The metadata's ``title`` is the title of a framework's Document. A Document without an id of its own gets one that tells
@@ -92,11 +94,12 @@ def to_document(thing: object, *, flatten_metadata: bool = False) -> Document:
         thing: A leafspan, LangChain, LlamaIndex or Haystack Document, or a mapping with ``id`` and ``text``, which may have
             ``title`` and ``metadata`` too.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
+        volatile_keys: See ``made_id``. Default: none.
 
     Raises:
         InvalidDocument: if it is none of these, or cannot be stored.
     """
-    return check_document(recognise(thing), flatten_metadata=flatten_metadata)
+    return check_document(recognise(thing), flatten_metadata=flatten_metadata, volatile_keys=volatile_keys)
 
 
 def with_any_metadata(thing: object) -> Document:
@@ -112,12 +115,15 @@ def with_any_metadata(thing: object) -> Document:
     return check_document(replace(given, metadata=storable(given.metadata)))
 
 
-def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
+def check_document(
+    given: Document | GivenDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
+) -> Document:
     """The document as it will be stored.
 
     Args:
         given: A document; a framework's may have no id, and then gets one.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
+        volatile_keys: See ``made_id``. Default: none.
 
     Raises:
         InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text holds a lone surrogate,
@@ -134,7 +140,8 @@ def check_document(given: Document | GivenDocument, *, flatten_metadata: bool = 
     chunks = tuple(_checked_chunks(id_, given, metadata, flat=flatten_metadata))
     hidden = _checked_hidden(id_, given, metadata, chunks)
     if isinstance(given, GivenDocument) and given.id is None:
-        id_ = _checked_id(made_id(given.text, metadata, source=given.source, position=given.position))
+        made = made_id(given.text, metadata, source=given.source, position=given.position, volatile_keys=volatile_keys)
+        id_ = _checked_id(made)
     return Document(id_, given.text, given.title, metadata, chunks, hidden=hidden)
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
 
 SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")
 """The metadata keys under which loaders say where a text is from. The first one that is there counts."""
@@ -13,10 +17,19 @@ SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")
 POSITION_KEYS = ("page", "page_number", "row", "seq_num", "split_id", "start_index", "split_idx_start", "start_char_idx")
 """The metadata keys under which loaders and splitters say which part of a source a text is."""
 
-# They change without a change of the text, so the document stays the same one.
-_FILE_DATES = frozenset(
-    {"creation_date", "last_modified_date", "last_accessed_date", "last_modified", "creationdate", "moddate"}
+# Dates of files and of loading: they change without a change of the text, so the document stays the same one. All in lower
+# case, and without what joins their words.
+_VOLATILE = frozenset(
+    re.findall(
+        r"\w+",
+        "accessed accessedat accessdate accesstime atime birthtime crawledat crawldate created creationdate creationtime "
+        "ctime downloadedat fetchedat filecreated filemodified indexedat ingestedat lastaccess lastaccessdate lastaccessed "
+        "lastaccessedat lastaccesseddate lastaccessedtime lastaccesstime lastmodified lastmodifiedat lastmodifieddate "
+        "lastmodifiedtime lastopened lastseen lastupdate lastupdated loadedat moddate modificationdate modificationtime "
+        "modified modifiedat modifieddate modifiedtime mtime retrievedat scrapedat updated updatedat",
+    )
 )
+_JOINTS = re.compile(r"[\W_]")
 
 _LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
 
@@ -28,12 +41,17 @@ def source_of(metadata: Mapping[str, object]) -> str | None:
 
 
 def made_id(
-    text: str, metadata: Mapping[str, object], *, source: str | None = None, position: Mapping[str, object] | None = None
+    text: str,
+    metadata: Mapping[str, object],
+    *,
+    source: str | None = None,
+    position: Mapping[str, object] | None = None,
+    volatile_keys: Collection[str] = (),
 ) -> str:
     """An id that tells the document apart from every other one: its source, its place there, and a hash of all of it.
 
     The same document always gets the same id, so that it can be added again without harm. A document with another text
-    or other metadata gets another id, except that dates of files do not matter.
+    or other metadata gets another id, except that volatile keys do not matter, such as dates of files.
 
     Args:
         text: Text of the document.
@@ -41,13 +59,29 @@ def made_id(
         source: Id of the document that it was split from. It is not part of the id if the metadata say a source, since it
             may be random. Default: none.
         position: Further values that say which part of the source it is. Default: none.
+        volatile_keys: Further keys whose values change without a change of the text. Default: none.
     """
     told = {**metadata, **(position or {})}
     origin = source_of(metadata) or source or ""
-    content = [text, origin, sorted((key, value) for key, value in told.items() if key not in _FILE_DATES)]
+    content = [text, origin, sorted((key, value) for key, value in told.items() if not _is_volatile(key, volatile_keys))]
     digest = hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()[:16]
     name = described(metadata, origin, position)
     return f"{name}:{digest}" if name else digest
+
+
+def checked_keys(keys: object) -> frozenset[str]:
+    """The option ``volatile_keys``.
+
+    Raises:
+        InvalidArgument: if it is no list of metadata keys.
+    """
+    if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
+    return frozenset(keys)
+
+
+def _is_volatile(key: str, further: Collection[str]) -> bool:
+    return key in further or _JOINTS.sub("", key.rpartition(".")[2]).lower() in _VOLATILE
 
 
 def described(metadata: Mapping[str, object], source: str = "", position: Mapping[str, object] | None = None) -> str:

@@ -18,6 +18,12 @@ def pack_lines(text: str, leaves: Sequence[Leaf]) -> str:
     return ",".join(str(line - before) for before, line in pairwise([0, *lines]))
 
 
+def moved_down(packed: str, lines: int) -> str:
+    """The result of ``pack_lines`` for a text that has so many lines of its file before it."""
+    first, comma, others = packed.partition(",")
+    return f"{int(first) + lines}{comma}{others}" if first else packed
+
+
 def lines_of(packed: str, first: int, text: str) -> tuple[int, int] | None:
     """The first and the last line of a run of leaves that are not blank, counted from 1 as an editor does.
 

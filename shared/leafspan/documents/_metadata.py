@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import sys
 from collections.abc import Iterator, Mapping
-from datetime import date, time
-from enum import Enum
-from pathlib import PurePath
-from typing import Any
-from uuid import UUID
 
-from leafspan.checks import shown
+from leafspan.checks import NotStorable, shown, stored_value
 from leafspan.errors import InvalidDocument
 from leafspan.reserved import is_reserved
 
@@ -42,8 +35,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
     """The metadata as it will be stored.
 
     What means that there is no value is left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists,
-    dates and times ISO texts (``2024-05-31``), UUIDs and paths texts, members of an Enum their values, and numpy's scalars
-    Python's.
+    and scalars what ``plain_value`` says.
 
     Args:
         document_id: Id of the document, for error messages.
@@ -66,8 +58,18 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
                 f"metadata key {shown(key)} of document {shown(document_id)} is reserved for what leafspan says of a "
                 f"passage; give it another name first, such as metadata['own_{key}'] = metadata.pop({key!r})"
             )
-        _check_text(document_id, key, key)
-        stored = _clean_value(document_id, key, value)
+        try:
+            key.encode()
+            stored = stored_value(value)
+        except NotStorable as error:
+            raise InvalidDocument(
+                f"metadata {shown(key)} of document {shown(document_id)} must be a str, a finite int or float, a bool, a "
+                f"date, or a list of one of these types, got {error}{f'; {error.remedy}' if error.remedy else ''}"
+            ) from None
+        except UnicodeEncodeError as error:
+            raise InvalidDocument(
+                f"metadata {shown(key)} of document {shown(document_id)} must be valid Unicode: {error}"
+            ) from None
         if stored is not None:
             cleaned[key] = stored
     check_size(document_id, cleaned)
@@ -93,50 +95,6 @@ def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
                 f"the metadata of document {shown(document_id)} must have at most {most:,} {unit}{each}, got {found:,}; "
                 "put what is only read into the text, or leave it out"
             )
-
-
-def _clean_value(document_id: str, key: str, value: object) -> object:
-    if isinstance(value, list | tuple):
-        items = [_clean_scalar(document_id, key, item) for item in value]
-        if len({type(item) for item in items}) > 1:
-            names = sorted({type(item).__name__ for item in items})
-            raise _refusal(document_id, key, f"a list that mixes {' and '.join(names)}")
-        return items or None
-    return None if is_missing(value) else _clean_scalar(document_id, key, value)
-
-
-def is_missing(value: object) -> bool:
-    """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
-    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):  # NA is neither equal to itself nor not
-        return True
-    return isinstance(value, float | date) and value != value  # noqa: PLR0124
-
-
-def _clean_scalar(document_id: str, key: str, value: object) -> object:
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        scalar: Any = value
-        value = scalar.item()
-    if isinstance(value, str):
-        _check_text(document_id, key, value)
-        return str.__str__(value)  # a plain str, also from a member of a string enum
-    if isinstance(value, Enum):
-        return _clean_scalar(document_id, key, value.value)
-    if isinstance(value, date | time):  # a datetime is a date, too
-        return value.isoformat()
-    if isinstance(value, UUID | PurePath):
-        return _clean_scalar(document_id, key, str(value))
-    if isinstance(value, float) and not math.isfinite(value):
-        raise _refusal(document_id, key, repr(value))
-    if isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
-            got = f"{shown(value)}, which is not between -2**63 and 2**63 - 1; store it as a text, str(...)"
-            raise _refusal(document_id, key, got)
-        return int(value)
-    nested = isinstance(value, Mapping | list | tuple)
-    remedy = "flatten_metadata=True stores what is in it under keys of its own" if nested else "convert it, or leave it out"
-    raise _refusal(document_id, key, f"{shown(value)} of type {type(value).__name__}; {remedy}")
 
 
 def storable(metadata: Mapping[str, object]) -> dict[str, object]:
@@ -193,20 +151,3 @@ def _inside(value: object) -> Mapping[str, object] | None:
     if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
         return {str(number): item for number, item in enumerate(value)}
     return None
-
-
-def _refusal(document_id: str, key: str, what: str) -> InvalidDocument:
-    return InvalidDocument(
-        f"metadata {shown(key)} of document {shown(document_id)} must be a str, a finite int or float, a bool, a "
-        "date, or a list of "
-        f"one of these types, got {what}"
-    )
-
-
-def _check_text(document_id: str, key: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidDocument(
-            f"metadata {shown(key)} of document {shown(document_id)} must be valid Unicode: {error}"
-        ) from None

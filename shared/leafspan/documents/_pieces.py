@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import is_number, shown
+from leafspan.checks import is_missing, is_number, shown
 from leafspan.documents._accepting import check_document
 from leafspan.documents._frameworks import GivenDocument
-from leafspan.documents._metadata import is_missing, title_in
+from leafspan.documents._metadata import title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 

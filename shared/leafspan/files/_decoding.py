@@ -45,6 +45,15 @@ def decode(data: bytes, encoding: str) -> str:
     return text
 
 
+def whole_characters(text: str) -> str:
+    """The text with U+FFFD in place of each half of a surrogate pair, and with both halves of a pair as one character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
     """The lines of a file in UTF-16 or UTF-32, whose lines do not end with a single byte; None if it is in neither.
 

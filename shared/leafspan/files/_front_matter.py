@@ -1,58 +1,169 @@
-"""The fields of a Markdown page's front matter, as metadata."""
+"""The front matter of a Markdown page: its title, and its fields as metadata."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from leafspan.reserved import is_reserved
+from leafspan.checks import storable_fields
+from leafspan.splitting import LINE_END, front_matter
 
 _LONGEST = 1 << 16  # characters; yaml reads some 50,000 a second
 _DEEPEST = 32  # yaml looks at all open brackets for each word, and no field that is kept has two of them within each other
-_TAKEN = frozenset({"title", "source"})  # the document's own, and the name of its file
-_HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
+_MOST_DOTS = 1_000  # in a line; tomllib takes quadratic time for a key of many parts
 _BRACKET = re.compile(r"[\[{\]}]")
+_BEGINNING = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+(?:[\w\"'][^:=\n]*+[:=]|\[)")  # of fields, perhaps behind comments
+_FIELD = re.compile(r"^[^\s#\-][^:\n]*+:(?=\s|\Z)", re.MULTILINE)
+_TITLE = re.compile(r"title:[ \t]++([^\n]++)")
+_COMMENT = re.compile(r"\s#.*")
 # As in YAML 1.2, in which "no" and dates are texts; but what begins with 0 is a code, and longer numbers cannot be stored.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 
 
-def front_matter_fields(front: str) -> dict[str, object]:
-    """The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
+@dataclass(slots=True)
+class FrontMatter:
+    """What the front matter of a page says.
 
-    Others are left out, and so is a front matter that is no YAML, or would keep the parser busy: a page is read with any
-    front matter.
-
-    Args:
-        front: The front matter with the lines of dashes around it, or an empty text.
+    Attributes:
+        end: The first character of the page behind it, and behind its line end. 0 if it is a part of the text.
+        title: The title in it.
+        fields: The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
+        left_out: What was left out, and why.
     """
-    if len(front) > _LONGEST or _depth(front) > _DEEPEST:
-        return {}
 
-    import yaml  # here, since most pages have none
+    end: int = 0
+    title: str | None = None
+    fields: dict[str, object] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
+
+def read_front_matter(page: str) -> FrontMatter:
+    """The front matter of a page, in YAML between lines of ``---``, or in TOML between lines of ``+++``.
+
+    What stands between such lines is a part of the text if it begins with a blank line, as Pandoc has it, or with no field.
+    Nothing in front matter is an error.
+    """
+    front = front_matter(page)
+    if not front:
+        return FrontMatter()
+    line_end = LINE_END.match(page, len(front))
+    read = FrontMatter(end=line_end.end() if line_end else len(front))
+    fences = front.lstrip("\ufeff")
+    body = LINE_END.sub("\n", fences)[3:].lstrip(" \t").removeprefix("\n").rpartition("\n")[0] + "\n"
+    values = None
+    if (front and not body.startswith("\n")) or body == "\n":
+        values = (_toml if fences.startswith("+") else _yaml)(body, read)
+    if values is None:
+        return FrontMatter()
+    if "title" in values:
+        _take_title(values.pop("title"), read)
+    if values.pop("source", None) is not None:
+        read.left_out.append("the field 'source' is left out: it is the name of the file")
+    read.fields, odd = storable_fields(values)
+    read.left_out += [f"the field {name!r} is left out: {reason}" for name, reason in odd.items()]
+    return read
+
+
+def _take_title(title: object, read: FrontMatter) -> None:
+    if isinstance(title, str):
+        read.title = " ".join(title.split()) or None
+    elif title is not None:
+        read.left_out.append("the field 'title' is left out: a title must be a text")
+
+
+def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:
+    """The fields of TOML. None if it is a part of the text."""
     try:
-        node = yaml.compose(_without_fences(front), Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two are of numbers without a character
+        if (reason := _too_much(body)) is None and max(line.count(".") for line in body.split("\n")) > _MOST_DOTS:
+            reason = f"it has a line with more than {_MOST_DOTS:,} dots"
+        if reason is None:
+            values = tomllib.loads(body)
+            if isinstance(values.get("title"), int | float):
+                values["title"] = str(values["title"])
+            return values
+    except (ValueError, RecursionError) as error:
+        reason = f"it is no TOML: {error}"
+    return _without_fields(body, reason, read)
+
+
+def _yaml(body: str, read: FrontMatter) -> dict[Any, object] | None:
+    """The fields of YAML; if it is none as a whole, those of its fields that are. None if it is a part of the text."""
+    if (reason := _too_much(body)) is not None:
+        values = _without_fields(body, reason, read)
+        for match in _FIELD.finditer(body) if values is not None else ():
+            if match[0] == "title:" and (title := _TITLE.match(body, match.start())):
+                return {"title": _as_written(title[1])}
+        return values
+    try:
+        node = _composed(body)
+    except ValueError:
+        return _fields_one_by_one(body, read) if _BEGINNING.match(body) else None
+    if node is None:
         return {}
-    if not isinstance(node, yaml.MappingNode) or _written_out(node) > _LONGEST:
-        return {}
+    if node.id != "mapping":
+        return None
+    if _written_out(node) > _LONGEST:
+        return _without_fields(body, f"it would have more than {_LONGEST:,} characters without its aliases", read)
     return dict(_fields(node))
 
 
-def _without_fences(front: str) -> str:
-    return front[len("---") : max(front.rfind("\n"), front.rfind("\r")) + 1].lstrip(" \t")
+def _fields_one_by_one(body: str, read: FrontMatter) -> dict[Any, object]:
+    values: dict[Any, object] = {}
+    starts = [match.start() for match in _FIELD.finditer(body)]
+    for start, end in pairwise([*starts, len(body)]):
+        try:
+            node = _composed(body[start:end])
+            if node is None or node.id != "mapping" or _written_out(node) > _LONGEST:
+                raise ValueError
+            values |= _fields(node)
+        except ValueError:
+            name = body[start : body.index(":", start)]
+            if title := _TITLE.match(body, start):
+                values["title"] = _as_written(title[1])
+            else:
+                read.left_out.append(f"the field {name!r} is left out: it is no YAML")
+    return values
 
 
-def _depth(front: str) -> int:
+def _without_fields(body: str, reason: str, read: FrontMatter) -> dict[Any, object] | None:
+    read.left_out.append(f"the fields of its front matter are left out: {reason}")
+    return {} if _BEGINNING.match(body) else None
+
+
+def _too_much(body: str) -> str | None:
+    """Why a front matter would keep a parser busy. None if it would not."""
+    if len(body) > _LONGEST:
+        return f"it has more than {_LONGEST:,} characters"
+    return f"it has more than {_DEEPEST} brackets within each other" if _depth(body) > _DEEPEST else None
+
+
+def _depth(body: str) -> int:
     """How many brackets are open at once at most. Those in quotes and comments count, too."""
     depth = deepest = 0
-    for bracket in _BRACKET.finditer(front):
+    for bracket in _BRACKET.finditer(body):
         depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
     return deepest
+
+
+def _composed(body: str) -> Any:
+    """The node of a text in YAML. None if it is empty.
+
+    Raises:
+        ValueError: if it is no YAML.
+    """
+    import yaml  # here, since most pages have none
+
+    try:
+        return yaml.compose(body, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, OverflowError) as error:  # the last is of a number without a character
+        raise ValueError(str(error)) from None
 
 
 def _written_out(mapping: Any) -> int:
@@ -68,29 +179,22 @@ def _length(node: Any) -> int:
     return len(node.value)
 
 
-def _fields(mapping: Any) -> Iterator[tuple[str, object]]:
-    for key_node, value_node in mapping.value:
-        key, value = key_node.value, _value(value_node)
-        if isinstance(key, str) and _is_free(key) and value not in (None, []):
-            yield key, value
-
-
-def _is_free(key: str) -> bool:
-    return key not in ("", *_TAKEN) and not is_reserved(key) and not _HALF_A_CHARACTER.search(key)
+def _fields(mapping: Any) -> Iterator[tuple[Any, object]]:
+    for key, value in mapping.value:
+        name = key.value if key.id == "scalar" else key.start_mark.line + 2
+        is_title = name == "title" and value.id == "scalar" and _scalar(value) is not None
+        yield name, value.value if is_title else _value(value)
 
 
 def _value(node: Any) -> object:
-    """The value of a field. None if it is none that metadata can have."""
+    """The value of a field. What is nested becomes an empty mapping, which metadata cannot have."""
     if node.id == "scalar":
         return _scalar(node)
-    items = [_scalar(each) if each.id == "scalar" else None for each in node.value] if node.id == "sequence" else [None]
-    return items if len({type(each) for each in items}) <= 1 and None not in items else None
+    return [_scalar(each) if each.id == "scalar" else {} for each in node.value] if node.id == "sequence" else {}
 
 
 def _scalar(node: Any) -> object:
     text: str = node.value
-    if _HALF_A_CHARACTER.search(text):  # an escape in quotes can write one
-        return None
     if node.style is not None:  # in quotes, or a block of lines
         return text
     if text in ("", "~", "null", "Null", "NULL"):
@@ -102,3 +206,10 @@ def _scalar(node: Any) -> object:
     if _DECIMAL.fullmatch(text) and isfinite(number := float(text)):
         return number
     return text
+
+
+def _as_written(title: str) -> str:
+    """A title that is no YAML, without its comment and the quotes around it."""
+    title = _COMMENT.sub("", title).strip()
+    quoted = len(title) > 2 and title[0] == title[-1] and title[0] in "\"'"
+    return title[1:-1] if quoted else title

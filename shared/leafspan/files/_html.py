@@ -12,18 +12,52 @@ from leafspan.files._decoding import decode
 from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
+from leafspan.text import without_invisible
 
 _CHARSET = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN = 1024  # bytes, as the HTML standard says
-_LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
+_LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "title")
 _MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # whose text stays, without a mark
 _BLANK_LINES = re.compile(r"\n{3,}")
+_WORD = re.compile(r"\w+")
+
+# Elements whose end tags may be left out: for each start tag the elements that it ends, and those within which they are.
+_P_ENDS_BEFORE = re.findall(
+    r"\w+",
+    "address article aside blockquote details div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr main nav ol "
+    "p pre section table ul",
+)
+_CELL, _GROUP = ("td", "th"), ("thead", "tbody", "tfoot")
+_ENDED_BY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(_P_ENDS_BEFORE, (("p",), ("button", "caption", "object", "table", *_CELL))),
+    "li": (("li",), ("ul", "ol", "menu", "table")),
+    **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl", "table"))),
+    **dict.fromkeys(_CELL, (_CELL, ("tr", "table"))),
+    "tr": (("tr",), ("table",)),
+    **dict.fromkeys(_GROUP, ((*_GROUP, "caption", "colgroup"), ("table",))),
+    "option": (("option",), ("select", "datalist")),
+    "optgroup": (("optgroup", "option"), ("select",)),
+}
+_IN_HEAD = frozenset({"base", "head", "html", "link", "meta", "noscript", "script", "style", "template", "title"})
+
+# What links to a heading itself, as generators of pages add it, by its classes or by its text.
+_ANCHOR = re.compile(
+    r"(?:header|heading|hash|anchor|perma)-?(?:link|anchor)|anchor(?:js-link)?|mw-editsection", re.IGNORECASE
+)
+_ANCHOR_SIGNS = frozenset("¶⁋§#🔗⚓")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "legend", "summary")
+
+_BLOCKS = ("address", "aside", "details", "fieldset", "figure", "footer", "form", "header", "main", "nav", "summary")
+_FRAME_ROLES = frozenset({"banner", "complementary", "contentinfo", "navigation", "search"})
+_SIDEBAR = re.compile(r"\b(?:side-?bar|toc|table-of-contents|related|nav|menu)\b|sidebar", re.IGNORECASE)
 
 
 def read_html(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the title of the page, or else its first heading."""
+    """See Reader. Its title is the title of the page, or else its first heading.
+
+    Navigation, sidebars and footers are left out of a page that says what its main content is.
+    """
     try:
-        from bs4 import BeautifulSoup
         from markdownify import MarkdownConverter
     except ImportError as error:
         raise MissingExtra.of("HTML needs markdownify", "html") from error
@@ -31,18 +65,102 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
     html = decode(data, files.encoding or (declared[1].decode() if declared else "utf-8"))
     try:
-        page: Any = BeautifulSoup(html, "html.parser")
-        title = _words(page.title) or _words(page.find("h1"))
+        page = _parsed(html)
+        title = _words(page.title).replace("¶", "").strip()
         for element in page(_LEFT_OUT):
             element.decompose()
-        text = MarkdownConverter(
-            heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
-        ).convert_soup(page)
+        _remove_anchors(page)
+        title = title or _words(page.find("h1"))
+        content = _content(page)
+        for element in page(_BLOCKS):
+            element.name = "div"  # the library takes them for parts of a line
+        converter = MarkdownConverter(heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False)
+        text = "\n\n".join(converter.convert_soup(element) for element in content)
     except Exception as error:  # such as a RecursionError of elements within elements within ...
         raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {})
 
 
+def _parsed(html: str) -> Any:
+    """The page, with the end tags that may be left out."""
+    from bs4 import BeautifulSoup
+
+    class Page(BeautifulSoup):
+        def handle_starttag(self, name: str, *arguments: Any, **options: Any) -> Any:
+            if name not in _IN_HEAD and self.open_tag_counter.get("head"):
+                self.handle_endtag("head")
+            ended, within = _ENDED_BY.get(name, ((), ()))
+            if any(map(self.open_tag_counter.get, ended)):
+                for tag in reversed(self.tagStack):
+                    if tag.name in within:
+                        break
+                    if tag.name in ended:
+                        self.handle_endtag(tag.name)
+                        break
+            return super().handle_starttag(name, *arguments, **options)
+
+    return Page(html, "html.parser")
+
+
+def _remove_anchors(page: Any) -> None:
+    for link in page("a", href=True):
+        text = without_invisible(link.get_text()).strip()
+        if "#" in link["href"] and set(text) <= _ANCHOR_SIGNS:
+            link.decompose()
+    for heading in page(_HEADINGS):
+        words = len(_WORD.findall(heading.get_text(" ")))
+        for element in heading(_is_anchor):
+            within = 0 if element.decomposed else len(_WORD.findall(element.get_text(" ")))
+            if not element.decomposed and within < words:
+                words -= within
+                element.decompose()
+
+
+def _is_anchor(element: Any) -> bool:
+    if any(_ANCHOR.fullmatch(each) for each in element.get_attribute_list("class") if each):
+        return True
+    return element.get("aria-hidden") == "true" or (element.name == "a" and not _WORD.search(element.get_text()))
+
+
+def _content(page: Any) -> list[Any]:
+    """The main content of a page, without what frames it; the whole page if it does not say what that is."""
+    found = _outermost(page, lambda element: element.name == "main" or element.get("role") == "main")
+    if not any(map(_size, found)):
+        found = _outermost(page, lambda element: element.name == "article")
+        framing = sum(map(_size, _outermost(page, _is_frame)))
+        if 2 * sum(map(_size, found)) <= _size(page) - framing:
+            return [page]  # articles beside the content, such as cards that lead to others
+    for content in found:
+        for frame in _outermost(content, _is_frame):
+            frame.decompose()
+    articles = _outermost(found[0], lambda element: element.name == "article") if len(found) == 1 else []
+    return articles if len(articles) == 1 and 2 * _size(articles[0]) > _size(found[0]) else found
+
+
+def _is_frame(element: Any) -> bool:
+    """Whether it is navigation, a sidebar or a footer, and not a note or the source of a quotation."""
+    if element.name == "nav" or element.get("role") in _FRAME_ROLES:
+        return True
+    if element.name == "footer":
+        return element.find_parent(["blockquote", "figure"]) is None
+    if element.name != "aside":
+        return False
+    names = " ".join([*element.get_attribute_list("class"), element.get("id") or ""]) if element.attrs else ""
+    in_links = sum(map(_size, element("a")))
+    return bool(_SIDEBAR.search(names)) or 2 * in_links > _size(element)
+
+
+def _outermost(element: Any, is_one: Any) -> list[Any]:
+    found = element(is_one)
+    ids = {id(each) for each in found}
+    return [each for each in found if not any(id(parent) in ids for parent in each.parents)]
+
+
+def _size(element: Any) -> int:
+    """The number of characters of its text that are no blanks."""
+    return sum(len(each.strip()) for each in element.strings)
+
+
 def _words(element: Any) -> str:
-    return " ".join(element.get_text().split()) if element is not None else ""
+    return " ".join(without_invisible(element.get_text()).split()) if element is not None else ""

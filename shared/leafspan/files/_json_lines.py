@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import reason_of, shown
+from leafspan.checks import reason_of, shown, storable_fields
 from leafspan.files._decoding import decode, wide_lines
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
+
+_MOST_LEVELS = 100
+_MOST_DIGITS = 300
 
 
 def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
@@ -25,7 +28,7 @@ def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
                 text = (decode(line, encoding) if isinstance(line, bytes) else line).strip()
                 if not text:
                     continue
-                record = _record(json.loads(text), number, files)
+                record = _record(json.loads(text, parse_int=_whole), number, files)
                 if record.id in ids:
                     raise Unreadable(f"id {record.id!r} was there before")
             except (Unreadable, ValueError, RecursionError) as error:
@@ -49,23 +52,47 @@ def _record(fields: Any, number: int, files: Files) -> Record:
     text = fields.get(files.text_field)
     if not isinstance(text, str):
         raise Unreadable(f"it has no text in the field {files.text_field!r}; name the field with text_field")
-    title = fields.get(files.title_field) if files.title_field is not None else None
-    if title is not None and not isinstance(title, str):
-        raise Unreadable(f"its title must be a string, got {shown(title)}")
+    id_ = None if files.id_field is None else _id(fields.get(files.id_field), files.id_field)
+    title = None if files.title_field is None else fields.get(files.title_field)
     used = {files.text_field, files.id_field, files.title_field}
-    metadata = dict(_flat({name: value for name, value in fields.items() if name not in used}))
-    if files.id_field is None:
-        return Record(text, title, metadata, part=f"line={number}")
-    id_ = fields.get(files.id_field)
+    values, odd = _flat({name: value for name, value in fields.items() if name not in used})
+    if title is not None and not isinstance(title, str):
+        odd[str(files.title_field)], title = f"a title must be a text, got {shown(title)}", None
+    metadata, unstorable = storable_fields(values)
+    reasons = [f"line {number}: the field {name!r} is left out: {reason}" for name, reason in (odd | unstorable).items()]
+    return Record(text, title, metadata, f"line={number}", id_, reasons)
+
+
+def _id(id_: object, field: str) -> str:
     if not isinstance(id_, str | int) or isinstance(id_, bool) or id_ == "":
-        raise Unreadable(f"its id, the field {files.id_field!r}, must be a string or a whole number, got {shown(id_)}")
-    return Record(text, title, metadata, id=str(id_))
+        raise Unreadable(f"its id, the field {field!r}, must be a string or a whole number, got {shown(id_)}")
+    return str(id_)
 
 
-def _flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, object]]:
-    """The values of an object by their names; those of nested objects by names that are joined by dots."""
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{above}{name}.")
+def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
+    """The values of an object by their names, of nested ones by names that are joined by dots; and what is left out."""
+    flat: dict[str, object] = {}
+    odd: dict[str, str] = {}
+    waiting = [iter(fields.items())]
+    above = [""]
+    while waiting:
+        if (field := next(waiting[-1], None)) is None:
+            waiting.pop()
+            above.pop()
+            continue
+        name, value = f"{above[-1]}{field[0]}", field[1]
+        if isinstance(value, dict) and len(waiting) < _MOST_LEVELS:
+            waiting.append(iter(value.items()))
+            above.append(f"{name}.")
+        elif isinstance(value, dict):
+            odd[name] = f"it has more than {_MOST_LEVELS} objects within each other"
+        elif name in flat:
+            odd[name] = "there are two fields of this name"
         else:
-            yield f"{above}{name}", value
+            flat[name] = value
+    return flat, odd
+
+
+def _whole(digits: str) -> int | float:
+    """A number without a fraction. Python refuses more than 4,300 digits, and none beyond 64 bits is kept."""
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

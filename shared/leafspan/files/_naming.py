@@ -17,11 +17,13 @@ class FileDocument(Document):
         file: Name of the file. Its documents have it as their id or as the beginning of it, unless the file gives them ids.
         path: Path of the file, absolute and without links.
         spelling: What they have in its place, if the index has the file under another spelling. Empty if it has not.
+        lines_before: Number of lines of the file before the text.
     """
 
     file: str = ""
     path: Path = Path()
     spelling: str = ""
+    lines_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidDocument, MissingExtra
+from leafspan.files._decoding import whole_characters
 from leafspan.files._formats import READERS, SUFFIXES
 from leafspan.files._generated import what_leafspan_wrote
 from leafspan.files._naming import FileDocument, FileNames, below_folder
@@ -20,6 +21,8 @@ from leafspan.files._source import Files
 from leafspan.files._walking import LeftOut, NotRead, find_files
 from leafspan.values import Document
 
+_LONGEST_TITLE = 1_000  # characters; each leaf is indexed with it
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -27,7 +30,7 @@ class Skipped:
 
     Attributes:
         path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form.
-        reason: Why. Of several reasons the first, and how many there are.
+        reason: Why, or what of it was left out. Of several reasons the first, and how many there are.
     """
 
     path: str
@@ -128,22 +131,36 @@ class FileReading:
     def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
         id_ = record.id or (f"{name}#{record.part}" if record.part else name)
         metadata = {"source": name, **record.metadata}
+        title, left_out = record.title or path.stem, list(record.left_out)
+        if len(title) > _LONGEST_TITLE:
+            title = path.stem
+            left_out.append(f"its title is left out: it has more than {_LONGEST_TITLE:,} characters")
         try:
-            checked = self.check(Document(id_, record.text, record.title or path.stem, metadata))
+            checked = self.check(Document(id_, whole_characters(record.text), whole_characters(title), metadata))
         except InvalidDocument as error:
             self._skip(path, name, str(error), strict=strict)
             return None
-        stored = self._stored_name(name)
-        return FileDocument(checked.id, checked.text, checked.title, checked.metadata, file=stored, path=path)
+        for reason in left_out:
+            self._note(name, reason, strict=strict)
+        return FileDocument(
+            checked.id,
+            checked.text,
+            checked.title,
+            checked.metadata,
+            file=self._stored_name(name),
+            path=path,
+            lines_before=record.lines_before,
+        )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:
+        self._note(name, reason, strict=strict)
+        self._unread.add(path)
+
+    def _note(self, name: str, reason: str, *, strict: bool) -> None:
         if strict:
             raise InvalidDocument(f"file {name!r} cannot be read: {reason}")
-        self._unread.add(path)
-        if name in self._reasons:
-            self._reasons[name].append("")
-        else:
-            self._reasons[name] = [reason]
+        reasons = self._reasons.setdefault(name, [])
+        reasons.append("" if reasons else reason)
 
 
 def no_match(files: Files) -> str:

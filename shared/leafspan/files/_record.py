@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -15,9 +15,11 @@ class Record(NamedTuple):
     Attributes:
         text: Its text.
         title: Its title. None for the name of the file.
-        metadata: Its metadata, beside the name of the file.
+        metadata: Its metadata, beside the name of the file, as they are stored.
         part: Which part of the file it is, such as ``page=3``. Empty if it is the whole file.
         id: Its id, if the file gives it one. None for the name of the file and the part.
+        left_out: What of it was left out, and why.
+        lines_before: Number of lines of the file before the text.
     """
 
     text: str
@@ -25,6 +27,8 @@ class Record(NamedTuple):
     metadata: Mapping[str, object]
     part: str = ""
     id: str | None = None
+    left_out: Sequence[str] = ()
+    lines_before: int = 0
 
 
 class BadRecord(NamedTuple):

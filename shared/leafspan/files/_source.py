@@ -40,8 +40,8 @@ class Files:
             nested objects are joined by dots.
         root: Folder that ids are relative to, for files below it. Default: the folder in which the index's folder lies;
             behind a client, none, so that ids are absolute paths.
-        strict: Whether a file that cannot be read is an error. Otherwise it is skipped, and reported in the result.
-            Default: False.
+        strict: Whether a file that cannot be read is an error, and a field of a file that cannot be metadata. Otherwise
+            it is skipped, and reported in the result. Default: False.
 
     Raises:
         InvalidArgument: if an option is of a wrong type, or the encoding is unknown.

@@ -7,44 +7,70 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leafspan.files._decoding import decode
-from leafspan.files._front_matter import front_matter_fields
+from leafspan.files._front_matter import read_front_matter
 from leafspan.files._opening import read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-from leafspan.splitting import find_headings, front_matter
+from leafspan.splitting import LINE_END, find_headings, front_matter
+
+# What may stand before the title, or in its line, without being text; but not within code, which comes first. A comment
+# without an end goes up to the end, and no other part has its own first character within it: no text is searched twice.
+_FURNITURE = re.compile(
+    r"""`[^`\r\n]*+`
+    |<!--.*?(?:-->|\Z)                                                          # a comment
+    |</?(?:a|br|center|div|h[1-6]|hr|img|p|picture|source|span|sub|sup)\b[^<>]*+>
+    |!\[[^\[\]]*+\](?:\([^()\r\n]*+\)|\[[^\[\]\r\n]*+\])?                       # a picture, such as a badge
+    |\[[ \t]*+\](?:\([^()\r\n]*+\)|\[[^\[\]\r\n]*+\]|\{[^{}\r\n]*+\})           # the link around a badge, or an anchor
+    |\{[%\#][^{}]*+\}                                                           # a tag of a template, the id of a heading
+    |^[ \t]*+\[[^\[\]\r\n]++\]:[^\r\n]*+                                        # where a link leads to
+    |^[ \t]*+\[\[?_?TOC_?\]\]?(?=[ \t]*+$)                                      # a table of contents
+    |^\([^()\r\n]++\)=(?=[ \t]*+$)                                              # a label of MyST
+    |^%[^\r\n]*+                                                                # a comment of MyST
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+# Labels, comments and directives of reStructuredText with what is indented below them, and fields such as ":orphan:".
+_RST_FURNITURE = re.compile(
+    r"""(?:[ \t]*+(?:\r\n?+|\n)
+    |(?:\.\.(?!\S)|:[^:\r\n]++:(?!`))[^\r\n]*+(?:\r\n?+|\n)(?:[ \t]++[^\r\n]*+(?:\r\n?+|\n))*+)*+""",
+    re.VERBOSE,
+)
 
 # Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
 _FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
-
-# The title among the fields of front matter. Here and below no blanks are given back (++, *+), since a line may have many.
-_FIELD_TITLE = re.compile(r"^title:[ \t]++([^\r\n]++)", re.MULTILINE)
+_BEGINNING = 1 << 16  # characters in which the title is looked for
 
 # A title that is underlined, and perhaps overlined, by one repeated character.
 _RST_TITLE = re.compile(r"\s*+(?:([^\w\s])\1++[ \t]*+\r?\n)?[ \t]*+(\S[^\r\n]*+)\r?\n([^\w\s])\3++[ \t]*+(?:\r?\n|\Z)")
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is that in its front matter, or a top heading at its start; the other fields are metadata."""
-    text = decode(read_bytes(path), files.encoding or "utf-8")
-    front = front_matter(text)
-    fields = front_matter_fields(front) if front else {}
-    if front and (title := _FIELD_TITLE.search(front)):
-        yield Record(text, _without_quotes(title[1].rstrip()), fields)
-        return
-    body = text[len(front) :]
-    block = _FIRST_BLOCK.match(body)
+    """See Reader. Its title is that in its front matter, or a top heading at its start; the other fields are metadata.
+
+    Comments, pictures and labels may stand before the heading.
+    """
+    page = decode(read_bytes(path), files.encoding or "utf-8")
+    front = read_front_matter(page)
+    title = front.title or _first_heading(page[max(front.end, len(front_matter(page))) :][:_BEGINNING])
+    lines = sum(1 for _ in LINE_END.finditer(page, 0, front.end))
+    yield Record(page[front.end :], title, front.fields, left_out=front.left_out, lines_before=lines)
+
+
+def _first_heading(text: str) -> str | None:
+    """The top heading at the start of a text."""
+    text = LINE_END.sub("\n", text)
+    for _ in range(2):  # a link around a badge has no text only without the badge
+        text = _FURNITURE.sub(lambda match: match[0] if match[0].startswith("`") else "", text)
+    block = _FIRST_BLOCK.match(text)
     headings = find_headings(block[0]) if block else []
-    begins = headings and headings[0].depth == 1 and not body[: headings[0].start].strip()
-    yield Record(text, headings[0].text if begins else None, fields)
+    if not headings or headings[0].depth > 1 or text[: headings[0].start].strip("\ufeff \t\r\n"):
+        return None
+    return " ".join(headings[0].text.split())
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is a heading at its start."""
+    """See Reader. Its title is a heading at its start, perhaps behind comments, labels, directives and fields."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
-    title = _RST_TITLE.match(text)
+    furniture = _RST_FURNITURE.match(text)
+    title = _RST_TITLE.match(text, furniture.end() if furniture else 0)
     yield Record(text, title[2].rstrip() if title else None, {})
-
-
-def _without_quotes(title: str) -> str:
-    quoted = len(title) > 2 and title[0] == title[-1] and title[0] in "\"'"
-    return title[1:-1] if quoted else title

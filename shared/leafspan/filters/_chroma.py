@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import Contains, Equal, OneOf, Ordered
 from leafspan.filters._expression import Where
 from leafspan.filters._logic import all_of, any_of
 from leafspan.filters._refusals import refusal, showing
+from leafspan.filters._values import is_number
 
 
 def from_chroma(where: Mapping[object, object]) -> Where:
@@ -80,16 +80,16 @@ def _conditions(key: str, value: object) -> list[Where]:
 
 def _advice(key: str, operator: str, bound: object) -> str:
     """How to compare what Chroma's dialect does not: texts and dates."""
-    if operator not in _ORDERS or not isinstance(bound, str | date):
+    if operator not in _ORDERS or not isinstance(plain_value(bound), str):
         return ""
     return f"texts, such as ISO dates, are compared by F({key!r}) {_ORDERS[operator]} {shown(bound)}"
 
 
 def _ordered(operator: str) -> Callable[[str, Any], Where]:
     def make(key: str, bound: object) -> Where:
-        if isinstance(bound, bool) or not isinstance(bound, int | float):
+        if not is_number(plain_value(bound)):
             raise InvalidArgument(f"an order comparison needs a number, got {shown(bound)}")
-        return Ordered(key, operator, bound)
+        return Ordered(key, operator, bound)  # type: ignore[arg-type]
 
     return make
 

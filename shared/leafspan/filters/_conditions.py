@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leafspan.checks import shown
+from leafspan.checks import is_missing, plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import Where
 from leafspan.filters._instants import instant
@@ -19,12 +19,19 @@ DOCUMENT_ID = "doc_id"
 """The key that stands for a document's id in filters. It is reserved, so no metadata can have it."""
 
 
+_STORED = frozenset({str, int, bool})
+
+
 def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> object:
-    """The document's value of a key, None if the document does not have the key. An empty list counts as missing."""
+    """The document's value of a key as it is stored. None if the document does not have the key, or no value for it."""
     if key == DOCUMENT_ID:
         return document_id
     value = metadata.get(key)
-    return None if isinstance(value, list | tuple) and not value else value
+    if type(value) in _STORED:
+        return value
+    if isinstance(value, list | tuple):
+        return [*map(plain_value, value)] or None
+    return None if is_missing(value) else plain_value(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -176,9 +183,10 @@ class TextMatch(Condition):
     ignore_case: bool = False
 
     def _clean(self) -> None:
-        if not isinstance(self.part, str):
-            raise InvalidArgument(f"a text match needs a str, got {shown(self.part)}")
-        object.__setattr__(self, "part", str.__str__(self.part))
+        part = plain_value(self.part)
+        if not isinstance(part, str):
+            raise InvalidArgument(f"a text match needs a str, got {shown(part)}")
+        object.__setattr__(self, "part", part)
         object.__setattr__(self, "ignore_case", bool(self.ignore_case))
 
     def _holds(self, value: object) -> bool:

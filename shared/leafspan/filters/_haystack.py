@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import DOCUMENT_ID, Exists, Ordered
 from leafspan.filters._expression import Where
@@ -76,8 +75,7 @@ def _comparison(filters: Mapping[object, object]) -> Where:
 def _equal(key: str, value: object) -> Where:
     if value is None:
         return ~Exists(key)
-    if isinstance(value, date):
-        value = value.isoformat()
+    value = plain_value(value)
     if isinstance(value, str) and instant(value) is not None:
         return Ordered(key, ">=", value) & Ordered(key, "<=", value)  # the same point in time
     return equal(key, value)
@@ -92,15 +90,15 @@ def _one_of(key: str, values: object) -> Where:
 
 
 def _needs_own_condition(value: object) -> bool:
-    return (
-        value is None or isinstance(value, date | list | tuple) or (isinstance(value, str) and instant(value) is not None)
-    )
+    value = plain_value(value)
+    return value is None or isinstance(value, list | tuple) or (isinstance(value, str) and instant(value) is not None)
 
 
 def _ordered(operator: str) -> Callable[[str, Any], Where]:
     def make(key: str, bound: object) -> Where:
         if bound is None:
             return any_of([])
+        bound = plain_value(bound)
         condition = ordered(key, operator, bound)
         if isinstance(bound, str) and instant(bound) is None:
             raise InvalidArgument(f"an order comparison needs a number or an ISO date (YYYY-MM-DD), got {shown(bound)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._conditions import Equal, Exists, TextMatch
 from leafspan.filters._expression import Where
@@ -71,6 +71,7 @@ def _one_of(key: str, values: object) -> Where:
 
 
 def _contains(key: str, member: object) -> Where:
+    member = plain_value(member)
     in_list = contains(key, member)
     return in_list | TextMatch(key, member) if isinstance(member, str) else in_list
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import date
 from typing import Any
 
 from leafspan.checks import shown
@@ -20,13 +19,11 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def order_bound(value: object) -> Scalar:
-    """A number or a text, for the right side of an order comparison. Python's dates become ISO texts.
+    """A number or a text, for the right side of an order comparison. Other scalars are converted as in metadata.
 
     Raises:
         InvalidArgument: if the value has no order.
     """
-    if isinstance(value, date):  # a datetime is a date, too
-        return value.isoformat()
     bound = None if isinstance(value, list | tuple) else checked_scalar(value)
     if bound is None or isinstance(bound, bool):
         raise InvalidArgument(f"an order comparison needs a number or a str, got {shown(value)}")

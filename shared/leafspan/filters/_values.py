@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from datetime import date
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
-from leafspan.checks import shown
+from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 
 _MOST_BITS = 1024  # of an int, which is as much as a float can be
@@ -43,18 +42,14 @@ def canonical(value: object) -> Hashable:
 def checked_scalar(value: object) -> Scalar:
     """The value as a plain str, int, float or bool.
 
-    Scalars of numpy and members of a string enum are converted, and dates and times become ISO texts, as in metadata.
+    Other scalars are converted as in metadata: see ``plain_value``.
 
     Raises:
         InvalidArgument: if it is anything else, or not finite.
     """
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        scalar: Any = value
-        value = scalar.item()
-    if isinstance(value, bool):
+    value = plain_value(value)
+    if isinstance(value, bool | str):
         return value
-    if isinstance(value, str):
-        return str.__str__(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidArgument(f"a number must be finite, got {shown(value)}")
@@ -63,8 +58,6 @@ def checked_scalar(value: object) -> Scalar:
         if value.bit_length() > _MOST_BITS:
             raise InvalidArgument(f"a number must have at most {_MOST_BITS} bits, got one of {value.bit_length()}")
         return int(value)
-    if isinstance(value, date):  # a datetime is one, too
-        return value.isoformat()
     raise InvalidArgument(f"a value must be a str, int, float, bool or date, got {shown(value)}")
 
 

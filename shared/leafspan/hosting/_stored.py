@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from leafspan.checks import check_flag, shown
-from leafspan.documents import is_single, to_document
+from leafspan.documents import checked_keys, is_single, to_document
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.values import Chunk, Document, Passage, run_of_id
 from leafspan.view import View
@@ -17,7 +17,12 @@ T = TypeVar("T")
 
 
 def to_documents(
-    given: Iterable[object], ids: Iterable[str | None] | None, *, split: bool, flatten_metadata: bool
+    given: Iterable[object],
+    ids: Iterable[str | None] | None,
+    *,
+    split: bool,
+    flatten_metadata: bool,
+    volatile_keys: Collection[str] = (),
 ) -> list[Document]:
     """What a host adds, as it will be stored.
 
@@ -27,6 +32,7 @@ def to_documents(
             the same one whenever it is added: see ``View.add``.
         split: Whether the index cuts them into leaves. If not, each is one leaf.
         flatten_metadata: Whether nested metadata are flattened: see ``View.add``.
+        volatile_keys: Metadata keys that are no part of made ids: see ``View.add``. Default: none.
 
     Raises:
         InvalidArgument: if there are more or fewer ids than documents.
@@ -37,9 +43,9 @@ def to_documents(
     listed = [None] * len(things) if ids is None else _listed(ids)
     if len(listed) != len(things):
         raise InvalidArgument(f"ids must have one for each of the {len(things)} documents, got {len(listed)}")
-    documents = []
+    documents, keys = [], checked_keys(volatile_keys)
     for thing, id_ in zip(things, listed, strict=True):
-        document = to_document(thing, flatten_metadata=flatten_metadata)
+        document = to_document(thing, flatten_metadata=flatten_metadata, volatile_keys=keys)
         whole = (Chunk(len(document.text)),) if document.text and not split else document.chunks
         documents.append(replace(document, id=document.id if id_ is None else id_, chunks=whole))
     return documents

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from leafspan.engine import Call, Flow
 from leafspan.files import FileDocument, FileNames
@@ -21,11 +22,22 @@ SPELLING_KEY = "spelled"
 """The key for what stands in the place of that name in the document's id, if that is another spelling of it."""
 
 
-def file_values(document: Document) -> dict[str, str]:
+_LINES_KEY = "lines_before"
+
+
+def file_values(document: Document) -> dict[str, Any]:
     """What is stored in a document's row of its file; nothing if it is of none."""
     if not isinstance(document, FileDocument):
         return {}
-    return {FILE_KEY: document.file} | ({SPELLING_KEY: document.spelling} if document.spelling else {})
+    values: dict[str, Any] = {FILE_KEY: document.file}
+    values |= {SPELLING_KEY: document.spelling} if document.spelling else {}
+    return values | ({_LINES_KEY: document.lines_before} if document.lines_before else {})
+
+
+def lines_before(stored: Mapping[str, Any]) -> int:
+    """The number of lines of its file before a document's text, from the further values of its row."""
+    lines = stored.get(_LINES_KEY, 0)
+    return lines if type(lines) is int else 0
 
 
 def file_path(row: Row, names: FileNames) -> Path | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leafspan.documents import TABLE_DEPTH, content_hash, find_sections, pack_lines, place_of, unpack_place
+from leafspan.documents import TABLE_DEPTH, content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
+from leafspan.indexing._known_files import lines_before
 from leafspan.indexing._whole_document import chunks_of_leaves
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import find_headings, find_tables
@@ -62,15 +63,15 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], i
     plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
     chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
     document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
-    places = [leaf for leaf, _ in leaves]
+    places, before = [leaf for leaf, _ in leaves], lines_before(loose.extra)
     checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
     return replace(
         plain,
-        hash=content_hash(document),
+        hash=content_hash(document, before),
         sections=tuple(find_sections(places, find_headings(document.text), find_tables(document.text))),
         characters=len(document.text),
         words=top.words,
-        lines="" if chunks or place_of(loose.metadata) else pack_lines(document.text, places),
+        lines="" if chunks or place_of(loose.metadata) else moved_down(pack_lines(document.text, places), before),
         checksums=checksums,
     )
 

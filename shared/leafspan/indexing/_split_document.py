@@ -13,12 +13,13 @@ from leafspan.documents import (
     indexed_heads,
     indexed_texts,
     make_leaves,
+    moved_down,
     pack_lines,
     pack_place,
     place_of,
 )
 from leafspan.errors import IndexMismatch, InvalidDocument
-from leafspan.indexing._known_files import file_values
+from leafspan.indexing._known_files import file_values, lines_before
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, find_tables, to_cuts
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
@@ -99,6 +100,8 @@ def split_document(
     except InvalidDocument as error:
         raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
     sections = find_sections(leaves, find_headings(document.text), find_tables(document.text)) if leaves else []
+    of_file = file_values(document)
+    of_parts = document.chunks or place_of(document.metadata)
     row = Row(
         document.id,
         hash_,
@@ -110,9 +113,9 @@ def split_document(
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
         # Of a text that was put together of chunks, and of a piece of one, nobody knows the lines.
-        lines="" if document.chunks or place_of(document.metadata) else pack_lines(document.text, leaves),
+        lines="" if of_parts else moved_down(pack_lines(document.text, leaves), lines_before(of_file)),
         extra={
-            **file_values(document),
+            **of_file,
             **({"chunks": True} if document.chunks else {}),
             **({HIDDEN_KEY: list(document.hidden)} if document.hidden else {}),
         },

@@ -32,7 +32,8 @@ class Synced:
         deleted: Ids of the documents that the source no longer has.
         unchanged: Ids of the documents that were there as they are.
         skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are. Also files
-            that leafspan has written itself, such as reports, which have no documents.
+            of which a field was left out, and files that leafspan has written itself, such as reports, which have no
+            documents.
         moved: For each new document that has the text of a document whose file is no longer there, and which stays since
             the source does not cover it, both ids. So it is after a folder was renamed: see ``Index.sync``.
         left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
@@ -69,6 +70,7 @@ class SyncOptions:
     dry_run: bool = False
     allow_empty: bool = False
     flatten_metadata: bool = False
+    volatile_keys: object = ()
 
     def __post_init__(self) -> None:
         check_flag("dry_run", self.dry_run)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leafspan.documents import content_hash, copy_metadata
+from leafspan.indexing._known_files import lines_before
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row
 from leafspan.values import Chunk, Document, Leaf, LeafId
@@ -20,7 +21,7 @@ def problem_of_content(row: Row, document: Document) -> str | None:
     """
     if len(document.text) != row.characters:
         return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
-    if row.hash and content_hash(document) == row.hash:
+    if row.hash and content_hash(document, lines_before(row.extra)) == row.hash:
         return None
     if row.checksums:
         # Each leaf is as it was written. The hash is empty, since something else is missing; or the document has chunks
@@ -37,7 +38,7 @@ def is_proven(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any
     The arguments are as below.
     """
     document = put_together(row, records, read_leaf)
-    return document is None or bool(row.checksums) or content_hash(document) == row.hash
+    return document is None or bool(row.checksums) or content_hash(document, lines_before(row.extra)) == row.hash
 
 
 def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> Document | None:

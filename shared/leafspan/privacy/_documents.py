@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,12 @@ RECORD_KEY = "vault_record"
 
 
 def mask_document(
-    given: Document | GivenDocument, disguise: Disguise, entities_field: str, *, flatten_metadata: bool = False
+    given: Document | GivenDocument,
+    disguise: Disguise,
+    entities_field: str,
+    *,
+    flatten_metadata: bool = False,
+    volatile_keys: Collection[str] = (),
 ) -> tuple[Document, Notes]:
     """The document as it will be stored, without its record's id, and what was masked.
 
@@ -29,6 +34,7 @@ def mask_document(
         disguise: What masks texts.
         entities_field: Metadata key under which all pseudonyms of the document are listed.
         flatten_metadata: Whether nested metadata are flattened.
+        volatile_keys: See ``made_id``. Default: none.
 
     Raises:
         InvalidDocument: if it cannot be stored, or has metadata of its own under one of our keys.
@@ -44,7 +50,7 @@ def mask_document(
     _note(notes, "metadata", in_metadata)
     chunks = _mask_chunks(clear, disguise, Restoring(text.places), metadata, notes)
     masked_title = None if title is None else title.text
-    id_ = _mask_id(given, clear, disguise, text.text, metadata, notes)
+    id_ = _mask_id(given, clear, disguise, text.text, metadata, notes, volatile_keys)
     masked = check_document(Document(id_, text.text, masked_title, metadata, chunks, hidden=clear.hidden))
     if notes.originals:
         masked = replace(masked, metadata={**masked.metadata, entities_field: sorted(notes.originals)})
@@ -78,10 +84,11 @@ def _mask_id(
     text: str,
     metadata: Mapping[str, Any],
     notes: Notes,
+    volatile_keys: Collection[str],
 ) -> str:
     if isinstance(given, GivenDocument) and given.id is None:
         source = None if given.source is None else disguise.name(given.source)
-        id_ = made_id(text, metadata, source=source, position=given.position)
+        id_ = made_id(text, metadata, source=source, position=given.position, volatile_keys=volatile_keys)
         known = (each for each in pseudonyms_in(id_) if each.word in notes.originals)
         places: Sequence[Place] = [Place(each.start, each.word, notes.originals[each.word]) for each in known]
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ class PrivateIntake:
         root: Folder that the names of files are relative to.
         originals: What pseudonyms stand for that every document gets, by the filter of a scope.
         save: Whether to save what was masked. If not, nothing is written.
+        volatile_keys: Metadata keys that are no part of made ids.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class PrivateIntake:
         originals: Mapping[str, str],
         *,
         save: bool,
+        volatile_keys: Collection[str],
     ) -> None:
         self._privacy = privacy
         self._home = home
         self._stored_ids = stored_ids
         self._originals = originals
         self._save = save
+        self._volatile_keys = volatile_keys
         self._masked: dict[str, Notes] = {}  # of the document that is being read, by its masked id
         self._file_names: dict[str, str] = {}  # by what is stored of them
         reading = FileReading(self._check, root, self._stored_name)
@@ -53,7 +56,9 @@ class PrivateIntake:
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field
-        masked, notes = mask_document(given, disguise, field, flatten_metadata=flatten_metadata)
+        masked, notes = mask_document(
+            given, disguise, field, flatten_metadata=flatten_metadata, volatile_keys=self._volatile_keys
+        )
         self._masked[masked.id] = notes
         return masked
 

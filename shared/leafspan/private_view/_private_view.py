@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Never, TypeVar
 
 from leafspan.checks import check_flag
-from leafspan.documents import IndexSettings
+from leafspan.documents import IndexSettings, checked_keys
 from leafspan.engine import Call, Flow, arun, run
 from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.explaining import Piece
@@ -145,18 +145,26 @@ class PrivateView(View):
 
     # what goes in
 
-    def _intake(self, *, dry_run: bool = False) -> Intake:
-        return self._private_intake(dry_run=dry_run).intake
+    def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
+        return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).intake
 
-    def _private_intake(self, *, dry_run: bool = False) -> PrivateIntake:
+    def _private_intake(self, volatile_keys: Collection[str] = (), *, dry_run: bool = False) -> PrivateIntake:
         stored_ids = self._scope.stored_ids if self._scope else lambda id_: [id_]
         home = self._store.id
-        return PrivateIntake(self._privacy, home, stored_ids, self._store.home, self._originals, save=not dry_run)
+        save = not dry_run
+        return PrivateIntake(
+            self._privacy, home, stored_ids, self._store.home, self._originals, save=save, volatile_keys=volatile_keys
+        )
 
     def _ingest(
-        self, documents: Iterable[object] | object, show: bool | None, flatten_metadata: bool = False
+        self,
+        documents: Iterable[object] | object,
+        show: bool | None,
+        flatten_metadata: bool = False,
+        volatile_keys: object = (),
     ) -> Flow[Added]:
-        return self._hiding(self._writing(super()._ingest(documents, show, flatten_metadata), self._shown_added))
+        ingest = super()._ingest(documents, show, flatten_metadata, volatile_keys)
+        return self._hiding(self._writing(ingest, self._shown_added))
 
     def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
         return self._hiding(self._masked_sync(source, options, show))

@@ -6,11 +6,23 @@ import re
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-# Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed.
-_HINT = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|=+[ \t]*$)", re.MULTILINE)
-# The fields that a page may begin with, between lines of dashes. They are no Markdown, and would be read as a heading. A
-# line end is taken in one way only (?+): a page without a second line of dashes would else be tried in 2**200 ways.
-_FRONT_MATTER = re.compile(r"---[ \t]*+(?:\r\n?+|\n)(?:[^\r\n]*+(?:\r\n?+|\n)){0,200}?(?:---|\.\.\.)[ \t]*+(?=[\r\n]|\Z)")
+# Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed. Below, line ends and blanks
+# are taken in one way only (?+, *+): a line with many blanks, or a page of 200 lines, would else be tried in many ways.
+_HINT = re.compile(
+    r"(?:^|(?<=[\r\n]))\ufeff*+ {0,3}#{1,6}[ \t]++\S"
+    r"|\S[ \t]*+(?:\r\n?+|\n) {0,3}(?:=++|-++)[ \t]*+(?=[\r\n]|\Z)"
+)
+# The fields that a page may begin with, between lines of dashes (YAML) or pluses (TOML). They are no Markdown, and would be
+# read as headings. More than 200 lines are fields only if the first of them is one.
+_LINE = r"[^\r\n]*+(?:\r\n?+|\n)"
+_FRONT_MATTER = re.compile(
+    rf"""\ufeff*+(?:
+    ---[ \t]*+(?:\r\n?+|\n)(?:(?:{_LINE}){{0,200}}?|(?=["'\w][^\r\n:]*+:[ \t\r\n])(?:{_LINE})*?)(?:---|\.\.\.)
+    |\+\+\+[ \t]*+(?:\r\n?+|\n)(?:(?:{_LINE}){{0,200}}?|(?=["'\w][^\r\n=]*+=)(?:{_LINE})*?)\+\+\+
+    )[ \t]*+(?=[\r\n]|\Z)""",
+    re.VERBOSE,
+)
+_LONGEST = 1_000  # characters of a heading
 _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as for an editor."""
@@ -52,26 +64,29 @@ class Table(NamedTuple):
 
 
 def find_headings(text: str) -> list[Heading]:
-    """All headings of a Markdown text, in order. A text without ``#`` heading and ``===`` underline has none."""
-    if not _HINT.search(text):
+    """All headings of a Markdown text, in order. A byte order mark before one is not seen.
+
+    What has more than 1,000 characters is a paragraph: each leaf below a heading is indexed with it.
+    """
+    front = front_matter(text)
+    if not _HINT.search(text, len(front)):
         return []
     from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
 
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])
     starts = [0, *accumulate(len(line) for line in split_lines(text))]
-    front = front_matter(text)
-    tokens = parser.parse(_CHARACTER.sub(" ", front) + text[len(front) :])
+    tokens = parser.parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
     headings = []
     for token, content in pairwise(tokens):
-        if token.type == "heading_open" and token.map and token.level == 0:
+        if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= _LONGEST:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))
     return headings
 
 
 def front_matter(text: str) -> str:
-    """The front matter of a Markdown page, such as Jekyll's and Hugo's, with the lines of dashes; empty if it has none."""
+    """The front matter of a Markdown page, such as Jekyll's and Hugo's, with the lines around it; empty if it has none."""
     match = _FRONT_MATTER.match(text)
     return match[0] if match else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -72,6 +73,7 @@ class Row:
     extra: Mapping[str, Any] = field(default_factory=dict)
     checksums: str = ""
     damage: Damage | None = None
+    _outer: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -91,13 +93,29 @@ class Row:
             runs: The leaves as runs, each as the ordinals of its first and last leaf.
         """
         runs = list(runs)
-        path: list[Section] = []
-        for section in self.sections:
-            if all(section.first <= first and last <= section.last for first, last in runs):
-                # Two headings without text between them share a leaf, but the second one does not stand under the first.
-                path = [outer for outer in path if outer.depth < section.depth]
-                path.append(section)
-        return tuple(section.text for section in path if section.text)
+        first, last = min(run[0] for run in runs), max(run[1] for run in runs)
+        # Two headings without text between them share a leaf, but the second one does not stand under the first. A section
+        # that ends before the leaves is no reason to look at those before it that are not around it: they end there, too.
+        place = bisect_right(self.sections, first, key=lambda section: section.first) - 1
+        texts: list[str] = []
+        while place >= 0:
+            if self.sections[place].last >= last:
+                texts.append(self.sections[place].text)
+            place = self._outer_sections[place]
+        return tuple(text for text in reversed(texts) if text)
+
+    @property
+    def _outer_sections(self) -> Sequence[int]:
+        """For each section the nearest one before it of a higher rank, -1 if there is none."""
+        if not self._outer:
+            outer: list[int] = []
+            for number, section in enumerate(self.sections):
+                place = number - 1
+                while place >= 0 and self.sections[place].depth >= section.depth:
+                    place = outer[place]
+                outer.append(place)
+            self._outer.extend(outer)
+        return self._outer
 
     @property
     def is_half_done(self) -> bool:
