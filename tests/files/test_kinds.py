@@ -262,6 +262,7 @@ def test_a_line_that_is_no_document_is_skipped_and_the_first_reason_is_given(tmp
         ('"n": ' + "9" * 5000, "the field 'n' is left out: it is inf"),
         ('"n": [1, "a"]', "the field 'n' is left out: it is a list that mixes int and str"),
         ('"n": [{"a": 1}]', "the field 'n' is left out: it is a list of lists or objects"),
+        ('"n": [null, "a"]', "the field 'n' is left out: it is a list with an empty value"),
         ('"n": "\\ud800"', "the field 'n' is left out: it has half of a surrogate pair"),
         ('"a.b": 1, "a": {"b": 2}', "the field 'a.b' is left out: there are two fields of this name"),
         ('"n": ' + '{"n": ' * 150 + "1" + "}" * 150, "it has more than 100 objects within each other"),

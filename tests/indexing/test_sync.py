@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -148,6 +149,26 @@ def test_front_matter_is_in_no_passage_and_lines_are_those_of_the_file(index: In
             first, last = each.lines
             assert line.join(page[first - 1 : last]).strip() == each.text.strip()
     assert index.doctor(verify=True) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Bees\n\ne" + "\u0300\u0316" * 50_000,
+        "# Bees" + "\u0300\u0316" * 50_000 + "\n\nThey dance.",
+        "Bees" + "\u0300\u0316" * 50_000 + "\n---\n\nThey dance.",
+        "---\ntitle: Bees" + "\u0300\u0316" * 50_000 + "\n---\n\nThey dance.",
+        "---\nkey: value\n" + "".join(f"k{number}: {'v' * 20}\n" for number in range(90_000)) + "---\n\nThey dance.",
+    ],
+    ids=["text", "heading", "underlined heading", "title", "front matter"],
+)
+def test_a_page_that_would_keep_a_reader_busy_is_synced_within_seconds(index: Index, docs: Path, page: str):
+    (docs / "bees.md").write_text(page)
+    before = time.process_time()
+    assert "docs/bees.md" in index.sync(docs).added
+    assert time.process_time() - before < 10
+    for row in index.documents():
+        assert len(row.title or "") <= 1_000
 
 
 def test_the_pages_and_lines_of_a_file_go_with_it(index: Index, docs: Path):

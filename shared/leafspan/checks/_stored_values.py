@@ -124,5 +124,7 @@ def _odd_name(name: object) -> str | None:
 def _nested(value: object) -> str | None:
     if isinstance(value, Mapping):
         return "it has fields of its own"
-    is_list = isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
-    return "it is a list of lists or objects" if is_list else None
+    items = value if isinstance(value, list) else ()
+    if any(isinstance(item, Mapping | list) for item in items):
+        return "it is a list of lists or objects"
+    return "it is a list with an empty value" if None in items else None
