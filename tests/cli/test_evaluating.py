@@ -115,7 +115,7 @@ def test_every_command_knows_the_same_strategies(kb: Path):
         fails(leafspan(*command, "-s", "ensemble"))
         for command in (
             ("query", "bees"),
-            ("explain", "bees", "bees.md"),
+            ("explain", "bees", "--document", "bees.md"),
             ("eval", "questions.jsonl"),
             ("tune",),
             ("report", "bees", "-o", "new.html"),

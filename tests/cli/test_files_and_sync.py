@@ -178,7 +178,6 @@ def test_a_pattern_that_matches_no_file_says_so(docs, command):
     assert re.fullmatch(reason, fails(leafspan(*command, docs, *patterns)))
     assert not Path("kb").exists()
     assert leafspan("index", docs).exit_code == 0
-    (docs / "old.rst").touch()
     if command[0] == "sync":
         done = leafspan(*command, docs, *patterns)
         assert done.exit_code == 0
