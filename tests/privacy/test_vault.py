@@ -244,6 +244,15 @@ def test_nothing_can_be_changed_without_the_key_unnoticed(vault: Vault, path: Pa
             vault.save([record(3)])
 
 
+def test_a_vault_of_another_format_says_what_to_do(vault: Vault, path: Path):
+    _execute(path, "ALTER TABLE header DROP COLUMN seal")
+    _execute(path, "UPDATE header SET format = 1")
+    with pytest.raises(
+        DamagedVault, match=r"must have format 2, got 1: use the version of leafspan that made it, or make a"
+    ):
+        Vault.open(path, ONE)
+
+
 def test_what_is_written_after_a_change_does_not_hide_it(vault: Vault, path: Path):
     _execute(path, "DELETE FROM uses")
     other = object.__new__(Vault)  # as of a process that has not read since others wrote

@@ -462,7 +462,10 @@ def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, by
     if row is None:
         raise file.damaged("its header is missing")
     if row[1] != _FORMAT:
-        raise file.damaged(f"its format is {row[1]}, and this version of leafspan reads {_FORMAT}")
+        raise DamagedVault(
+            f"the vault {str(file.path)!r} must have format {_FORMAT}, got {row[1]!r}: use the version of leafspan that made "
+            "it, or make a new vault, and add the documents to a new index"
+        )
     if not file.has_its_schema(database):
         raise file.damaged("its tables are missing, or others than those of a vault")
     _, _, vault, salt, locked, checksum, generation, _ = row
