@@ -51,6 +51,17 @@ def test_a_portion_is_never_more_than_chroma_takes_at_once():
     assert records.sizes == [30, 30, 30, 10]
 
 
+@pytest.mark.parametrize("caller", [IN_PROCESS, SERVER])
+def test_one_write_has_at_most_four_million_characters_unless_a_single_record_has_more(caller):
+    records = Sizes()
+    texts = ["t" * 1_500_000, "t" * 1_500_000, "t" * 1_500_000, "t" * 9_000_000, "t", "t"]
+    metadatas = [{"leafspan": "x"}] * 4 + [{"long": ["v" * 3_000_000]}, {"long": "v" * 1_500_000}]
+    ids = list("abcdef")
+    run(Collection(records, 1_000, caller=caller).add(ids, documents=texts, metadatas=metadatas))
+    assert records.sizes == [2, 1, 1, 1, 1]
+    assert list(records.records) == ids
+
+
 MANY = 1_000_000  # so that all portions are about as large as they should be
 
 
@@ -132,7 +143,7 @@ async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and
 
         def call(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
             begun[method].append(beats)
-            assert len(ids) <= 100
+            assert len(ids) <= 101  # a third of the documents and of the token, which are divided evenly
             original(self, ids=ids, **columns)
 
         monkeypatch.setattr(ChromaCollection, method, call)

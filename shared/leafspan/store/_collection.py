@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import zip_longest
 from typing import Any
 
 from leafspan.embedding import without_extremes
@@ -18,6 +19,7 @@ from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
 
+_CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves less than the 40 MiB that a server takes
 _STEP = 1_000  # leaves of one write. Chroma in this process lets no other Python code run meanwhile
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors; Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
@@ -188,6 +190,7 @@ class Collection:
         start = 0
         while start < len(ids):
             size = portions.next(min(self.batch, len(ids) - start)) if portions else self.batch
+            size = _fitting(columns, start, size)
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
             options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
@@ -203,6 +206,18 @@ class Collection:
         if finish and self._files is not None:
             return self._caller.call(doing, self._files.call, (function,), options, finish=True)
         return self._caller.call(doing, function, (), options, finish=finish)
+
+
+def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int:
+    """The number of records from ``start`` on that one write takes: at most ``size``, and at least one."""
+    texts, metadatas = ((columns.get(name) or ())[start : start + size] for name in ("documents", "metadatas"))
+    total = 0
+    for number, (text, metadata) in enumerate(zip_longest(texts, metadatas)):
+        values = (metadata or {}).items()
+        total += len(text or "") + sum(len(key) + len(str(value)) for key, value in values)
+        if number and total > _CHARACTERS:
+            return number
+    return size
 
 
 def _batches(items: list[str], size: int) -> Iterator[list[str]]:
