@@ -27,6 +27,7 @@ from leafspan.checks import (
     refuse_coroutine,
     shown,
     what_makes_one,
+    write_file,
 )
 
 
@@ -203,3 +204,16 @@ def test_names_that_others_have_for_an_option_lead_to_ours(shared_index, message
 def test_functions_that_check_names_look_as_they_were_written(owner):
     assert not any(each.kind is each.VAR_KEYWORD for each in inspect.signature(owner).parameters.values())
     assert inspect.iscoroutinefunction(owner) == owner.__name__.startswith("a")
+
+
+def test_a_link_to_nothing_is_no_file_to_write(tmp_path):
+    (tmp_path / "report.html").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidArgument, match="it is a link to a file that does not exist"):
+        write_file(tmp_path / "report.html", "text")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("length", [256, 1_000_000])
+def test_long_names_are_not_compared(length):
+    assert did_you_mean("a" * length, ["a" * length]) == ""
+    assert did_you_mean("hybird", ["a" * length, "hybrid"]) == "; did you mean 'hybrid'?"
