@@ -463,8 +463,8 @@ def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, by
         raise file.damaged("its header is missing")
     if row[1] != _FORMAT:
         raise DamagedVault(
-            f"the vault {str(file.path)!r} must have format {_FORMAT}, got {row[1]!r}: use the version of leafspan that made "
-            "it, or make a new vault, and add the documents to a new index"
+            f"the vault {str(file.path)!r} must have format {_FORMAT}, got {row[1]!r}: use the version of leafspan that "
+            "made it, or make a new vault, and add the documents to a new index"
         )
     if not file.has_its_schema(database):
         raise file.damaged("its tables are missing, or others than those of a vault")
