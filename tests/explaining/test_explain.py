@@ -40,6 +40,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.retrieval import RecordedAnswers
+from leafspan.spans import windows_around
 from leafspan.strategies import Filtered, RetrievalContext, outside_candidate
 from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -80,13 +81,23 @@ def test_k_is_the_rank_that_a_leaf_has(shared_index: Index):
     assert standing.score == pytest.approx(leaf.score)
 
 
+class Joined(Strategy):
+    """The ``k`` best hits, joined where they touch."""
+
+    finds_spans = True
+
+    def retrieve(self, queries, context):
+        rows = yield from Hybrid().retrieve(queries, context.for_base)
+        return [windows_around(row[: context.k], before=0, after=1) for row in rows]
+
+
 def test_where_k_also_decides_what_is_joined_the_sentence_says_so(shared_index: Index):
     leaf = ranked(shared_index)[-1]
-    explained = shared_index.explain(QUESTION, SentenceWindow(), **piece(leaf), k=1)
+    explained = shared_index.explain(QUESTION, Joined(), **piece(leaf), k=1)
     [obstacle] = explained.obstacles
     needed = obstacle.needed
     assert isinstance(needed, int)
-    found = shared_index.retrieve(QUESTION, SentenceWindow(), k=needed)
+    found = shared_index.retrieve(QUESTION, Joined(), k=needed)
     place = found.index(explained.passage) + 1
     assert place < needed
     assert obstacle.sentence == (
@@ -342,8 +353,13 @@ def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Pa
         # A window reaches the leaf from the one before it, which is nearer to the question. Its rank is tried early.
         before, leaf = next((a, b) for a, b in pairwise(leaves) if 300 < ranks[a.id] < ranks[b.id] - 100)
         explained = index.explain(QUESTION, SentenceWindow(base=Vector()), **piece(leaf), k=1)
-    assert [(each.option, each.needed) for each in explained.obstacles] == [("k", ranks[before.id])]
-    assert explained.retrievals <= 12
+        [(option, needed)] = [(each.option, each.needed) for each in explained.obstacles]
+        assert option == "k"
+        assert 1 < needed < ranks[before.id]  # windows unite
+        for k, is_in in ((needed - 1, False), (needed, True)):
+            windows = index.retrieve(QUESTION, SentenceWindow(base=Vector()), k=k)
+            assert any(each.document_id == "7" and each.start <= leaf.start < each.end for each in windows) is is_in
+    assert explained.retrievals <= 20  # a number of windows is no rank, so it is searched for by halves
     # Answers that no sentence needs are let go, since many of them make the garbage collector slow.
     assert [each.record for each in recorded] == [[]]
 
