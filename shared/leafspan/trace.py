@@ -45,6 +45,7 @@ class Contribution:
         score: Score of the result in the list, also if the method of fusion uses only ranks.
         share: Part of the fused score that comes from this list.
         weight: How much the list counts. The weights of all lists add up to 1, unless the best score of any list counts.
+            For summaries a list counts more if one of them matches better than any leaf: as much as it gives to the best.
     """
 
     source: str

@@ -15,10 +15,10 @@ def beside(others, fusion, ranking=LIST):
     return dict(shares_beside(ranking, shares_of(ranking, 0.7, fusion), others, 0.7, fusion))
 
 
-def test_relative_scores_go_on_beside_the_list_but_not_below_zero_or_above_the_weight():
+def test_relative_scores_go_on_beyond_the_list_but_not_below_zero():
     assert beside([("x", 4.0), ("y", 7.0), ("z", 0.0)], "relative_score") == {
         "x": pytest.approx(0.7 * 3 / 4),
-        "y": 0.7,
+        "y": pytest.approx(0.7 * 6 / 4),
         "z": 0.0,
     }
 

@@ -166,7 +166,7 @@ def check(passage: Passage) -> None:
         assert min(bonuses) >= 0, fused
         if fused.method in ("rrf", "relative_score"):
             assert all(-1e-12 <= part.share <= part.weight + 1e-12 for part in fused.contributions), fused
-            assert sum(part.weight for part in fused.contributions) <= 1 + 1e-9, fused
+            assert trace.layer or sum(part.weight for part in fused.contributions) <= 1 + 1e-9, fused
     shown = [line for line in trace.explain() if " gave " in line and " = " in line]
     assert len(shown) == len(trace.fused)
     for line in shown:

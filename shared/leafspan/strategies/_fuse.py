@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import fsum, inf
+from math import fsum
 from operator import attrgetter
 from typing import Literal, TypeAlias, TypeVar
 
@@ -107,8 +107,8 @@ def shares_beside(
 ) -> list[tuple[K, float]]:
     """What ``others`` would get if they were in the list, whose own shares they leave as they are.
 
-    Each gets as much as a key of the list with its score would, at least 0, and with ``"relative_score"`` at most the
-    weight. If the list is empty, the others are a list themselves.
+    Each gets as much as a key of the list with its score would, and at least 0. If the list is empty, the others are
+    a list themselves.
     """
     if not ranking:
         return shares_of(others, weight, fusion, rank_constant)
@@ -122,8 +122,7 @@ def shares_beside(
     if high == low:
         return [(key, most if score >= high else 0.0) for key, score in others]
     slope = (most - least) / (high - low)
-    limit = most if fusion == "relative_score" else inf
-    return [(key, min(max(0.0, least + slope * (score - low)), limit)) for key, score in others]
+    return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
 
 
 def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:

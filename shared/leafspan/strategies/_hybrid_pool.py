@@ -24,7 +24,11 @@ NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the docume
 
 @dataclass(frozen=True, slots=True)
 class SearchShares:
-    """What BM25 or vectors found, best first, and what each hit adds to the fused score (in the same order)."""
+    """What BM25 or vectors found, best first, and what each hit adds to the fused score (in the same order).
+
+    The weights are the most that a leaf can get, and the most that a summary gets, which is more where one matches better
+    than any leaf.
+    """
 
     source: str
     hits: Sequence[Hit]
@@ -159,7 +163,8 @@ def fused_pool(
     """The leaves of both searches with their fused scores, added up.
 
     The weights of all parts that count for this query are brought to a sum of 1, so that a score means the same whichever
-    these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1.
+    these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1, and more where
+    a summary matches better than any leaf.
 
     Args:
         matches: What BM25 found, None for a query without text.
@@ -187,7 +192,10 @@ def fused_pool(
         if with_summaries:
             shares = [(leaf, share / pool.unit if leaf.is_summary else share) for leaf, share in shares]
         ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
-        pool.found.append(SearchShares(source, hits, shares, ranks, of_leaves, weight / total))
+        of_summaries = weight / total
+        if with_summaries and fusion == "relative_score":
+            of_summaries = max([of_summaries, *(share for leaf, share in shares if leaf.is_summary)])
+        pool.found.append(SearchShares(source, hits, shares, ranks, of_leaves, of_summaries))
         for leaf, share in shares:
             fused = pool.summaries if with_summaries and leaf.is_summary else pool.leaves
             if leaf not in fused:
