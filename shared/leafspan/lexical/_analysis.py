@@ -23,11 +23,14 @@ _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """The terms of texts: their words in lower case, without stop words, reduced to their stems.
+    """The terms of texts: their words in lower case, without accents and stop words, reduced to their stems.
+
+    A compound with a digit (AB-123), a name in camel case (HttpClient) and a word that a hyphen breaks at the end of a line
+    have terms for the whole and for the parts.
 
     Args:
         language: A language that Snowball has a stemmer for, or ``"chinese"``, ``"japanese"`` or ``"korean"``. Text in
-            these three is cut into pairs of characters, whatever the language is. Default: ``"english"``.
+            these three is cut into pairs of characters and single ones, whatever the language is. Default: ``"english"``.
         stem: Whether to reduce words to their stems. Default: True.
         stop_words: Whether to leave out the stop words that the package ``stopwords`` lists for the language. If it has no
             list, all words stay. Default: True.
