@@ -595,9 +595,9 @@ def test_documents_without_words_can_be_indexed_beside_others(tmp_path):
         index.add([Document("signs", "!!! ... ???"), Document("empty", ""), Document("title", "", "Oxygen")])
         assert index.retrieve("oxygen", BM25()) == []  # a title is found by the text that it stands above
         index.add([Document("gas", "Oxygen is a gas."), Document("titled", "!!!", "Oxygen")])
-        assert {passage.document_id for passage in index.retrieve("oxygen", BM25())} == {"gas", "titled"}
+        assert {passage.document_id for passage in index.retrieve("oxygen", BM25())} == {"gas"}
     with open_at(tmp_path / "kb") as index:
-        assert {passage.document_id for passage in index.retrieve("oxygen", BM25())} == {"gas", "titled"}
+        assert {passage.document_id for passage in index.retrieve("oxygen", BM25())} == {"gas"}
 
 
 @pytest.mark.parametrize(

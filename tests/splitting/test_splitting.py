@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import re
 import time
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from wcwidth import iter_graphemes
 
 from leafspan import (
     ChunkSplitter,
@@ -529,3 +530,51 @@ def test_looking_for_tables_takes_time_in_proportion(text: str):
     started = time.process_time()
     find_tables(text)
     assert time.process_time() - started < 3
+
+
+CLUSTERS = [
+    "👨‍👩‍👧‍👦",
+    "👩🏽‍❤️‍💋‍👨🏿",
+    "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    "🇩🇪",
+    "🇫🇷",
+    "#️⃣",
+    "e\u0301",
+    "o\u0302\u0323",
+    "\u1112\u1161\u11ab",
+    "한",
+    "क्षि",
+    "ക്ഷ",
+    "கு",
+    "\r\n",
+    "a",
+    "漢",
+    " ",
+    ".",
+]
+in_clusters = st.lists(st.sampled_from(CLUSTERS), max_size=60).map("".join)
+
+
+@examples(300)
+@given(in_clusters, splitters, st.sampled_from([0, 2_480, 4_990, 4_995, 4_999]), st.sampled_from(["x", "é", "🇩🇪"]))
+def test_no_leaf_ends_within_a_grapheme(text, splitter, before, filling):
+    text = filling * (before // len(filling)) + text
+    ends = set(accumulate(map(len, iter_graphemes(text))))
+    cuts = splitter(text)
+    check_cuts(cuts, text)
+    assert {cut.end for cut in cuts} <= ends
+
+
+@pytest.mark.parametrize("cluster", [each for each in CLUSTERS if len(each) > 1])
+def test_long_text_without_breaks_is_cut_between_graphemes(cluster):
+    text = "x" + cluster * 4_000
+    cuts = HierarchicalSplitter()(text)
+    check_cuts(cuts, text)
+    assert {(cut.end - 1) % len(cluster) for cut in cuts} == {0}
+
+
+def test_a_cluster_without_end_is_cut_all_the_same():
+    text = "a" + "\u0301" * 20_000
+    cuts = HierarchicalSplitter()(text)
+    check_cuts(cuts, text)
+    assert max(after.end - before.end for before, after in pairwise(cuts)) < 5_000

@@ -9,7 +9,7 @@ from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings, encode
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
-from leafspan.lexical._tokens import find_plain_words, find_words
+from leafspan.lexical._tokens import find_plain_words
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "describe_analyzer",
     "encode",
     "find_plain_words",
-    "find_words",
     "keeps_leaf_words",
     "leaf_digests",
     "matching_words",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import string
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -10,9 +11,11 @@ from typing import Any
 
 from leafspan.checks import check_choice, check_flag, function_failed, shown, unusable
 from leafspan.errors import FunctionFailed, InvalidArgument
-from leafspan.lexical._tokens import find_words, normalize_word
+from leafspan.lexical._tokens import chunks, words_of
+from leafspan.text import fold
 
-_CACHED_WORDS = 1 << 16
+_CACHED_CHUNKS = 1 << 17
+_LONGEST_CACHED = 60  # characters
 _RULE = "return a list of strings"
 # Text in these languages is cut into pairs of characters, which have no stems and are no stop words.
 _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
@@ -20,11 +23,14 @@ _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """The terms of texts: their words in lower case, without stop words, reduced to their stems.
+    """The terms of texts: their words in lower case, without accents and stop words, reduced to their stems.
+
+    A compound with a digit (AB-123), a name in camel case (HttpClient) and a word that a hyphen breaks at the end of a line
+    have terms for the whole and for the parts.
 
     Args:
         language: A language that Snowball has a stemmer for, or ``"chinese"``, ``"japanese"`` or ``"korean"``. Text in
-            these three is cut into pairs of characters, whatever the language is. Default: ``"english"``.
+            these three is cut into pairs of characters and single ones, whatever the language is. Default: ``"english"``.
         stem: Whether to reduce words to their stems. Default: True.
         stop_words: Whether to leave out the stop words that the package ``stopwords`` lists for the language. If it has no
             list, all words stay. Default: True.
@@ -44,10 +50,16 @@ class Analyzer:
         check_flag("stem", self.stem)
         check_flag("stop_words", self.stop_words)
 
-    def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """The terms of each text, in the order of its words."""
-        to_term = _to_term(self.language, self.stem, self.stop_words)
-        return [[term for word in find_words(text, self.language) if (term := to_term(word))] for text in texts]
+    def __call__(self, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
+        """The terms of each text, in the order of its words.
+
+        Args:
+            texts: The texts.
+            asked: Whether they are questions. The terms of a question in Chinese, Japanese or Korean are pairs of
+                characters; a text has terms for single characters, too. Default: False.
+        """
+        terms = _terms(self.language, self.stem, self.stop_words, asked)
+        return [[term for chunk in chunks(text) for term in terms[chunk]] for text in texts]
 
     def options(self) -> dict[str, Any]:
         """The arguments that make an equal analyzer, as plain values."""
@@ -97,14 +109,14 @@ def describe_analyzer(analyzer: Analysis) -> str:
     return f"{getattr(analyzer, '__module__', None) or type(analyzer).__module__}:{name}"
 
 
-def to_terms(analyzer: Analysis, texts: Sequence[str]) -> list[list[str]]:
-    """The terms of each text.
+def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
+    """The terms of each text, which is a question if it is ``asked``.
 
     Raises:
         FunctionFailed: if a function of the user's own fails, or returns anything but a list of strings.
     """
     if isinstance(analyzer, Analyzer):
-        return analyzer(texts)
+        return analyzer(texts, asked=asked)
     terms_of_texts = []
     for text in texts:
         try:
@@ -129,29 +141,61 @@ def languages() -> tuple[str, ...]:
 
 
 @lru_cache
-def _to_term(language: str, stem: bool, stop_words: bool) -> Callable[[str], str]:
-    """A function from a word to its term, which is empty for a stop word."""
-    import Stemmer
+def _terms(language: str, stem: bool, stop_words: bool, asked: bool) -> _Terms:
+    return _Terms(language, stem, stop_words, asked)
 
-    excluded = _stop_words(language) if stop_words else frozenset()
-    stem_word = Stemmer.Stemmer(language, 0).stemWord if stem and language not in _LANGUAGES_IN_PAIRS else str
-    lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
 
-    @lru_cache(maxsize=_CACHED_WORDS)
-    def to_term(word: str) -> str:
-        word = normalize_word(word)
-        if word in excluded:
-            return ""
-        with lock:
-            return str(stem_word(word))
+class _Terms(dict[str, list[str]]):
+    """The terms of pieces of texts, which are made when a piece is first met."""
 
-    return to_term
+    def __init__(self, language: str, stem: bool, stop_words: bool, asked: bool) -> None:
+        import Stemmer
+
+        super().__init__()
+        self._language = language
+        self._asked = asked
+        self._excluded = _stop_words(language) if stop_words else frozenset()
+        self._stemmer = Stemmer.Stemmer(language, 0) if stem and language not in _LANGUAGES_IN_PAIRS else None
+        self._lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
+
+    def __missing__(self, chunk: str) -> list[str]:
+        bare = chunk.strip(string.punctuation)
+        if len(bare) < len(chunk):
+            terms = self[bare] if bare else []
+        elif chunk[1:].islower() and chunk.isalpha() and chunk.isascii() and self._language != "turkish":
+            lower = chunk.lower()  # so most words are found without looking for compounds
+            terms = self[lower] if lower != chunk else self._of_words([chunk])
+        else:
+            terms = self._of_words(words_of(chunk, self._language, asked=self._asked))
+        if len(chunk) <= _LONGEST_CACHED:
+            if len(self) >= _CACHED_CHUNKS:
+                self.clear()
+            self[chunk] = terms
+        return terms
+
+    def _of_words(self, words: Iterable[str]) -> list[str]:
+        terms = []
+        for word in words:
+            plain = fold(word)
+            if plain in self._excluded:
+                continue
+            terms.append(term := fold(self._stem(word)))
+            # Stemmers need accents, but writers leave them out: the word as it is then has a term, too.
+            if plain != word and plain.isascii() and (other := self._stem(plain)) != term:
+                terms.append(other)
+        return terms
+
+    def _stem(self, word: str) -> str:
+        if self._stemmer is None:
+            return word
+        with self._lock:
+            return str(self._stemmer.stemWord(word))
 
 
 def _stop_words(language: str) -> frozenset[str]:
-    """The language's stop words, normalised like the words of a text."""
+    """The language's stop words, folded like the words of a text."""
     from stopwords import AVAILABLE_LANGUAGES, get_stopwords
 
     if language in _LANGUAGES_IN_PAIRS or language not in AVAILABLE_LANGUAGES:
         return frozenset()
-    return frozenset(normalize_word(word) for line in get_stopwords(language) for word in find_words(line, language))
+    return frozenset(fold(word) for line in get_stopwords(language) for word in words_of(line, language))

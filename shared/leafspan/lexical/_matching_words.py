@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from leafspan.lexical._analysis import Analyzer
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
+_RUN = re.compile(r"\w+")
 _LONGEST = 60  # characters of a word: a run of Chinese has no spaces, and is no word
 
 
 def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tuple[int, int]]]:
-    """A function from a text to the places of words whose terms are all terms of the question, as (start, end), in order.
+    """A function from a text to the places of words that are in the question, as (start, end), in order.
+
+    A word is in the question if all of its terms are, or if it is a part of a compound, or a name, that has one of them.
 
     Args:
         analyzer: What makes terms of words.
         question: The question.
     """
-    asked = frozenset(analyzer([question])[0])
+    asked = frozenset(analyzer([question], asked=True)[0])
 
     def places(text: str) -> list[tuple[int, int]]:
         met = [match for match in _WORD.finditer(text) if match.end() - match.start() <= _LONGEST]
-        words = list(dict.fromkeys(match[0] for match in met))
-        known = {word for word, terms in zip(words, analyzer(words), strict=True) if terms and asked.issuperset(terms)}
-        return [match.span() for match in met if match[0] in known]
+        terms = terms_of({match[0] for match in met})
+        found = []
+        for match in met:
+            if terms[match[0]] and asked.issuperset(terms[match[0]]):
+                found.append(match.span())
+            elif not asked.isdisjoint(terms[match[0]]):
+                runs = list(_RUN.finditer(text, *match.span()))
+                of_runs = terms_of({run[0] for run in runs})
+                found += [run.span() for run in runs if not asked.isdisjoint(of_runs[run[0]])]
+        return found
+
+    def terms_of(words: Collection[str]) -> dict[str, list[str]]:
+        return dict(zip(words, analyzer(list(words), asked=True), strict=True))
 
     return places

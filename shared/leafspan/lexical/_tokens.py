@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
+
+from leafspan.text import fold, normalize, without_invisible
 
 # Characters of scripts without spaces, or with particles joined to words: kana, ideographs with their extensions, Hangul.
 _CJK = (
@@ -14,74 +17,210 @@ _CJK = (
 )
 _ANY_CJK = re.compile(f"[{_CJK}]")
 _CJK_RUN = re.compile(f"([{_CJK}]+)")
-_ACCENT = re.compile("[\u0300-\u036f]")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
-_POSSESSIVE = re.compile(r"'s\b", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"'s\b")
+_DIGIT = re.compile(r"\d")
+
+_LINE_END = r"[ \t]*(?:\r\n?|\n)[ \t]*"
+_BROKEN_SOFTLY = re.compile(rf"(?<=[^\W_])[\xac\xad]{_LINE_END}(?=[^\W_])")
+_BROKEN = re.compile(rf"([^\W_])[-\u2010\u2011]{_LINE_END}(?=([^\W_]))")
+_BREAK = "-\x00"  # stands for a hyphen at the end of a line
+
+_LONGEST_NAME = 60  # characters of a name in camel case, or of a compound: runs of encoded data are longer
+_ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
+_CAMEL_PART = re.compile(r"U+(?=Ul)(?!U+l\Z)|U?l+|U+")  # U is a capital, l another letter; the s of DNAs begins no part
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)*+|\d++(?:\.\d+)*+"
 
 
-def find_words(text: str, language: str) -> list[str]:
-    """The words of a text in order, case-folded and in Unicode's compatibility form (NFKC).
+def chunks(text: str) -> list[str]:
+    """The text in pieces without white space, for ``words_of``. A word that is broken at a line's end is in one piece."""
+    if "\n" in text or "\r" in text:
+        text = text if text.isascii() else _BROKEN_SOFTLY.sub("", text)
+        text = _BROKEN.sub(_break, text)
+    return text.replace(", ", " ").replace(". ", " ").split()
 
-    A word is a run of letters and digits with their marks. COVID-19 and ``max_words`` are two words each. Initials (U.S.)
-    and numbers (1,000 or 2.5) stay whole. Each pair of neighbouring characters in a run of Chinese, Japanese or Korean
-    characters is a word; a run of one character is one word.
 
-    English letters lose their accents, since writers often leave these out. An apostrophe is part of an English word. In
-    other languages it mostly stands between two words, and so it separates them.
+def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
+    """The words of a piece of ``chunks``: what stands in it, and behind that what else it can be found by.
+
+    A word is a run of letters and digits with their marks. Initials (``us`` for U.S.) and numbers (1000 for 1,000, or 2.5)
+    are one word each. In Chinese, Japanese and Korean each pair of neighbouring characters is a word, and so is a character
+    by itself. What is found besides:
+
+    - A compound with a digit is also one word: ``ab123`` for AB-123 and AB_123, ``2020-01-15``, ``llama3.1:8b``. Letters
+      and numbers within it are words, too: ``10`` and ``kg`` for 10kg, ``3.11`` for Python3.11.
+    - So are the parts of a name in camel case: ``http`` for HttpClient.
+    - A word that a hyphen breaks at the end of a line is also one without the hyphen.
+
+    English words have no accents, and an apostrophe is part of them. In other languages it mostly stands between two words.
+
+    Args:
+        chunk: The piece.
+        language: The language.
+        asked: Whether it is of a question, which is about pairs of characters where it has any. Default: False.
     """
-    english = language == "english"
-    if text.isascii() and language != "turkish":
-        return _ascii_words(english).findall(text.lower().replace("_", " "))
-    words = _words(english)
+    if _BREAK in chunk:
+        words = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
+        return _with_more(words, words_of(chunk.replace(_BREAK, ""), language, asked=asked))
     if language == "turkish":
-        text = text.replace("İ", "i").replace("I", "ı")
-    text = unicodedata.normalize("NFKC", text).casefold().replace("_", " ")
-    if english:
-        text = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text))).replace("’", "'")
-    if not _ANY_CJK.search(text):
-        return words.findall(text)
-    return _in_pairs(text, words)
+        chunk = chunk.replace("İ", "i").replace("I", "ı")
+    english = language == "english"
+    folded = fold(chunk, accents=not english)
+    if folded.isascii():
+        words = [folded] if folded.isalnum() and (folded.isalpha() or folded.isdecimal()) else _in_piece(folded, english)
+    else:
+        words = []
+        for index, piece in enumerate(_CJK_RUN.split(folded)):
+            if index % 2 == 0:  # every second piece is a run of such characters
+                words += _in_piece(piece, english)
+            else:
+                words += [first + second for first, second in pairwise(piece)]
+                if len(piece) == 1 or not asked:
+                    words += piece
+    if chunk[1:].islower() or chunk.isupper() or chunk.islower():
+        return words
+    return _with_more(words, [fold(part, accents=not english) for part in _camel_parts(chunk, 3 if asked else 2)])
 
 
 def find_plain_words(text: str) -> list[str]:
-    """The words of a text in order, in any language: like ``find_words``, but each word is letters and digits alone.
+    """The words of a text in order, in any language, as letters and digits alone.
 
-    So initials and numbers with commas are several words, and a possessive 's is left out. It takes a fifth of the time.
+    So initials, compounds and numbers with commas are several words, and a possessive 's is left out. It takes a fifth of
+    the time.
     """
     if text.isascii():
+        text = text.lower()
         if "'" in text:
             text = _POSSESSIVE.sub("", text)
         return text.translate(_PLAIN).split()
-    text = unicodedata.normalize("NFKC", text).casefold().replace("_", " ").replace("’", "'")
-    text = _POSSESSIVE.sub("", unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text))))
-    return _in_pairs(text, _plain_words()) if _ANY_CJK.search(text) else _plain_words().findall(text)
-
-
-def _in_pairs(text: str, words: re.Pattern[str]) -> list[str]:
-    """The words of a text, where each pair of neighbouring characters of a script without spaces is one."""
+    if "\n" in text or "\r" in text:
+        text = _BROKEN_SOFTLY.sub("", text)
+    text = _POSSESSIVE.sub("", fold(text).replace("_", " "))
+    if not _ANY_CJK.search(text):
+        return _plain_words().findall(text)
     found: list[str] = []
-    for index, piece in enumerate(_CJK_RUN.split(text)):  # every second piece is a run of such characters
+    for index, piece in enumerate(_CJK_RUN.split(text)):
         if index % 2 == 0:
-            found += words.findall(piece)
-        elif len(piece) == 1:
-            found.append(piece)
+            found += _plain_words().findall(piece)
         else:
-            found += [first + second for first, second in pairwise(piece)]
+            found += [first + second for first, second in pairwise(piece)] or [piece]
     return found
 
 
-def normalize_word(word: str) -> str:
-    """A word of ``find_words`` without optional characters: ``us`` for U.S., 1000 for 1,000, ``john`` for John's."""
-    if word.isalnum():
-        return word
-    if word[0].isdecimal():
-        return word.replace(",", "")
-    return word.removesuffix("'s").replace(".", "")
+def _break(match: re.Match[str]) -> str:
+    return match[1] + ("-" if match[1].isdigit() or match[2].isdigit() else _BREAK)
+
+
+def _with_more(words: list[str], more: Sequence[str]) -> list[str]:
+    known = set(words)
+    return words + [word for word in more if word not in known]
+
+
+def _in_piece(piece: str, english: bool) -> list[str]:
+    """The words of a piece in lower case, without characters of scripts without spaces."""
+    piece = piece.replace("_", "-")
+    if not _DIGIT.search(piece):
+        return _of_letters(piece, english)
+    words = []
+    for chain in _chains(english).findall(piece):
+        words += _of_compound(chain, english) if _DIGIT.search(chain) else _of_letters(chain, english)
+    return words
+
+
+def _of_letters(piece: str, english: bool) -> list[str]:
+    """The words of a piece without a digit."""
+    found = _words(english).findall(piece)
+    return [word if word.isalnum() else word.removesuffix("'s").replace(".", "") for word in found]
+
+
+def _of_compound(chain: str, english: bool) -> list[str]:
+    """The words of a chain with a digit: letters and numbers, and what they make together."""
+    found: list[str] = []
+    compounds = _compounds(english).findall(chain)
+    for compound in compounds:
+        units = compound.split("-")
+        for unit in units:
+            found += _of_unit(unit, english)
+        if len(units) > 1 and len(compound) <= _LONGEST_NAME and _DIGIT.search(compound):
+            found.append(_joined(units))
+    if len(compounds) > 1 and len(chain) <= _LONGEST_NAME:
+        found.append(_joined(chain.split("-")))
+    return found
+
+
+def _of_unit(unit: str, english: bool) -> list[str]:
+    """The words of a run of letters and numbers."""
+    parts = _parts(english).findall(unit)
+    if len(parts) == 1:
+        part = parts[0].replace(",", "")
+        return [part.removesuffix("'s") if english else part]
+    found = [unit.replace(",", "")]
+    if len(parts) <= 3:
+        for place, part in enumerate(parts):
+            if part[0].isdecimal():
+                if len(part) > 1 or (place == 0 and len(parts) == 2):  # the 5 of 5kg, but not that of CD5
+                    found.append(part.replace(",", ""))
+            elif len(part) >= len(parts) and part not in _ORDINAL_ENDINGS:
+                found.append(part)
+    return found
+
+
+def _joined(units: Sequence[str]) -> str:
+    """A compound without hyphens, but for those between two digits, which would make another number."""
+    joined = units[0]
+    for unit in units[1:]:
+        joined += f"-{unit}" if joined[-1:].isdecimal() and unit[:1].isdecimal() else unit
+    return joined.replace(",", "")
+
+
+def _camel_parts(chunk: str, least: int) -> Iterator[str]:
+    """The parts of names in camel case, such as Http and Client of HttpClient; McGee, CoV and mRNA are no such names.
+
+    Args:
+        chunk: The names.
+        least: Fewest parts of a name that begins with a capital. In questions, PlayStation is one word.
+    """
+    for name in _letters().findall(normalize("NFC", without_invisible(chunk))):
+        if len(name) > _LONGEST_NAME:
+            continue
+        found, start = [], 0
+        for shape in _CAMEL_PART.findall("".join("U" if letter.isupper() else "l" for letter in name)):
+            part = name[start : start + len(shape)]
+            start += len(shape)
+            if len(part) > 2 or (len(part) == 2 and (part.isupper() or not name[0].isupper())):
+                found.append(part)
+        if len(found) >= (least if name[0].isupper() else 2):
+            yield from found
+
+
+@lru_cache
+def _chains(english: bool) -> re.Pattern[str]:
+    """Words with single signs between them, in lower case."""
+    run = rf"[\w{_marks()}]++"
+    return re.compile(rf"{run}(?:(?:[-/:#+&@.\u2013{_apostrophe(english)}]|(?<=\d),(?=\d{{3}}(?!\d))){run})*+")
 
 
 @lru_cache
 def _words(english: bool) -> re.Pattern[str]:
-    return re.compile(_word(rf"[\w{_marks()}]+", english))
+    letters = rf"[\w{_marks()}]+"
+    initials = r"(?<!\w)[^\W\d](?:\.[^\W\d])+(?!\w)"
+    return re.compile(rf"{initials}|{letters}(?:'{letters})*" if english else rf"{initials}|{letters}")
+
+
+@lru_cache
+def _compounds(english: bool) -> re.Pattern[str]:
+    unit = rf"(?:{_NUMBER}|{_letter_run(english)})++"
+    return re.compile(rf"{unit}(?:-{unit})*+")
+
+
+@lru_cache
+def _parts(english: bool) -> re.Pattern[str]:
+    return re.compile(f"{_NUMBER}|{_letter_run(english)}")
+
+
+@lru_cache
+def _letters() -> re.Pattern[str]:
+    return re.compile(r"[^\W\d_]+")
 
 
 @lru_cache
@@ -89,17 +228,16 @@ def _plain_words() -> re.Pattern[str]:
     return re.compile(rf"[\w{_marks()}]+")
 
 
+def _letter_run(english: bool) -> str:
+    letters = rf"(?:(?!\d)[\w{_marks()}])++"
+    return f"{letters}(?:'{letters})*+" if english else letters
+
+
+def _apostrophe(english: bool) -> str:
+    return "'" if english else ""
+
+
 @lru_cache
-def _ascii_words(english: bool) -> re.Pattern[str]:
-    return re.compile(_word(r"\w+", english), re.ASCII)  # finds the same words in ASCII text, in two thirds of the time
-
-
-def _word(letters: str, english: bool) -> str:
-    initials = r"(?<!\w)[^\W\d](?:\.[^\W\d])+(?!\w)"
-    number = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)+"
-    return rf"{initials}|{number}|{letters}(?:'{letters})*" if english else rf"{initials}|{number}|{letters}"
-
-
 def _marks() -> str:
     """Combining marks, as ranges for a character class. Without them, words of Hindi would be cut at each mark."""
     marks = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]

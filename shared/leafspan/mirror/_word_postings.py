@@ -11,7 +11,6 @@ from leafspan.documents import ordinal_and_firsts, titles_of_leaves
 from leafspan.engine import Call, Flow
 from leafspan.lexical import (
     Analysis,
-    Analyzer,
     LeafWords,
     build_leaf_words,
     build_postings,
@@ -30,6 +29,7 @@ from leafspan.lexical import (
 from leafspan.mirror._comparing import Compare
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+from leafspan.text import has_word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from leafspan.mirror._snapshot import MaskedArrays
 
 _BATCH = 1_000  # texts to read at a time
-_ARRAYS = "starts leaf_words"  # arrays that copies of earlier versions lack
+_KIND = "starts leaf_words, blank leaves without terms"  # what copies of earlier versions lack
 
 
 class WordPostings:
@@ -45,7 +45,8 @@ class WordPostings:
 
     Beside them stands where larger nodes begin, so that these can be scored, too, and which words each leaf has.
 
-    The analyzer gets each of these by itself, without the white space around it.
+    The analyzer gets each of these by itself, without the white space around it. A leaf without a word has no terms, not
+    even those of its title, so that a blank page is not found.
 
     Args:
         analyzer: How texts become terms.
@@ -62,10 +63,7 @@ class WordPostings:
         """See Recipe. Analyzers that make different terms have different names."""
         import Stemmer
 
-        analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_ARRAYS}"
-        if not isinstance(self._analyzer, Analyzer):
-            # leafspan 0.1.0 gave a function all in one text. A function that was edited since has other terms.
-            analysis += f" apart {probe_terms(self._analyzer)}"
+        analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_KIND} apart {probe_terms(self._analyzer)}"
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
@@ -129,7 +127,10 @@ class WordPostings:
 
     def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
         """The terms of leaves. Titles that several leaves share are analysed once."""
-        leaves = [[part.strip() for part in (*above, text)] for above, text in zip(titles, texts, strict=True)]
+        leaves = [
+            [part.strip() for part in (*above, text)] if has_word(text) else []
+            for above, text in zip(titles, texts, strict=True)
+        ]
         parts = list(dict.fromkeys(part for leaf in leaves for part in leaf if part))
         terms_of = dict(zip(parts, to_terms(self._analyzer, parts), strict=True))
         return [[term for part in leaf if part for term in terms_of[part]] for leaf in leaves]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from typing import Any
 
 from leafspan.engine import Flow
@@ -18,10 +18,11 @@ from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._result_list import Passages, to_results
 from leafspan.retrieval._sources import Sources
-from leafspan.retrieval._widening import Result, look_until_full
+from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Met, Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.text import has_word
 from leafspan.trace import Trace
 from leafspan.tree import document_of
 from leafspan.values import Candidate, Passage, Query
@@ -106,32 +107,51 @@ def look_at(
         scope: The view that is asked, None for the whole index.
     """
     identity = yield from sources.embedder.identity()
+    # With a lowest score all that reach it are returned, as of a strategy that has one itself.
+    first = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
         visible = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
         found = [list(filter(limits.allow, row)) for row in visible]
         searched_out = answers.most_hits < context.candidates
-        chosen = [shortlist(row, context.k, limits.budget) for row in found]
+        chosen = [shortlist(row, first.k, limits.budget) for row in found]
         texts = answers.texts
-        missing = [id_ for row, _ in chosen for each in row for id_ in each.span.leaf_ids if id_ not in texts]
-        if missing:
-            texts.update((yield from reader.fetch(missing)))
+        yield from _read(reader, texts, (each for row, _ in chosen for each in row))
+        has_blank = [not all(_has_word(each, texts) for each in row) for row, _ in chosen]
+        if any(has_blank):  # which is seldom: otherwise only the texts of what is chosen are read
+            yield from _read(reader, texts, chain.from_iterable(found))
+            with_words = ([each for each in row if _has_word(each, texts)] for row in found)
+            chosen = [shortlist(row, first.k, limits.budget) for row in with_words]
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
-        for row, all_found, (_, ended), (few, full) in zip(visible, found, chosen, kept, strict=True):
-            returned = few[: context.k] if limits.where is None else _matched(few[: context.k], limits.where)
-            enough = full or ended or len(returned) == context.k
+        for row, all_found, blank, (_, ended), (few, full) in zip(visible, found, has_blank, chosen, kept, strict=True):
+            returned = few[: first.k] if limits.where is None else _matched(few[: first.k], limits.where)
+            enough = full or ended or len(returned) == first.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
+            if blank and context.k is not None:
+                complete = False  # the strategy may have more, but gives no more than that
             passages = [to_passage(each, texts, rows) for each in returned]
             too_low = list(filterfalse(limits.allow, row))
-            results.append(Result(all_found, passages, more=not enough and not complete, too_low=too_low))
+            more = (blank or may_widen(context)) and not (context.exactly or enough or complete)
+            results.append(Result(all_found, passages, more=more, too_low=too_low, blank=blank))
         return results
 
-    # With a lowest score all that reach it are returned, as of a strategy that has one itself.
-    context = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)
-    return (yield from look_until_full(look, queries, context))
+    return (yield from look_until_full(look, queries, first))
+
+
+def _read(reader: Reader, texts: dict[str, str], candidates: Iterable[Candidate]) -> Flow[None]:
+    """Read the texts of candidates, as far as they are not there yet."""
+    if missing := [id_ for each in candidates for id_ in each.span.leaf_ids if id_ not in texts]:
+        texts.update((yield from reader.fetch(missing)))
+
+
+def _has_word(found: Candidate, texts: Mapping[str, str]) -> bool:
+    """Whether a candidate says anything: blank pages are never a result, however well their titles fit."""
+    if found.outside is not None or found.summary is not None:
+        return True
+    return any(has_word(texts[id_]) for id_ in found.span.leaf_ids)
 
 
 def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:

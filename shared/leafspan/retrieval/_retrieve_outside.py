@@ -14,7 +14,7 @@ from leafspan.retrieval._empty_results import why_found_none
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._result_list import to_results
 from leafspan.retrieval._warm import import_numpy
-from leafspan.retrieval._widening import Result, look_until_full
+from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.values import Passage, Query
@@ -54,7 +54,7 @@ def retrieve_outside(
                 if each.outside is not None
             ]
             enough = full or ended or len(passages) == context.k
-            more = not enough and len(row) >= context.candidates
+            more = may_widen(context) and not enough and len(row) >= context.candidates
             results.append(Result(row, passages, more, list(filterfalse(limits.allow, all_found))))
         return results
 

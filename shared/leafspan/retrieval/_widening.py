@@ -19,19 +19,26 @@ class Result:
     Attributes:
         found: What the strategy found.
         passages: What is returned of it.
-        more: Whether there is room for more, and more candidates may give more.
+        more: Whether to look at more candidates: there is room for more, and they may give more.
         too_low: What the strategy found besides, with a score below the lowest one of the call.
+        blank: Whether a leaf without a word was left out, in whose place another one may come. Default: False.
     """
 
     found: Sequence[Candidate]
     passages: list[Passage]
     more: bool
     too_low: Sequence[Candidate]
+    blank: bool = False
 
     def has_more_than(self, other: Result) -> bool:
         """Whether it has leaves or summaries that the other does not have."""
         known = {id_ for each in other.found for id_ in each.span.leaf_ids}
         return any(id_ not in known for each in self.found for id_ in each.span.leaf_ids)
+
+
+def may_widen(context: RetrievalContext) -> bool:
+    """Whether more candidates may be looked at, unless the call says exactly how many, or how many results it wants."""
+    return not context.exactly and (context.k is None or context.words is not None)
 
 
 def look_until_full(
@@ -46,13 +53,13 @@ def look_until_full(
     Args:
         look: What is found for queries in a context.
         queries: The queries.
-        context: The first context. If it says exactly how many candidates to look at, or how many results are wanted
-            without a budget, there is one look.
+        context: The first context.
     """
     results = yield from look(queries, context)
     short = [number for number, result in enumerate(results) if result.more]
-    while short and not context.exactly and (context.k is None or context.words is not None):
-        context = replace(context, candidates=_WIDER * context.candidates)
+    while short:
+        k = None if any(results[number].blank for number in short) else context.k  # the strategy is to give more than k
+        context = replace(context, candidates=_WIDER * context.candidates, k=k)
         wider = yield from look([queries[number] for number in short], context)
         grown = [
             (number, result) for number, result in zip(short, wider, strict=True) if result.has_more_than(results[number])

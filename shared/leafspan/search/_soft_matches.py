@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dict[str, float]:
-    """The words of a question that are in the language of the vectors and no stop words, each with the idf of its term.
+    """The words of a question that are in the language of the vectors and no stop words, each with an idf.
 
     Args:
         question: The question.
@@ -27,8 +27,10 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
     if not keeps_leaf_words(analyzer):
         return {}
     words = list(dict.fromkeys(find_plain_words(question)))
-    terms = to_terms(analyzer, words)
-    weights = ((word, sum(idf.get(term, 0.0) for term in own)) for word, own in zip(words, terms, strict=True))
+    terms = to_terms(analyzer, words, asked=True)
+    weights = (
+        (word, max((idf.get(term, 0.0) for term in own), default=0.0)) for word, own in zip(words, terms, strict=True)
+    )
     return {word: weight for word, weight in weights if weight > 0}
 
 

@@ -124,7 +124,7 @@ class LexicalIndex:
     ) -> list[float]:
         assert self.analyzer is not None
         corpus = self._corpus(snapshot, "postings")
-        terms = to_terms(self.analyzer, [name for name, _ in names])
+        terms = to_terms(self.analyzer, [name for name, _ in names], asked=True)
         counting = None if counted is None else snapshot.mask(counted)
         frequencies, leaves = corpus.frequencies([term for row in terms for term in row], counting)
         rarities = []
@@ -178,7 +178,7 @@ class LexicalIndex:
         found = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
-        for question, terms in zip(request.texts, to_terms(self.analyzer, request.texts), strict=True):
+        for question, terms in zip(request.texts, to_terms(self.analyzer, request.texts, asked=True), strict=True):
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:

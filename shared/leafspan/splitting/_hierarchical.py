@@ -13,6 +13,7 @@ from typing import Any
 from leafspan.checks import calling, shown, unusable, whole_number
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
+from leafspan.splitting._graphemes import at_grapheme_ends
 from leafspan.splitting._grouping import group
 from leafspan.splitting._headings import Heading, find_headings
 from leafspan.splitting._sentences import cut_sentences
@@ -139,7 +140,7 @@ class HierarchicalSplitter:
             done(body - begin)
             cuts = cut_sentences(text[body:end], self.leaf_words, measure, markdown=bool(headings), done=done)
             ends += [body + cut for cut in cuts] or ([end] if begin < end else [])
-        return ends
+        return at_grapheme_ends(text, ends)
 
     def _sections(self, text: str, headings: Sequence[Heading]) -> list[tuple[int, int, int]]:
         """Each section as (begin, begin of its body, end). The headings before the body join its first leaf."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from leafspan.splitting._graphemes import grapheme_end
 from leafspan.splitting._unwrapping import unwrapped, with_marks
 
 _WORD = re.compile(r"[^\W_]")
@@ -91,7 +92,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _block_end(text: str, start: int) -> int:
-    """The last paragraph end in the second half of a full block, or else line end, sentence end, space, or its end."""
+    """The last paragraph end in the second half of a full block, or else line end, sentence end or space, or its end."""
     stop = start + _BLOCK
     for pattern in _BLOCK_ENDS:
         last = None
@@ -99,4 +100,4 @@ def _block_end(text: str, start: int) -> int:
             last = match.end()
         if last is not None:
             return last
-    return stop
+    return grapheme_end(text, start, stop)

@@ -3,7 +3,7 @@
 from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible
 from leafspan.text._markdown import name_in_markdown
 from leafspan.text._visible import escaped_in_json, visible
-from leafspan.text._words import WITHOUT_SPACES, count_words, end_of_words, first_words
+from leafspan.text._words import WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
 
 __all__ = [
     "INVISIBLE",
@@ -14,6 +14,7 @@ __all__ = [
     "first_words",
     "fold",
     "fold_with_places",
+    "has_word",
     "name_in_markdown",
     "normalize",
     "visible",

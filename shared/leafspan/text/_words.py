@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from leafspan.text._folding import without_invisible
+
 # Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
 # Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -12,6 +14,14 @@ WITHOUT_SPACES = f"{_CJK}\u0e00-\u0eff"
 
 _WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
 _ANY_CJK = re.compile(f"[{_CJK}]")
+
+
+_LETTER = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
+
+
+def has_word(text: str) -> bool:
+    """Whether a text has a letter, a digit or an emoji: something to find, besides white space and punctuation."""
+    return _LETTER.search(without_invisible(text)) is not None
 
 
 def count_words(text: str) -> int:

@@ -1,0 +1,44 @@
+"""What a reader takes for one character, a grapheme cluster, which no leaf cuts: a flag, a letter with its accent, CRLF.
+
+Source: Unicode Standard Annex 29, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LONGEST = 1_000  # characters behind a place that are looked at: a longer cluster is no writing, and may be cut
+
+
+def at_grapheme_ends(text: str, ends: Sequence[int]) -> list[int]:
+    """The places in ascending order, where each one within a cluster has moved to its end."""
+    if text.isascii() and "\r" not in text:
+        return list(ends)
+    moved: list[int] = []
+    start = 0
+    for end in ends:
+        if end > start:
+            start = grapheme_end(text, start, end)
+            moved.append(start)
+    return moved
+
+
+def grapheme_end(text: str, start: int, place: int) -> int:
+    """The end of the cluster that a place is in, or the place if no cluster reaches across it.
+
+    Args:
+        text: The text.
+        start: An earlier place, at which a cluster begins.
+        place: The place.
+    """
+    around = text[place - 1 : place + 1]
+    if len(around) < 2 or (around.isascii() and around != "\r\n"):
+        return place
+    from wcwidth import iter_graphemes
+
+    end = start
+    for cluster in iter_graphemes(text[start : place + _LONGEST]):
+        end += len(cluster)
+        if end >= place:
+            break
+    return end if end < place + _LONGEST or end == len(text) else place
