@@ -78,7 +78,7 @@ ONLY_STOP_WORDS = "the question has no words but stop words, which a search by w
         MultiQuery(base=BM25(), phrasings=["when and where"]),
         Transform(base=BM25(), how=lambda question: f"{question} when"),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__,
 )
 def test_a_question_of_stop_words_alone_says_so(shared_index: Index, question: str, strategy: Strategy):
     assert why_empty(shared_index.retrieve(question, strategy)) == ONLY_STOP_WORDS
